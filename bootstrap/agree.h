@@ -6,8 +6,8 @@
 #define GSH_AGREE_H
 
 #include <stdint.h>
+#include "base/result.h"
 #include "bootstrap/bootstrap.h"
-#include "runtime/base/result.h"
 
 enum gsh_vote_call {
     GSH_VOTE_CREATE, /* args: range, internal bytes */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/keys.h"
-#include "runtime/base/result.h"
+#include "base/keys.h"
+#include "base/result.h"
 
 struct gsh_bootstrap;
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/sha256.h"
 #include "bootstrap/socket.h"
-#include "runtime/base/sha256.h"
 
 #define HELLO_MAGIC 0x67736431u
 #define NAME_BYTES  16 /* of a derived key in a name */

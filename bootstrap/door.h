@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/keys.h"
-#include "runtime/base/result.h"
+#include "base/keys.h"
+#include "base/result.h"
 
 #define GSH_DOOR_MAC_BYTES   32
 #define GSH_DOOR_NONCE_BYTES 16

@@ -10,10 +10,10 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/private_fd.h"
+#include "base/util.h"
 #include "bootstrap/door.h"
 #include "bootstrap/socket.h"
-#include "runtime/base/private_fd.h"
-#include "runtime/base/util.h"
 
 /* How long to wait before the next try with a full receiver or a door that is not there yet. */
 #define RETRY_MS 1

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 struct job {
     pthread_mutex_t mutex;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/util.h"
 #include "bootstrap/mpi_plugin.h"
-#include "runtime/base/util.h"
 
 struct handle {
     MPI_Comm comm; /* our own duplicate */

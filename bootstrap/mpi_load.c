@@ -6,10 +6,10 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
+#include "base/plugin.h"
+#include "base/util.h"
 #include "bootstrap/mpi_plugin.h"
-#include "runtime/base/log.h"
-#include "runtime/base/plugin.h"
-#include "runtime/base/util.h"
 
 struct mpi_bootstrap {
     struct gsh_bootstrap base;

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include "runtime/base/log.h"
+#include "base/log.h"
 
 static bool begins_with(const char *text, const char *prefix)
 {

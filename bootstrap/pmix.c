@@ -23,9 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/log.h"
-#include "runtime/base/process.h"
-#include "runtime/base/util.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/util.h"
 
 enum {
     PMIX_SUCCESS = 0,

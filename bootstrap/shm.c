@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/atomic.h"
+#include "base/atomic.h"
 
 struct shm {
     struct gsh_bootstrap b;

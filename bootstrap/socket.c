@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "runtime/base/private_fd.h"
+#include "base/private_fd.h"
 
 #ifdef GSH_FAULTS
 static _Thread_local unsigned calls_left; /* 1: the next call fails; 0: none will */

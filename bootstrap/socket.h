@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
-#include "runtime/base/util.h"
+#include "base/result.h"
+#include "base/util.h"
 
 /* An IP address and port as it travels: bytes in network order, no padding. */
 struct gsh_address {

@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "base/log.h"
+#include "base/private_fd.h"
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
-#include "runtime/base/log.h"
-#include "runtime/base/private_fd.h"
+#include "bootstrap/uid.h"
 
 enum frame_kind { FRAME_DATA = 0x67736801, FRAME_NOTICE };
 

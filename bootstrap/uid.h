@@ -8,12 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "bootstrap/bootstrap.h"
-
-#define GSH_UID_BYTES 124
-
-struct gsh_uid {
-    uint8_t bytes[GSH_UID_BYTES];
-};
+#include "bootstrap/uid_id.h"
 
 struct gsh_uid_options {
     const char *ifname;  /* GSHMEM_UID_IFNAME */
@@ -40,9 +35,5 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *
                                                           int n_ranks,
                                                           const struct gsh_uid_options *options,
                                                           struct gsh_bootstrap **out);
-
-/* Text form for an environment variable: hex digits and a NUL. */
-void gsh_uid_to_text(const struct gsh_uid *id, char text[2 * GSH_UID_BYTES + 1]);
-GSH_CHECK_RESULT enum gsh_result gsh_uid_from_text(const char *text, struct gsh_uid *out);
 
 #endif

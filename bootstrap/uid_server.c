@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "bootstrap/gate.h"
 #include "bootstrap/netif.h"
-#include "runtime/base/log.h"
+#include "bootstrap/uid.h"
 
 struct rank {
     int fd; /* -1: has not come, or already has its answer */

@@ -18,9 +18,9 @@
 #ifndef GSH_UID_WIRE_H
 #define GSH_UID_WIRE_H
 
-#include "runtime/base/sha256.h"
+#include "base/sha256.h"
 #include "bootstrap/socket.h"
-#include "bootstrap/uid.h"
+#include "bootstrap/uid_id.h"
 
 #define GSH_NONCE_BYTES    16
 #define GSH_UID_MAX_RANKS  (1 << 20)

@@ -4,11 +4,11 @@
 #ifndef GSHMEM_ADDRESS_CUH
 #define GSHMEM_ADDRESS_CUH
 
-#include "device/context.cuh"
-#include "device/far_op.h"
-#include "device/memory.cuh"
-#include "device/state.h"
+#include "context.cuh"
+#include "memory.cuh"
 #include "gshmem/types.h"
+#include "../wire/far_op.h"
+#include "../wire/state.h"
 
 namespace gshmem
 {

@@ -5,8 +5,8 @@
 #ifndef GSHMEM_AMO_CUH
 #define GSHMEM_AMO_CUH
 
-#include "device/address.cuh"
-#include "device/far.cuh"
+#include "address.cuh"
+#include "far.cuh"
 
 namespace gshmem
 {

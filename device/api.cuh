@@ -7,16 +7,16 @@
 #ifndef GSHMEM_API_CUH
 #define GSHMEM_API_CUH
 
-#include "device/amo.cuh"
-#include "device/coll/coll.cuh"
-#include "device/ctx.cuh"
-#include "device/default.cuh"
-#include "device/lock.cuh"
-#include "device/order.cuh"
-#include "device/rma.cuh"
-#include "device/signal.cuh"
-#include "device/sync.cuh"
-#include "device/wait.cuh"
+#include "amo.cuh"
+#include "coll/coll.cuh"
+#include "ctx.cuh"
+#include "default.cuh"
+#include "lock.cuh"
+#include "order.cuh"
+#include "rma.cuh"
+#include "signal.cuh"
+#include "sync.cuh"
+#include "wait.cuh"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
@@ -274,8 +274,8 @@ GSHMEM_GROUP(block)
 #define GSHMEM_CTX_ARG
 #define GSHMEM_TO(name)       pe, "gshmem_" #name
 #define GSHMEM_GROUP_TO(name) pe, "gshmemx_" #name
-#include "device/api_rma.cuh"
-#include "device/api_amo.cuh"
+#include "api_rma.cuh"
+#include "api_amo.cuh"
 #undef GSHMEM_CALL
 #undef GSHMEM_GROUP_CALL
 #undef GSHMEM_CTX
@@ -283,8 +283,8 @@ GSHMEM_GROUP(block)
 #undef GSHMEM_TO
 #undef GSHMEM_GROUP_TO
 
-#include "device/api_words.cuh"
-#include "device/api_coll.cuh"
+#include "api_words.cuh"
+#include "api_coll.cuh"
 
 #undef GSHMEM_HERE
 #define GSHMEM_HERE             gshmem::detail::in_ctx(ctx)
@@ -295,8 +295,8 @@ GSHMEM_GROUP(block)
 #define GSHMEM_TO(name)         gshmem::detail::pe_in_ctx(ctx, pe, "gshmem_ctx_" #name), "gshmem_ctx_" #name
 #define GSHMEM_GROUP_TO(name) \
     gshmem::detail::pe_in_ctx(ctx, pe, "gshmemx_ctx_" #name), "gshmemx_ctx_" #name
-#include "device/api_rma.cuh"
-#include "device/api_amo.cuh"
+#include "api_rma.cuh"
+#include "api_amo.cuh"
 #undef GSHMEM_CALL
 #undef GSHMEM_GROUP_CALL
 #undef GSHMEM_CTX

@@ -17,8 +17,8 @@
 #ifndef GSHMEM_BULK_CUH
 #define GSHMEM_BULK_CUH
 
-#include "device/group.cuh"
-#include "device/memory.cuh"
+#include "group.cuh"
+#include "memory.cuh"
 
 #if !defined(GSHMEM_ARENA_BYTES)
 #define GSHMEM_ARENA_BYTES 16384

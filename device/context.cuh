@@ -5,9 +5,9 @@
 #ifndef GSHMEM_CONTEXT_CUH
 #define GSHMEM_CONTEXT_CUH
 
-#include "device/memory.cuh"
-#include "device/state.h"
+#include "memory.cuh"
 #include "gshmem/types.h"
+#include "../wire/state.h"
 
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);

@@ -9,9 +9,9 @@
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
-#include "device/bulk.cuh"
-#include "device/group.cuh"
-#include "device/memory.cuh"
+#include "bulk.cuh"
+#include "group.cuh"
+#include "memory.cuh"
 
 namespace gshmem
 {

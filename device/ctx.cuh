@@ -4,9 +4,9 @@
 #ifndef GSHMEM_CTX_CUH
 #define GSHMEM_CTX_CUH
 
-#include "device/context.cuh"
-#include "device/order.cuh"
-#include "device/sync.cuh"
+#include "context.cuh"
+#include "order.cuh"
+#include "sync.cuh"
 #include "gshmem/types.h"
 
 namespace gshmem

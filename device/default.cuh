@@ -3,12 +3,12 @@
 #ifndef GSHMEM_DEFAULT_CUH
 #define GSHMEM_DEFAULT_CUH
 
-#include "device/amo.cuh"
-#include "device/order.cuh"
-#include "device/rma.cuh"
-#include "device/signal.cuh"
-#include "device/sync.cuh"
-#include "device/wait.cuh"
+#include "amo.cuh"
+#include "order.cuh"
+#include "rma.cuh"
+#include "signal.cuh"
+#include "sync.cuh"
+#include "wait.cuh"
 
 namespace gshmem
 {

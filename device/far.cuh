@@ -9,7 +9,7 @@
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH
 
-#include "device/ring.cuh"
+#include "ring.cuh"
 
 namespace gshmem
 {

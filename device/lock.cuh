@@ -3,10 +3,10 @@
 #ifndef GSHMEM_LOCK_CUH
 #define GSHMEM_LOCK_CUH
 
-#include "device/amo.cuh"
-#include "device/lock.h"
-#include "device/order.cuh"
-#include "device/wait.cuh"
+#include "amo.cuh"
+#include "order.cuh"
+#include "wait.cuh"
+#include "../wire/lock.h"
 
 namespace gshmem
 {

@@ -347,7 +347,7 @@ __device__ __forceinline__ uint32_t join_words(uint32_t low, uint32_t high, unsi
 } // namespace gshmem
 
 #else
-#include "device/memory_cpu.cuh"
+#include "memory_cpu.cuh"
 #endif
 
 namespace gshmem

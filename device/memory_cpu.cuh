@@ -11,7 +11,7 @@
 #ifndef GSHMEM_MEMORY_CPU_CUH
 #define GSHMEM_MEMORY_CPU_CUH
 
-#include "device/cpu/cpu.h"
+#include "../cpu/cpu.h"
 
 #ifdef GSHMEM_CPU_TSAN
 #include <sanitizer/tsan_interface.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' side of a ring (invariants in proxy/ring.h): reserve, wait for room, write, wait for
+ * The kernels' side of a ring (invariants in wire/ring.h): reserve, wait for room, write, wait for
  * completion, and the cells in which values come back. Threads of a warp that come here at once
  * reserve with one atomic.
  *
@@ -14,9 +14,9 @@
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 
-#include "device/group.cuh"
-#include "device/wait.cuh"
-#include "proxy/ring.h"
+#include "group.cuh"
+#include "wait.cuh"
+#include "../wire/ring.h"
 
 namespace gshmem
 {

@@ -5,7 +5,7 @@
 #ifndef GSHMEM_RING_CUH
 #define GSHMEM_RING_CUH
 
-#include "device/push.cuh"
+#include "push.cuh"
 
 namespace gshmem
 {

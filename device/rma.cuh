@@ -7,10 +7,10 @@
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
-#include "device/address.cuh"
-#include "device/copy.cuh"
-#include "device/group.cuh"
-#include "device/far.cuh"
+#include "address.cuh"
+#include "copy.cuh"
+#include "group.cuh"
+#include "far.cuh"
 
 namespace gshmem
 {

@@ -3,7 +3,7 @@
 #ifndef GSHMEM_SIGNAL_CUH
 #define GSHMEM_SIGNAL_CUH
 
-#include "device/rma.cuh"
+#include "rma.cuh"
 #include "gshmem/types.h"
 
 namespace gshmem

@@ -20,10 +20,10 @@
 #ifndef GSHMEM_SYNC_CUH
 #define GSHMEM_SYNC_CUH
 
-#include "device/group.cuh"
-#include "device/far.cuh"
-#include "device/signal.cuh"
-#include "device/wait.cuh"
+#include "group.cuh"
+#include "far.cuh"
+#include "signal.cuh"
+#include "wait.cuh"
 #include "gshmem/types.h"
 
 namespace gshmem

@@ -15,7 +15,7 @@
 #ifndef GSHMEM_WAIT_CUH
 #define GSHMEM_WAIT_CUH
 
-#include "device/address.cuh"
+#include "address.cuh"
 #include "gshmem/types.h"
 
 namespace gshmem

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "base/fault.h"
+#include "base/util.h"
 
 static const struct gsh_memory_ops *ops_of(const struct gsh_aliases *a)
 {

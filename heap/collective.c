@@ -2,12 +2,12 @@
  * The collective calls: each PE votes on call and arguments, then all do the same by themselves. */
 #include <inttypes.h>
 #include <stdio.h>
+#include "base/fault.h"
+#include "base/util.h"
 #include "heap/grow.h"
 #include "heap/heap_impl.h"
 #include "heap/memory.h"
 #include "heap/offset_locked.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 
 /* ---- malloc ---- */
 

@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/fault.h"
+#include "base/util.h"
 #include "heap/grow.h"
 #include "heap/heap_impl.h"
 #include "heap/memory.h"
 #include "heap/offset_locked.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 
 /* What each PE tells all others, once. */
 struct entry {

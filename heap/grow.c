@@ -3,10 +3,10 @@
 #include "heap/grow.h"
 
 #include <inttypes.h>
+#include "base/log.h"
+#include "base/util.h"
 #include "heap/memory.h"
 #include "heap/offset_locked.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
 
 /* A growth takes at least 1/8 of the present size, or 64 MiB if that is less, and at least
  * room_bytes, so that many small allocations take few steps. */

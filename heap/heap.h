@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/cuda.h"
 #include "bootstrap/agree.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/fdpass.h"
-#include "runtime/base/cuda.h"
 
 struct gsh_heap;
 

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "base/fault.h"
+#include "base/util.h"
 
 struct lendable {
     struct lendable *next;

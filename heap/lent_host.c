@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "runtime/base/pages.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "base/pages.h"
+#include "base/fault.h"
+#include "base/util.h"
 
 /* ---- what the memory is ---- */
 

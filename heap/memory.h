@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/result.h"
 #include "heap/heap.h"
-#include "runtime/base/result.h"
 
 /* Physical memory comes in multiples of this: the granularity of CUDA's virtual memory. */
 #define GSH_MEMORY_CHUNK ((uint64_t)2 << 20)

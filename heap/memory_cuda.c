@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 struct cuda_memory {
     struct gsh_memory memory;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "runtime/base/pages.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "base/pages.h"
+#include "base/fault.h"
+#include "base/util.h"
 
 struct host_memory {
     struct gsh_memory memory;

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/fault.h"
+#include "base/util.h"
 #include "heap/offset_impl.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 
 static unsigned log2_floor(uint64_t v)
 {

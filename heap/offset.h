@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 #define GSH_OFFSET_GRANULE   512u                /* sizes are rounded up, offsets are multiples */
 #define GSH_OFFSET_MAX_BYTES ((uint64_t)1 << 62) /* of managed size, of a block, of alignment */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "base/fault.h"
+#include "base/util.h"
 
 /* ---- the space ---- */
 

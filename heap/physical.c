@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/fault.h"
+#include "base/fault.h"
 
 static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What any thread may ask of a heap, even during another thread's collective call. */
 #include <pthread.h>
-#include "device/state.h"
+#include "base/fault.h"
+#include "base/util.h"
 #include "heap/heap_impl.h"
 #include "heap/memory.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
+#include "wire/state.h"
 
 uint64_t gsh_heap_base(const struct gsh_heap *heap)
 {

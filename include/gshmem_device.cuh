@@ -66,7 +66,7 @@
 #include "gshmem/letters_begin.h"
 
 #if !defined(__CUDACC__)
-#include "device/cpu/cuda_names.h"
+#include "cpu/cuda_names.h"
 #endif
 
 #include "gshmem.h"

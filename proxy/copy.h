@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 static inline bool gsh_copy_is_word(const void *shared, uint64_t bytes)
 {

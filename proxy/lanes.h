@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 /* Within a lane, jobs take effect and end in the order in which they were started; between lanes
  * there is no order. IN: copies into the memory that the table serves, and atomic operations on it.

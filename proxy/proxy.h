@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/result.h"
 #include "proxy/lanes.h"
 #include "proxy/request.h"
-#include "proxy/ring.h"
 #include "proxy/transport.h"
-#include "runtime/base/result.h"
+#include "wire/ring.h"
 
 struct gsh_proxy;
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "device/far_op.h"
-#include "runtime/base/result.h"
+#include "base/result.h"
+#include "wire/far_op.h"
 
 #define GSH_REQUEST_INLINE_MAX 104 /* bytes; a ring's requests bring no more (ring.h) */
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 struct gsh_transport;
 

@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/plugin.h"
+#include "base/util.h"
 #include "proxy/ucx/plugin.h"
-#include "runtime/base/log.h"
-#include "runtime/base/plugin.h"
-#include "runtime/base/util.h"
 
 /* When loaded, UCX installs handlers for crash signals and SIGHUP. The previous ones are restored:
  * a debugger, a sanitizer, or the program itself may need them. */

@@ -95,7 +95,7 @@ void gshmemx_layer_tell_lost(void *pe);
 
 /* ---- the calling thread's PE ---- */
 
-/* The state that kernels of this PE work on (device/state.h), in host memory; *bytes: its size. It
+/* The state that kernels of this PE work on (wire/state.h), in host memory; *bytes: its size. It
  * lives, unchanged, until finalize. A copy that kernels can read serves as theirs. */
 const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.

@@ -15,10 +15,10 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/process.h"
+#include "base/util.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
-#include "runtime/base/process.h"
-#include "runtime/base/util.h"
 #include "tools/gshmemrun_hosts.h"
 #include "tools/gshmemrun_nccl.h"
 #include "tools/gshmemrun_options.h"

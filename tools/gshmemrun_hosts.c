@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 #include "tools/gshmemrun_output.h"
 
 #define JOB_MAGIC 0x67736872u

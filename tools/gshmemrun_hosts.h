@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "tools/gshmemrun_options.h"
+#include "tools/gshmemrun_job.h"
 
 enum gshmemrun_frame { GSHMEMRUN_STDIN, GSHMEMRUN_STDIN_END, GSHMEMRUN_SIGNAL };
 

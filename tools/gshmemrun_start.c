@@ -12,9 +12,9 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "base/util.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
-#include "runtime/base/util.h"
 
 #define PROGRESS_NS UINT64_C(3000000000)
 

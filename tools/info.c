@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/coll_table.h"
+#include "base/cuda.h"
+#include "base/env.h"
+#include "base/log.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 #include "proxy/transport.h"
-#include "runtime/base/coll_table.h"
-#include "runtime/base/cuda.h"
-#include "runtime/base/env.h"
-#include "runtime/base/log.h"
 
 /* Given by the build. */
 #ifndef GSH_INFO_ARCHS

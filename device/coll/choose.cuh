@@ -4,9 +4,9 @@
 #ifndef GSHMEM_COLL_CHOOSE_CUH
 #define GSHMEM_COLL_CHOOSE_CUH
 
-#include "device/coll/flagged.cuh"
-#include "device/coll/grid.cuh"
-#include "device/coll/team.cuh"
+#include "flagged.cuh"
+#include "grid.cuh"
+#include "team.cuh"
 
 namespace gshmem
 {

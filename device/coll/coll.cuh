@@ -15,10 +15,10 @@
 #ifndef GSHMEM_COLL_CUH
 #define GSHMEM_COLL_CUH
 
-#include "device/coll/choose.cuh"
-#include "device/coll/far.cuh"
-#include "device/coll/move.cuh"
-#include "device/coll/reduce.cuh"
+#include "choose.cuh"
+#include "far.cuh"
+#include "move.cuh"
+#include "reduce.cuh"
 
 namespace gshmem
 {

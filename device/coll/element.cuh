@@ -7,10 +7,10 @@
 #define GSHMEM_ELEMENT_CUH
 
 #include <type_traits>
-#include "device/coll/coll.h"
-#include "device/memory.cuh"
+#include "../memory.cuh"
 #include "gshmem/float8.h"
 #include "gshmem/types.h"
+#include "../../wire/coll.h"
 
 namespace gshmem
 {

@@ -10,13 +10,13 @@
 #ifndef GSHMEM_COLL_FAR_CUH
 #define GSHMEM_COLL_FAR_CUH
 
-#include "device/coll/coll.h"
-#include "device/coll/element.cuh"
-#include "device/coll/far_leaders.cuh"
-#include "device/coll/far_step.cuh"
-#include "device/coll/reduce.cuh"
-#include "device/rma.cuh"
-#include "device/sync.cuh"
+#include "element.cuh"
+#include "far_leaders.cuh"
+#include "far_step.cuh"
+#include "reduce.cuh"
+#include "../rma.cuh"
+#include "../sync.cuh"
+#include "../../wire/coll.h"
 
 namespace gshmem
 {

@@ -10,9 +10,9 @@
 #ifndef GSHMEM_COLL_FAR_LEADERS_CUH
 #define GSHMEM_COLL_FAR_LEADERS_CUH
 
-#include "device/coll/element.cuh"
-#include "device/coll/far_step.cuh"
-#include "device/coll/reduce.cuh"
+#include "element.cuh"
+#include "far_step.cuh"
+#include "reduce.cuh"
 
 namespace gshmem
 {

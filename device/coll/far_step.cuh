@@ -8,11 +8,11 @@
 #ifndef GSHMEM_COLL_FAR_STEP_CUH
 #define GSHMEM_COLL_FAR_STEP_CUH
 
-#include "device/coll/coll.h"
-#include "device/coll/move.cuh"
-#include "device/coll/team.cuh"
-#include "device/rma.cuh"
-#include "device/signal.cuh"
+#include "move.cuh"
+#include "team.cuh"
+#include "../rma.cuh"
+#include "../signal.cuh"
+#include "../../wire/coll.h"
 
 namespace gshmem
 {

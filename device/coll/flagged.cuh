@@ -15,10 +15,10 @@
 #ifndef GSHMEM_FLAGGED_CUH
 #define GSHMEM_FLAGGED_CUH
 
-#include "device/coll/element.cuh"
-#include "device/coll/grid.cuh"
-#include "device/coll/team.cuh"
-#include "device/copy.cuh"
+#include "element.cuh"
+#include "grid.cuh"
+#include "team.cuh"
+#include "../copy.cuh"
 #include <type_traits>
 
 namespace gshmem

@@ -4,9 +4,9 @@
 #ifndef GSHMEM_GRID_CUH
 #define GSHMEM_GRID_CUH
 
-#include "device/group.cuh"
-#include "device/memory.cuh"
-#include "device/wait.cuh"
+#include "../group.cuh"
+#include "../memory.cuh"
+#include "../wait.cuh"
 
 namespace gshmem
 {

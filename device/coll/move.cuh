@@ -8,12 +8,12 @@
 #ifndef GSHMEM_COLL_MOVE_CUH
 #define GSHMEM_COLL_MOVE_CUH
 
-#include "device/coll/choose.cuh"
-#include "device/coll/element.cuh"
-#include "device/coll/flagged.cuh"
-#include "device/coll/grid.cuh"
-#include "device/coll/team.cuh"
-#include "device/copy.cuh"
+#include "choose.cuh"
+#include "element.cuh"
+#include "flagged.cuh"
+#include "grid.cuh"
+#include "team.cuh"
+#include "../copy.cuh"
 
 namespace gshmem
 {

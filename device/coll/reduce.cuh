@@ -6,12 +6,12 @@
 #ifndef GSHMEM_COLL_REDUCE_CUH
 #define GSHMEM_COLL_REDUCE_CUH
 
-#include "device/coll/choose.cuh"
-#include "device/coll/element.cuh"
-#include "device/coll/flagged.cuh"
-#include "device/coll/grid.cuh"
-#include "device/coll/move.cuh"
-#include "device/coll/team.cuh"
+#include "choose.cuh"
+#include "element.cuh"
+#include "flagged.cuh"
+#include "grid.cuh"
+#include "move.cuh"
+#include "team.cuh"
 
 namespace gshmem
 {

@@ -4,9 +4,9 @@
 #ifndef GSHMEM_COLL_TEAM_CUH
 #define GSHMEM_COLL_TEAM_CUH
 
-#include "device/address.cuh"
-#include "device/group.cuh"
-#include "device/sync.cuh"
+#include "../address.cuh"
+#include "../group.cuh"
+#include "../sync.cuh"
 
 /* Collectives of more than one flight are large: each is a function that is called. */
 #if defined(__CUDACC__)

@@ -67,7 +67,7 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
 
 /* ---- queue pairs ---- */
 
-/* What remains of a context's handle (device/state.h) if its team is that of all PEs, in an int
+/* What remains of a context's handle (wire/state.h) if its team is that of all PEs, in an int
  * above NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its place, 20-30 how often that place has
  * been reused. -1: it does not fit. device/nvshmem_device.h restores the handle. */
 static int queue_pair_of(gshmem_ctx_t ctx)

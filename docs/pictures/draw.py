@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of the documents, as SVG that is readable on light and dark backgrounds.
 
-    draw.py OUTPUT_DIR     writes heap.svg, put.svg and headline.svg; a test compares them with those in the tree"""
-import html, os, sys
+    draw.py OUTPUT_DIR     writes architecture.svg, heap.svg, put.svg and headline.svg; a test compares them with
+                           those in the tree"""
+import html, os, pathlib, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, 'tests/arrows'))
+sys.dont_write_bytecode = True
+import arrows  # which file may include which, and does
 # Text, background and colours change together, so viewers cannot mix them.
 STYLE = '''<style>
 .paper { fill: #ffffff } text { fill: #1f2328; font-family: sans-serif; font-size: 13px }
@@ -50,6 +54,78 @@ class Picture:
 
     def svg(self):
         return '\n'.join(self.out) + '\n</svg>\n'
+
+
+# Room: its place (column, row) and what it is for.
+ROOMS = {
+    'dialects': (2.1, 0, 'names of other libraries'),
+    'runtime/api': (1, 0, 'host calls, calls for dialects'),
+    'tools': (2.6, 3, 'gshmemrun, gshmem-info'),
+    'runtime/init': (1, 1, 'job, network, device, heap'),
+    'runtime/backend': (0.5, 2, 'CPU and CUDA rows'),
+    'runtime/context': (1.5, 2, 'contexts'),
+    'runtime/team': (0.5, 3, 'teams, host barriers'),
+    'runtime/far': (1.5, 3, 'requests to far PEs'),
+    'runtime/instance': (1, 4, "a PE's state and end"),
+    'heap': (0.5, 5, 'symmetric memory'),
+    'proxy': (1.5, 5, 'engine, ring, loop, ucx'),
+    'bootstrap': (0.5, 6, 'how PEs find each other'),
+    'base': (1, 7, 'results, log, environment'),
+    'kernels': (3.1, 4, "the library's kernels"),
+    'device': (2.6, 5, 'calls in kernels'),
+    'cpu': (3.1, 6, 'CUDA on host threads'),
+    'include': (1, 8, 'public headers'),
+    'wire': (2.6, 7, 'structs shared with kernels'),
+}
+
+
+def room_of(path):
+    if path in arrows.INTO_DEVICE:
+        return 'device'
+    top, *rest = path.split('/')
+    if top == 'gshmem' or path.startswith('include/'):
+        return 'include'
+    if top == 'runtime':
+        return 'runtime/' + rest[0] if len(rest) > 1 else 'runtime/api'
+    return top
+
+
+def include_edges():
+    """Which room includes which, without what follows from others; public headers only have the language's."""
+    root, edges = pathlib.Path(ROOT), {room: set() for room in ROOMS}
+    for source in arrows.sources(root):
+        for name in arrows.INCLUDE.findall((root / source).read_text()):
+            here, there = room_of(source), room_of(arrows.resolve(root, source, name))
+            if here in ROOMS and there in ROOMS and here not in (there, 'include'):
+                edges[here].add(there)
+
+    def reach(room):
+        return set().union(*({next_room} | reach(next_room) for next_room in edges[room]))
+
+    return {room: [there for there in sorted(edges[room])
+                   if not any(there in reach(other) for other in edges[room] if other != there)] for room in ROOMS}
+
+
+def architecture():
+    """Who includes whom."""
+    p = Picture(860, 640, 'The rooms of the source, and which of them includes which')
+    p.text(20, 28, 'An arrow leads from a room to one that it includes; arrows that follow from others are left out',
+           'title')
+    width, height = 186, 40
+    corner = {room: (30 + 205 * column, 50 + 64 * row) for room, (column, row, _) in ROOMS.items()}
+    for room, targets in include_edges().items():
+        for target in targets:
+            (x, y), (to_x, to_y) = corner[room], corner[target]
+            if y == to_y:
+                p.arrow([(x, y + height / 2), (to_x + width, y + height / 2)])
+            else:
+                p.arrow([(x + width / 2, y + height), (to_x + width / 2, to_y)])
+    for room, (x, y) in corner.items():
+        kind = 'user' if room in ('include', 'dialects', 'device') else 'far' if room == 'wire' else 'mine'
+        p.box(x, y, width, height, kind, [room, ROOMS[room][2]])
+    p.text(20, 626, 'Green: what users include. Yellow: host and device code include it, and it includes nothing.',
+           'small')
+    return p.svg()
 
 
 def heap():
@@ -136,6 +212,6 @@ def headline():
     return p.svg()
 
 
-for name, draw in (('heap', heap), ('put', put), ('headline', headline)):
+for name, draw in (('architecture', architecture), ('heap', heap), ('put', put), ('headline', headline)):
     with open(os.path.join(sys.argv[1], name + '.svg'), 'w', encoding='utf-8') as file:
         file.write(draw())

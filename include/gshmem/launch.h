@@ -10,7 +10,7 @@
 #if defined(__CUDACC__)
 #include "gshmem/launch_cuda.h"
 #else
-#include "device/cpu/cuda_names.h"
+#include "cpu/cuda_names.h"
 #endif
 
 /* In a kernel, declares `T *name` as the block's dynamic shared memory, aligned to at least 16

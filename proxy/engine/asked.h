@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 struct gsh_task;
 

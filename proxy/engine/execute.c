@@ -2,10 +2,10 @@
  * See execute.h. */
 #include "proxy/engine/execute.h"
 
+#include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/memory.h"
 #include "proxy/engine/task.h"
-#include "runtime/base/util.h"
 
 /* Elements of this PE's strided copies are packed here. */
 #define PACK_BYTES 4096

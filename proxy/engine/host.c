@@ -3,6 +3,7 @@
  * and make rounds while they wait, so nothing is handed over to the proxy's thread. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/issue.h"
 #include "proxy/engine/order.h"
@@ -11,9 +12,8 @@
 #include "proxy/engine/rings.h"
 #include "proxy/engine/round.h"
 #include "proxy/engine/spin.h"
+#include "proxy/engine/stage_jobs.h"
 #include "proxy/engine/thread.h"
-#include "proxy/stage/jobs.h"
-#include "runtime/base/util.h"
 
 /* Calls that need no progress themselves make a round now and then. */
 #define CALLS_PER_ROUND 16

@@ -8,10 +8,10 @@
 #include "proxy/engine/memory.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
+#include "proxy/engine/stage_in.h"
+#include "proxy/engine/stage_out.h"
+#include "proxy/engine/stage_slots.h"
 #include "proxy/engine/task.h"
-#include "proxy/stage/in.h"
-#include "proxy/stage/out.h"
-#include "proxy/stage/slots.h"
 
 /* ---- requests to this PE ---- */
 

@@ -5,13 +5,13 @@
 #include "proxy/engine/issue.h"
 
 #include <string.h>
+#include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/memory.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
+#include "proxy/engine/stage_out.h"
 #include "proxy/engine/task.h"
-#include "proxy/stage/out.h"
-#include "runtime/base/util.h"
 
 /* Lanes access this PE's memory. */
 static bool has_lanes(const struct gsh_proxy *proxy)

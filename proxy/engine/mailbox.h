@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 #define GSH_MAILBOX_BUCKETS 64
 

@@ -7,8 +7,8 @@
 #include "proxy/engine/failure.h"
 #include "proxy/engine/issue.h"
 #include "proxy/engine/peer.h"
+#include "proxy/engine/stage_out.h"
 #include "proxy/engine/task.h"
-#include "proxy/stage/out.h"
 
 static struct gsh_task *task_of(struct gsh_request *request)
 {

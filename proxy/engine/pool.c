@@ -3,7 +3,7 @@
 #include "proxy/engine/pool.h"
 
 #include <stdlib.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 struct gsh_pool_slab {
     struct gsh_pool_slab *next;

@@ -5,15 +5,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/inbox.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/rings.h"
 #include "proxy/engine/round.h"
 #include "proxy/engine/spin.h"
+#include "proxy/engine/stage.h"
 #include "proxy/engine/thread.h"
-#include "proxy/stage/stage.h"
-#include "runtime/base/util.h"
 
 /* How long destroy waits for messages to leave. */
 #define CLOSE_NS 1000000000u

@@ -3,9 +3,9 @@
 #include "proxy/engine/rings.h"
 
 #include <stdlib.h>
+#include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/order.h"
-#include "runtime/base/util.h"
 
 /* Requests taken from one ring before the other rings and the transport have their turn. */
 #define BATCH 64

@@ -6,7 +6,7 @@
 #include "proxy/engine/order.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/rings.h"
-#include "proxy/stage/stage.h"
+#include "proxy/engine/stage.h"
 
 unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
 {

@@ -3,7 +3,7 @@
 #ifndef GSH_SPIN_H
 #define GSH_SPIN_H
 
-#include "runtime/base/atomic.h"
+#include "base/atomic.h"
 
 /* One turn of a spin that never sleeps: pauses and sometimes yields. */
 static inline void gsh_spin(unsigned *turn)

@@ -7,12 +7,12 @@
 
 #include <pthread.h>
 #include "proxy/list.h"
+#include "base/lock.h"
 #include "proxy/engine/asked.h"
 #include "proxy/engine/mailbox.h"
 #include "proxy/engine/pool.h"
+#include "proxy/engine/stage_state.h"
 #include "proxy/proxy.h"
-#include "proxy/stage/state.h"
-#include "runtime/base/lock.h"
 
 struct gsh_ring_window;
 

@@ -9,10 +9,10 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/atomic.h"
+#include "base/util.h"
 #include "proxy/engine/round.h"
 #include "proxy/engine/spin.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
 
 /* A GPU cannot wake the thread. Polling 2000 times a second for a few microseconds each costs a
  * core less than 2 %, and delays the first request after a pause by half a millisecond. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/atomic.h"
 #include "proxy/loop/port.h"
-#include "runtime/base/atomic.h"
 
 struct gsh_loop_port *gsh_loop_port_create(int n_pes)
 {

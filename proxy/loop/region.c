@@ -2,9 +2,9 @@
  * See region.h. A heap has few regions, so a list will do. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include "base/fault.h"
+#include "base/util.h"
 #include "proxy/loop/region.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 
 #define PAGE_BYTES 4096u
 

@@ -4,7 +4,7 @@
 #define GSH_LOOP_REGION_H
 
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 struct gsh_loop_region {
     struct gsh_loop_region *next;

@@ -10,11 +10,11 @@
  * atomic release and acquire, since networks write and read them whole; all else by memcpy. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/process.h"
 #include "proxy/loop/port.h"
 #include "proxy/loop/region.h"
 #include "proxy/loop/work.h"
 #include "proxy/transport.h"
-#include "runtime/base/process.h"
 
 #define MESSAGE_MAX 8192
 

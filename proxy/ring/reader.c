@@ -2,11 +2,11 @@
  * See reader.h; ring.h has the invariants and the encoding, push.cuh the other side. */
 #include <inttypes.h>
 #include <string.h>
-#include "device/state.h"
+#include "base/atomic.h"
+#include "base/util.h"
 #include "gshmem/types.h"
 #include "proxy/ring/reader.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
+#include "wire/state.h"
 
 /* A request as it came, with the lap bits removed and the values restored. */
 struct raw {

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/result.h"
 #include "proxy/request.h"
-#include "proxy/ring.h"
-#include "runtime/base/result.h"
+#include "wire/ring.h"
 
 struct gsh_ring_reader {
     struct gsh_ring_slot *slots;

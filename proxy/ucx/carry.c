@@ -10,7 +10,7 @@
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/region.h"
 #include "proxy/copy.h"
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 /* Bytes of a piece: one fragment on TCP, with its header. */
 #define PIECE (GSH_UCX_MESSAGE_MAX - 64)

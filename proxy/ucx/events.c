@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 enum gsh_result gsh_ucx_open_events(struct gsh_ucx *u)
 {

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/util.h"
 #include "proxy/ucx/call.h"
 #include "proxy/ucx/carry.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/message.h"
 #include "proxy/ucx/post.h"
 #include "proxy/ucx/region.h"
-#include "runtime/base/util.h"
 
 #define TICKS_BEFORE_ASKING 4 /* of 16 in the time limit */
 #define TICKS_BEFORE_LOSS   15

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "proxy/ucx/call.h"
 #include "proxy/ucx/carry.h"
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/post.h"
-#include "runtime/base/util.h"
 
 /* ---- sending ---- */
 

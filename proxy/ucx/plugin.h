@@ -6,14 +6,14 @@
 #define GSH_UCX_PLUGIN_H
 
 #include <stdbool.h>
+#include "base/log.h"
+#include "base/result.h"
 #include "gshmem/version.h"
 #include "proxy/transport.h"
-#include "runtime/base/log.h"
-#include "runtime/base/result.h"
 
 #define GSH_UCX_PLUGIN_ENTRY "gsh_ucx_plugin_1"
 
-/* runtime/base of the libgshmem that opened the plug-in. */
+/* base of the libgshmem that opened the plug-in. */
 struct gsh_ucx_core {
     enum gsh_result (*fail)(enum gsh_result r, const char *format, ...)
         __attribute__((format(printf, 2, 3)));

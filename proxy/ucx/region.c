@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
-#include "runtime/base/util.h"
 
 /* ---- this PE's: failures are noted, because the caller reports them to all PEs ---- */
 

@@ -2,12 +2,12 @@
  * See rma.h. */
 #include "proxy/ucx/rma.h"
 
+#include "base/util.h"
 #include "proxy/ucx/call.h"
 #include "proxy/ucx/carry.h"
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/region.h"
-#include "runtime/base/util.h"
 
 /* The other fields are not used. */
 static void set_param(ucp_request_param_t *param, struct gsh_ucx_call *call)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "proxy/ucx/call.h"
 #include "proxy/ucx/carry.h"
 #include "proxy/ucx/endpoint.h"
@@ -15,7 +16,6 @@
 #include "proxy/ucx/message.h"
 #include "proxy/ucx/region.h"
 #include "proxy/ucx/rma.h"
-#include "runtime/base/util.h"
 
 /* ---- progress ---- */
 

@@ -14,8 +14,8 @@
 #ifndef GSH_UCX_WIRE_H
 #define GSH_UCX_WIRE_H
 
+#include "base/siphash.h"
 #include "proxy/ucx/ucx.h"
-#include "runtime/base/siphash.h"
 
 enum { GSH_UCX_ID_PACKED, GSH_UCX_ID_SPLIT }; /* all in the data; our header as UCX's */
 

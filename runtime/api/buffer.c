@@ -2,10 +2,10 @@
  * The public calls on the program's own memory. */
 #include "gshmemx.h"
 #include "runtime/context/context.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/buffers.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/buffers.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 void *gshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
 {

@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 #include "gshmem.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
-#include "runtime/setup/statics.h"
+#include "runtime/init/setup.h"
+#include "runtime/init/statics.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 __attribute__((noreturn)) static void not_symmetric(struct gsh_instance *pe, const char *call,
                                                     const void *address, uint64_t bytes)

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/backend/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/device_ops.h"
+#include "runtime/instance/instance.h"
 
 void gsh_check_pe(struct gsh_instance *pe, const char *call, int target);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives of the host and on a stream. Each is a launch of one of the library's kernels
- * (device/kernels_coll.cu), on the same grid on all members; over far members a computing one is
+ * (kernels/coll.cu), on the same grid on all members; over far members a computing one is
  * several: pieces go by part 0's kernel into the work areas, and are added up by the operation's.
  */
 #include "runtime/api/coll.h"
+#include "base/util.h"
 #include "gshmem.h"
 #include "runtime/api/check.h"
-#include "runtime/base/util.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 struct coll {

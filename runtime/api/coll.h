@@ -4,9 +4,9 @@
 #define GSH_API_COLL_H
 
 #include <stdbool.h>
-#include "device/coll/coll.h"
 #include "gshmem/types.h"
-#include "runtime/backend/device.h"
+#include "runtime/instance/device_ops.h"
+#include "wire/coll.h"
 
 /* Where a collective's steps go: to a stream, or, one after the other, to the calling thread. */
 struct gsh_coll_place {

@@ -2,12 +2,12 @@
  * The public calls on contexts, and the checks that every call in a context makes. */
 #include "runtime/api/context.h"
 
+#include "base/log.h"
 #include "gshmem.h"
-#include "runtime/base/log.h"
 #include "runtime/context/context.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 static enum gsh_result create(struct gsh_instance *pe, const char *call, gshmem_team_t team,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a host call in a context does first. The handle says all that it needs (device/state.h). */
+ * What a host call in a context does first. The handle says all that it needs (wire/state.h). */
 #ifndef GSH_API_CONTEXT_H
 #define GSH_API_CONTEXT_H
 
-#include "device/state.h"
 #include "gshmem/types.h"
 #include "proxy/request.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "wire/state.h"
 
 /* The rare parts of gsh_context_use. */
 void gsh_context_check(uint64_t handle, const char *call);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "proxy/request.h"
-#include "runtime/backend/device.h"
+#include "runtime/instance/device_ops.h"
 
 struct gsh_instance;
 

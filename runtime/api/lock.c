@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Distributed locks on the host. What a lock holds, and how PEs queue, is device/lock.h's. */
+ * Distributed locks on the host. What a lock holds, and how PEs queue, is wire/lock.h's. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include "device/lock.h"
+#include "base/util.h"
 #include "gshmem.h"
 #include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
-#include "runtime/base/util.h"
 #include "runtime/context/context.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/turn.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/turn.h"
+#include "wire/lock.h"
 
 /* One call on a lock. */
 struct lock {

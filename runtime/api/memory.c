@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public calls on the symmetric heap, and gshmem_ptr. */
 #include <stdint.h>
+#include "base/util.h"
 #include "gshmemx.h"
 #include "runtime/api/check.h"
-#include "runtime/base/util.h"
 #include "runtime/context/context.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {

@@ -2,9 +2,9 @@
  * The public calls on modules that the program loads by itself, and on the part of a GPU that is a
  * PE's. */
 #include "gshmemx.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
 
 static int module_init(const char *call, void *module, bool is_library)
 {

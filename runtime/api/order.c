@@ -7,10 +7,10 @@
 #include "runtime/context/context.h"
 #include "runtime/team/team.h"
 #include "runtime/far/far.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/init/setup.h"
 
 /* Nothing can be outstanding before device set-up, which is collective: do not start it here. */
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)

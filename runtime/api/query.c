@@ -2,12 +2,12 @@
  * Small public queries: who am I, routes, versions, error texts, and global exit. */
 #include <stdio.h>
 #include <string.h>
+#include "base/log.h"
 #include "gshmemx.h"
-#include "runtime/base/log.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 int gshmem_my_pe(void)
 {

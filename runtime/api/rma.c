@@ -6,9 +6,9 @@
 #include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/far/far.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 /* ---- far PEs ---- */
 

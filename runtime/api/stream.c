@@ -8,9 +8,9 @@
 #include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/team/team.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/setup/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/init/setup.h"
 
 static const struct gsh_signal_arg no_signal;
 

@@ -3,8 +3,8 @@
  * calls are in runtime/team/. */
 #include "gshmem.h"
 #include "runtime/context/context.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe_in_team)

@@ -8,14 +8,14 @@
  * not be cleared first. Once the team has been agreed on, all members have read the table. The
  * owner then takes its units back if it is a member, else in finalize. */
 #include <stdlib.h>
+#include "base/util.h"
 #include "gshmemx.h"
-#include "runtime/backend/device.h"
-#include "runtime/base/util.h"
 #include "runtime/far/far.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/turn.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/device_ops.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/turn.h"
 #include "runtime/team/team.h"
 
 /* From the lowest bit: the owner, its first unit (GSH_TEAM_UNITS_MAX), and a count that is 0 in no

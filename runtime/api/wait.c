@@ -4,10 +4,10 @@
 #include "runtime/api/check.h"
 #include "runtime/api/host_calls.h"
 #include "runtime/backend/poll.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/turn.h"
-#include "runtime/setup/setup.h"
+#include "runtime/init/setup.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/turn.h"
 
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {

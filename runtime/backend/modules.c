@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include "base/atomic.h"
 #include "gshmemx.h"
-#include "runtime/base/atomic.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gsh_module *first; /* under lock */

@@ -6,7 +6,7 @@
 #define GSH_MODULES_H
 
 #include <stdbool.h>
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 /* Fails for a unit or module that a PE on a part of a GPU cannot use. */
 GSH_CHECK_RESULT enum gsh_result gsh_modules_not_shared(void);

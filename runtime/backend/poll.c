@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/util.h"
 #include "gshmem/types.h"
-#include "runtime/base/util.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
-#include "runtime/job/report.h"
-#include "runtime/job/turn.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/report.h"
+#include "runtime/instance/turn.h"
 
 /* Words per load: one copy on CUDA, one stack buffer here. */
 #define CHUNK 64

@@ -4,7 +4,7 @@
 #ifndef GSH_POLL_H
 #define GSH_POLL_H
 
-#include "runtime/backend/device.h"
+#include "runtime/instance/device_ops.h"
 
 enum gsh_poll_stop { GSH_POLL_NEVER, GSH_POLL_AT_HELD, GSH_POLL_AT_UNMET };
 

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "runtime/base/lock.h"
+#include "base/lock.h"
 #include "runtime/far/far.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 #define TABLE_BYTES (GSH_CTX_PLACES * sizeof(struct gsh_ctx_record))
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE's communication contexts. A handle holds what a call needs (device/state.h); the table here
+ * A PE's communication contexts. A handle holds what a call needs (wire/state.h); the table here
  * says which handles there are, and gives out their numbers. */
 #ifndef GSH_CONTEXT_H
 #define GSH_CONTEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "device/state.h"
+#include "base/result.h"
 #include "gshmem/types.h"
 #include "proxy/request.h"
-#include "runtime/base/result.h"
+#include "wire/state.h"
 
 struct gsh_instance;
 

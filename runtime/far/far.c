@@ -3,13 +3,13 @@
 #include "runtime/far/far.h"
 
 #include <string.h>
+#include "base/atomic.h"
+#include "base/util.h"
 #include "proxy/proxy.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
-#include "runtime/job/turn.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/turn.h"
 
 /* ---- requests ---- */
 

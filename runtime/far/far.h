@@ -6,8 +6,8 @@
 
 #include <string.h>
 #include "proxy/request.h"
-#include "proxy/ring.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
+#include "wire/ring.h"
 
 /* A request (enum gsh_far_op) on target's copy of `symmetric`, the rest for the caller to fill. */
 struct gsh_request gsh_far_request(const struct gsh_instance *pe, int op, const void *symmetric,

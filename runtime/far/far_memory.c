@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "proxy/proxy.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
+#include "base/log.h"
+#include "base/util.h"
 #include "runtime/far/far.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 #include "runtime/far/place.h"
 
 #define PAGE_BYTES 4096u

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/log.h"
-#include "runtime/base/plugin.h"
+#include "base/log.h"
+#include "base/plugin.h"
 #include "runtime/far/place_plugin.h"
 
 /* ---- sets ---- */

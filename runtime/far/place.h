@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "runtime/base/result.h"
+#include "base/result.h"
 
 #define GSH_CPUS_MAX 8192
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
-#include "runtime/base/log.h"
-#include "runtime/job/instance.h"
+#include "base/log.h"
+#include "runtime/instance/instance.h"
 #include "runtime/far/place.h"
 
 static bool find_near(const struct gsh_instance *pe, const char *device, struct gsh_cpus *cpus)

@@ -3,7 +3,7 @@
 #ifndef GSH_PLACE_PROXY_H
 #define GSH_PLACE_PROXY_H
 
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 /* After device set-up, with the proxy's thread running; does nothing without a proxy. Not
  * collective. */

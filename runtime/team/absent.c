@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/util.h"
 #include "proxy/proxy.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/news.h"
-#include "runtime/job/page.h"
-#include "runtime/job/report.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/news.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/report.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 

@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
+#include "base/atomic.h"
+#include "base/util.h"
 #include "runtime/team/absent.h"
-#include "runtime/job/death.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/net.h"
-#include "runtime/job/turn.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/message_tag.h"
+#include "runtime/instance/turn.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/util.h"
-#include "runtime/job/death.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
+#include "base/util.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 
 static enum gsh_result vote(struct gsh_team_bootstrap *b, struct gsh_ballot *ballot)
 {

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/util.h"
 #include "gshmem.h"
 #include "gshmemx.h"
-#include "runtime/base/util.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 

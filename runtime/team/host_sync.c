@@ -4,15 +4,15 @@
  * leaders in ceil(log2(nodes)) rounds, and releases its node. Says nothing about data. */
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
-#include "runtime/base/atomic.h"
+#include "base/atomic.h"
 #include "runtime/team/absent.h"
-#include "runtime/job/death.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/net.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/message_tag.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
-#include "runtime/job/turn.h"
+#include "runtime/instance/turn.h"
 
 struct arrival {
     struct gsh_instance *pe;

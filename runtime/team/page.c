@@ -2,9 +2,9 @@
  * Where things lie in a shared page. */
 #include "runtime/team/page.h"
 
-#include "runtime/base/util.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
+#include "base/util.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
 #include "runtime/team/team.h"
 
 /* Whole cache lines. Most units never use theirs, which then take no memory. */

@@ -2,8 +2,8 @@
  * The team pool: how large it is, what a team takes of it, and which units are free. Pure
  * arithmetic, with the same outcome on all PEs. */
 #include <stdlib.h>
-#include "runtime/base/util.h"
-#include "runtime/job/instance.h"
+#include "base/util.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 /* Lanes of the predefined teams: WORLD's are for the blocks of a grid. */

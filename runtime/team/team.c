@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "gshmem.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
 
 /* ---- groups ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams: what a member knows of one, the pool in which their words lie, and how they are made and
- * ended. The device's form, and the rule that a handle is a pool unit, are device/state.h's.
+ * ended. The device's form, and the rule that a handle is a pool unit, are wire/state.h's.
  *
  * Host words. Each member has two words per unit in its shared page (page.h); the team of that
  * unit synchronises its host threads by them. They never decrease while the job lasts, even when a
@@ -11,10 +11,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "device/state.h"
+#include "base/lock.h"
+#include "base/result.h"
 #include "gshmem/types.h"
-#include "runtime/base/lock.h"
-#include "runtime/base/result.h"
+#include "wire/state.h"
 
 struct gsh_instance;
 

@@ -3,9 +3,9 @@
  * are groups of mapped heaps, which may be smaller than the host's nodes. */
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/backend/device.h"
-#include "runtime/base/util.h"
-#include "runtime/job/instance.h"
+#include "base/util.h"
+#include "runtime/instance/device_ops.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 static int domain_of(const struct gsh_instance *pe, int member_pe)

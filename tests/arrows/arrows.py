@@ -17,51 +17,44 @@ import sys
 
 # A layer is a file or a folder; the longest matching entry decides. "x/": everything in folder x.
 PUBLIC = ["include/", "gshmem/version.h"]
-BASE = ["runtime/base/"]
-HOST = PUBLIC + BASE
-WIRE = ["device/far_op.h", "device/state.h", "proxy/ring.h"]
+BASE = ["base/"]
+WIRE = ["wire/"]
+HOST = PUBLIC + BASE + WIRE
 PROXY = ["proxy/copy.h", "proxy/lanes.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
-RUNTIME = HOST + ["device/", "proxy/ring.h", "heap/heap.h", "bootstrap/", "runtime/backend/device.h"]
-TEAMS = ["runtime/job/", "runtime/team/team.h"]
-JOB = RUNTIME + ["runtime/job/", "proxy/proxy.h"]
+RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
+TEAMS = ["runtime/instance/", "runtime/team/team.h"]
+INSTANCE = RUNTIME + ["runtime/instance/", "proxy/proxy.h", "proxy/request.h"]
 BACKEND = RUNTIME + TEAMS + ["runtime/backend/modules.h", "runtime/backend/poll.h", "proxy/"]
 ARROWS = {
-    "device/far_op.h": ["device/state.h"],
-    "device/state.h": [],
-    "proxy/ring.h": [],
-    "include/": ["include/", "gshmem/version.h", "device/"],
-    "device/": PUBLIC + ["device/", "proxy/ring.h"],
-    "device/cpu/": PUBLIC + ["device/cpu/", "device/state.h"],
-    "runtime/base/": HOST,
-    "bootstrap/": HOST + ["bootstrap/"],
-    "tools/": HOST + ["tools/", "bootstrap/", "proxy/transport.h"],
-    "heap/": HOST + WIRE + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
-    "proxy/": HOST + WIRE + PROXY + ["proxy/ucx/plugin.h"],
-    "proxy/ring/": HOST + WIRE + ["proxy/ring/", "proxy/request.h"],
-    "proxy/engine/": HOST + WIRE + PROXY + ["proxy/engine/", "proxy/ring/", "proxy/stage/"],
-    "proxy/stage/": HOST + WIRE + PROXY + ["proxy/engine/", "proxy/stage/"],
-    "proxy/loop/": HOST + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
-    "proxy/ucx/": HOST + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
-    "runtime/": HOST + WIRE + ["runtime/", "heap/", "proxy/", "bootstrap/", "device/"],
-    # A PE's state and its end are below what sets it up; init.c, net.c build on more than their folder.
-    "runtime/job/": JOB,
-    "runtime/job/net.c": JOB + ["runtime/far/far.h", "runtime/team/absent.h"],
-    "runtime/job/init.c": JOB + ["runtime/far/far.h", "runtime/context/", "runtime/setup/", "runtime/team/"],
-    "runtime/team/": JOB + ["runtime/team/"],
-    "runtime/context/": RUNTIME + ["runtime/context/", "runtime/job/", "runtime/far/far.h", "proxy/request.h"],
-    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/job/", "proxy/"],
+    "base/": PUBLIC + BASE,
+    "wire/": WIRE,
+    "cpu/": PUBLIC + ["cpu/", "wire/state.h"],
+    "include/": ["include/", "gshmem/version.h", "cpu/", "device/"],
+    "device/": PUBLIC + WIRE + ["cpu/", "device/"],
+    "kernels/": PUBLIC + WIRE + ["cpu/", "device/", "kernels/"],
+    "bootstrap/": PUBLIC + BASE + ["bootstrap/"],
+    "tools/": PUBLIC + BASE + ["tools/", "bootstrap/", "proxy/transport.h"],
+    "heap/": HOST + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h"],
+    "proxy/": HOST + PROXY + ["proxy/ucx/plugin.h"],
+    "proxy/ring/": HOST + ["proxy/ring/", "proxy/request.h"],
+    "proxy/engine/": HOST + PROXY + ["proxy/engine/", "proxy/ring/"],
+    "proxy/loop/": PUBLIC + BASE + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
+    "proxy/ucx/": PUBLIC + BASE + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
+    "runtime/": HOST + ["runtime/", "heap/", "proxy/", "bootstrap/"],
+    "runtime/instance/": INSTANCE,
+    "runtime/team/": INSTANCE + ["runtime/team/"],
+    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/"],
+    "runtime/context/": RUNTIME + ["runtime/context/", "runtime/instance/", "runtime/far/far.h", "proxy/request.h"],
     "runtime/backend/": BACKEND,
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
-    "runtime/setup/": RUNTIME + TEAMS + ["heap/lendable.h", "runtime/setup/", "runtime/far/far.h",
-                                         "runtime/far/place_proxy.h", "runtime/context/",
-                                         "runtime/backend/modules.h", "proxy/proxy.h"],
-    "runtime/api/layer.c": RUNTIME + TEAMS + ["runtime/layer.h", "runtime/api/coll.h", "runtime/setup/",
-                                              "runtime/context/context.h", "runtime/far/far.h",
-                                              "runtime/team/bootstrap.h", "runtime/team/page.h",
-                                              "heap/lendable.h"],
-    "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/setup/", "runtime/far/far.h", "runtime/context/",
-                                       "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h"],
+    "runtime/init/": INSTANCE + ["heap/lendable.h", "runtime/init/", "runtime/team/", "runtime/far/far.h",
+                                 "runtime/far/place_proxy.h", "runtime/context/", "runtime/backend/modules.h"],
+    "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/far/far.h", "runtime/context/",
+                                       "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h",
+                                       # what dialects ask for besides
+                                       "runtime/layer.h", "heap/lendable.h", "runtime/team/bootstrap.h",
+                                       "runtime/team/page.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmem_device_calls.h",
                                  "shmemx_device_calls.h", "shmemx_calls.h"],
     "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
@@ -75,31 +68,19 @@ ARROWS = {
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
 }
-# runtime/ from the bottom up, as its README says: a file knows and calls only its own row and the rows above it in
-# this list. Three files are not in their folder's row: a PE's state points to the table of a device's functions, types
-# alone; net.c asks far/ about its settings; init.c joins everything.
-RUNTIME_ORDER = [
-    "runtime/base/",
-    "runtime/backend/device.h",
-    "runtime/job/",
-    "runtime/team/",
-    "runtime/far/",
-    "runtime/job/net.c",
-    "runtime/context/",
-    "runtime/backend/",
-    "runtime/setup/",
-    "runtime/job/init.c",
-    "runtime/api/",
-]
+# runtime/ from the bottom up, as its README says: a file knows and calls only its own folder and those before it.
+RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/team/", "runtime/far/", "runtime/context/", "runtime/backend/",
+                 "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("heap/", "proxy/", "runtime/")
+NO_CIRCLES = ("base/", "wire/", "bootstrap/", "heap/", "proxy/", "runtime/", "tools/", "kernels/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
-        "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "stage/state", "engine/state",
+        "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "engine/stage_state", "engine/state",
         "engine/spin", "engine/check", "engine/failure", "engine/task", "engine/memory", "engine/peer",
         "engine/outbox",
-        "stage/lanes_late", "stage/jobs", "stage/slots", "stage/out", "stage/in", "stage/stage",
+        "engine/lanes_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
+        "engine/stage",
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/rings",
         "engine/round", "engine/thread", "engine/host", "engine/proxy")],
     [f"proxy/ucx/{module}" for module in (
@@ -107,7 +88,7 @@ LAYERS = [
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
 ]
-# The only public headers that lead into device/: the rest stay free of it.
+# The only public headers that lead into device/ and cpu/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
 SUFFIXES = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
@@ -137,7 +118,7 @@ def judge(source, target):
         return None
     if not longest(allowed, target):
         return f"may not include {target}: {layer} knows {', '.join(allowed) or 'nothing'}"
-    if layer == "include/" and target.startswith("device/") and source not in INTO_DEVICE:
+    if layer == "include/" and target.startswith(("device/", "cpu/")) and source not in INTO_DEVICE:
         return f"may not include {target}: only {', '.join(sorted(INTO_DEVICE))} may"
     return judge_runtime(source, target) or judge_layers(source, target)
 
@@ -270,34 +251,34 @@ def self_test():
     assert judge("heap/create.c", "bootstrap/bootstrap.h") is None
     assert judge("heap/create.c", "bootstrap/uid.h")
     assert judge("heap/create.c", "proxy/proxy.h")
-    assert judge("heap/create.c", "runtime/job/instance.h")
+    assert judge("heap/create.c", "runtime/instance/instance.h")
     assert judge("proxy/copy.h", "proxy/engine/state.h")
     assert judge("bootstrap/uid.c", "heap/heap.h")
-    assert judge("device/state.h", "include/gshmem/types.h")
-    assert judge("runtime/job/init.c", "heap/heap.h") is None
+    assert judge("wire/state.h", "include/gshmem/types.h")
+    assert judge("runtime/init/init.c", "heap/heap.h") is None
     assert judge("include/gshmem.h", "device/rma.cuh")
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
-    assert judge("examples/ring.cu", "runtime/job/instance.h")
+    assert judge("examples/ring.cu", "runtime/instance/instance.h")
     assert judge("dialects/nccl/src/comm.c", "runtime/layer.h") is None
-    assert judge("dialects/nccl/src/comm.c", "runtime/job/instance.h")
+    assert judge("dialects/nccl/src/comm.c", "runtime/instance/instance.h")
     assert judge("dialects/nccl/src/kernels.cu", "device/wait.cuh")
     assert judge("dialects/nccl/include/nccl.h", "runtime/layer.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
     assert judge("proxy/ring/reader.c", "proxy/engine/state.h")
-    assert judge("proxy/stage/out.c", "proxy/engine/peer.h") is None
-    assert judge("proxy/engine/peer.c", "proxy/stage/out.h")
+    assert judge("proxy/engine/stage_out.c", "proxy/engine/peer.h") is None
+    assert judge("proxy/engine/peer.c", "proxy/engine/stage_out.h")
     assert judge("proxy/engine/peer.c", "proxy/engine/peer.h") is None
     assert judge("proxy/engine/new.c", "proxy/engine/state.h")
     assert judge("proxy/ucx/loss.c", "proxy/ucx/life.h")
-    assert judge("runtime/base/log.c", "runtime/job/instance.h")
-    assert judge("runtime/job/end.c", "runtime/setup/setup.h")
+    assert judge("base/log.c", "runtime/instance/instance.h")
+    assert judge("runtime/instance/end.c", "runtime/init/setup.h")
     assert judge("runtime/backend/cuda/stream.c", "runtime/api/host_calls.h")
     assert judge("runtime/api/rma.c", "runtime/backend/cuda/device.h")
-    assert judge("runtime/setup/setup.c", "heap/physical.h")
-    assert judge("runtime/job/end.c", "runtime/team/team.h")
+    assert judge("runtime/init/setup.c", "heap/physical.h")
+    assert judge("runtime/instance/end.c", "runtime/team/team.h")
     assert judge("runtime/team/create.c", "runtime/context/context.h")
     assert judge("runtime/far/far_memory.c", "runtime/backend/modules.h")
-    assert judge("runtime/setup/setup.c", "runtime/backend/modules.h") is None
+    assert judge("runtime/init/setup.c", "runtime/backend/modules.h") is None
     assert judge_calls({"runtime/team/team.c": {"runtime/api/memory.c": "gshmem_ptr"}})
     assert not judge_calls({"runtime/api/memory.c": {"runtime/team/team.c": "gsh_team_find"}})
     assert find_circle({"a": {"b", "c"}, "c": {"d"}, "d": {"c"}}) == ["c", "d"]
@@ -308,7 +289,7 @@ def main():
     self_test()
     root = pathlib.Path(sys.argv[1]).resolve()
     installed = reachable(root, [s for s in sources(root)
-                                 if s.startswith(("include/", "device/cpu/shim/"))])
+                                 if s.startswith(("include/", "cpu/shim/"))])
     wrong = []
     n = 0
     for source in sources(root):
@@ -331,4 +312,5 @@ def main():
     return 1 if wrong or n == 0 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,7 @@ written as three dots.
     errors.py ROOT [--list]      --list prints the messages that the sources have"""
 import os, re, sys
 
-FOLDERS = ['bootstrap', 'heap', 'proxy', 'runtime', 'device', 'tools', 'dialects', 'include']
+FOLDERS = ['base', 'bootstrap', 'heap', 'proxy', 'runtime', 'cpu', 'device', 'tools', 'dialects', 'include']
 # Functions whose first text says what went wrong. Info and trace lines report progress, and are left out.
 CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
          'gsh_cuda_note|fail_job|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
@@ -19,9 +19,9 @@ MESSAGES = ('GSH_LOG_WARN', 'GSH_LOG_ERROR')  # in the same call: a line whose l
 # words.
 WORDERS = 'snprintf|add|broken'
 # Here every text counts: single words, too, are parts of messages.
-WORDED = ('runtime/job/report.c', 'proxy/engine/failure.c')
+WORDED = ('runtime/instance/report.c', 'proxy/engine/failure.c')
 # Here every text of two words or more counts: tables of names of results and operations.
-TABLED = ('runtime/base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
+TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
 NAMED = ('runtime/far/place.c', 'runtime/far/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
@@ -33,7 +33,7 @@ NOT_TEXTS = r'\b(_Static_assert|static_assert|__asm__|asm(?: volatile)?|gsh_log|
 # They print tables that were asked for.
 TABLES = ('coll_table.h',)
 # Compiler output for a program's mistake; those in the library's own sources never reach a user.
-COMPILED = ('include', 'device')
+COMPILED = ('include', 'device', 'cpu')
 COMPILER = r'#error\s+("(?:[^"\\\n]|\\.)*"|.*)|\bstatic_assert\s*\('
 
 

@@ -3,9 +3,9 @@
  * variable is wrong; the table of gshmem-info prints each. */
 #include "tests/fuzz/fuzz.h"
 
-#include "runtime/base/coll_table.h"
-#include "runtime/base/env.h"
-#include "runtime/base/result.h"
+#include "base/coll_table.h"
+#include "base/env.h"
+#include "base/result.h"
 
 #define MAX_VARIABLES 6
 
@@ -50,7 +50,7 @@ static void check_env(const struct gsh_env *env)
 #define CHECK_STRING(f)                           FUZZ_CHECK(memchr(env->f, '\0', sizeof(env->f)) != NULL);
 #define CHECK_CHOICE(f)                           CHECK_STRING(f)
 #define ENV(field, name, kind, def, allowed, doc) CHECK_##kind(field)
-#include "runtime/base/env.def"
+#include "base/env.def"
 #undef ENV
     check_collectives(env->collectives);
 }

@@ -4,8 +4,8 @@
  * second instance with the same calls gives the same offsets. */
 #include "tests/fuzz/fuzz.h"
 
+#include "base/util.h"
 #include "heap/offset.h"
-#include "runtime/base/util.h"
 
 #define G         GSH_OFFSET_GRANULE
 #define MAX_LIVE  64

@@ -3,8 +3,8 @@
  * ranges that do not wrap around, or refuses the ring for good. */
 #include "tests/fuzz/fuzz.h"
 
-#include "device/far_op.h"
 #include "proxy/ring/reader.h"
+#include "wire/far_op.h"
 
 #define SLOTS GSH_RING_MIN_SLOTS
 

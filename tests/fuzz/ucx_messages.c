@@ -5,8 +5,8 @@
  * stand-in below, which completes what is sent at once, and fetches when the input says so. */
 #include "tests/fuzz/fuzz.h"
 
+#include "base/util.h"
 #include "proxy/ucx/carry.h"
-#include "runtime/base/util.h"
 
 #define PES       3
 #define ME        1

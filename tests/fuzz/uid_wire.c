@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "bootstrap/uid.h"
 #include "bootstrap/uid_wire.h"
 
 enum { DAMAGE = 1, SHORT = 2, FORGED = 4 };

@@ -49,6 +49,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     library = set()
     for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*"),
+                        *(root / "kernels").glob("*.cu*"),
                         *(root / "dialects/nccl/include/nccl_device").glob("*.h"),
                         *(root / "dialects/nccl/src").glob("*.cu*")]):
         if path.name not in DEFINES_THEM:

@@ -15,6 +15,7 @@ After the words of --race and --violate come the launcher and its arguments."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -150,9 +151,9 @@ def build(name, root, overlay, command):
     for change in changes:
         text = weaken(text, *change)
     folder = pathlib.Path(overlay)
-    copy = folder / "device" / header
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_text(text)
+    for part in ("device", "wire", "cpu"):  # headers include each other relative to their own folder
+        shutil.copytree(pathlib.Path(root) / part, folder / part, dirs_exist_ok=True)
+    (folder / "device" / header).write_text(text)
     # Before every other -I, for every #include "device/..." of every file.
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
     more = [f"-I{folder}", f'-DLITMUS_SHAPES="{shapes}"']  # no others are compiled

@@ -5,8 +5,8 @@
  * program can read them.
  *
  *     coll_far [--count=CALLS] */
-#include "proxy/ring.h"
 #include "tests/rig/pe.cuh"
+#include "wire/ring.h"
 
 #if defined(GSHMEM_CHECKS)
 #define HAS_CHECKS 1

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 #include <unistd.h>
-#include "device/lock.h"
+#include "wire/lock.h"
 
 enum { n_locks = 3 };
 

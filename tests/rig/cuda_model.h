@@ -5,7 +5,7 @@
 #ifndef GSH_TEST_CUDA_MODEL_H
 #define GSH_TEST_CUDA_MODEL_H
 
-#include "runtime/base/cuda.h"
+#include "base/cuda.h"
 
 #ifdef GSH_HAVE_CUDA
 

@@ -6,12 +6,12 @@
 #define GSH_TEST_HEAP_PES_H
 
 #include <sys/mman.h>
+#include "base/atomic.h"
+#include "base/log.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/fdpass.h"
 #include "bootstrap/shm.h"
 #include "heap/heap.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/log.h"
 #include "tests/rig/cuda_model.h"
 #include "tests/rig/pes.h"
 

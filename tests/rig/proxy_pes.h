@@ -6,12 +6,12 @@
 
 #include <gshmem/types.h>
 #include <pthread.h>
-#include "device/state.h"
+#include "base/log.h"
+#include "base/util.h"
 #include "proxy/copy.h"
 #include "proxy/engine/state.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
 #include "tests/rig/pes.h"
+#include "wire/state.h"
 
 #ifndef HEAP
 #define HEAP (256 * 1024)

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
+#include "base/util.h"
 #include "proxy/transport.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
 #include "tests/rig/pes.h"
 
 #define RIG_MAX_PES  8

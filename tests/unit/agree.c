@@ -1,8 +1,8 @@
 /* Proves that PEs which agree look at no list of all votes, that each notices one vote that differs
  * or fails, with the same words as where there is only such a list, for any number of PEs.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "bootstrap/agree.h"
-#include "runtime/base/log.h"
 #include "tests/rig/bootstrap_conform.h"
 
 enum { MAX_PES = 9 };

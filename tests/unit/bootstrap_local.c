@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
-#include "runtime/job/binding.h"
+#include "runtime/instance/binding.h"
 #include "tests/rig/bootstrap_conform.h"
 
 #define MAX_THREADS 8

@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
+#include "base/log.h"
 
 static uint64_t timeout_ns = 60 * SECOND;
 

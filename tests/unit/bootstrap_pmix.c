@@ -2,7 +2,7 @@
  * several jobs one after another, and says so if there is no launcher. Starts itself by mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
+#include "base/log.h"
 
 static void test_no_launcher(void)
 {

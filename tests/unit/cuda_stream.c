@@ -8,7 +8,7 @@
 
 #include "proxy/request.h"
 #include "runtime/backend/cuda/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 enum { n_calls = 400 }; /* several times stream.c's limit */
 

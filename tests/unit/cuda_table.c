@@ -2,8 +2,8 @@
  * Proves that the driver's table is complete or absent with a reason, and that a driver's error
  * becomes the right result in its own words. */
 #include <pthread.h>
-#include "runtime/base/cuda.h"
-#include "runtime/base/log.h"
+#include "base/cuda.h"
+#include "base/log.h"
 #include "tests/test.h"
 
 #ifdef GSH_HAVE_CUDA
@@ -37,7 +37,7 @@ static void test_same_for_all_threads(void)
     CHECK(tables[0]->DeviceGetCount(&n_devices) == CUDA_SUCCESS && n_devices > 0);
 #define GSH_CUDA_OPTIONAL(name)
 #define GSH_CUDA_FUNCTION(name) CHECK(tables[0]->name != NULL);
-#include "runtime/base/cuda.def"
+#include "base/cuda.def"
 #undef GSH_CUDA_FUNCTION
 }
 

@@ -5,7 +5,7 @@
  * CPU devices in one range, with those of other nodes declared far; the network is a stand-in for
  * the ring that carries one operation, late and in any order. */
 #define GSHMEM_FAR_CUH /* not device/far.cuh */
-#include "device/cpu/cuda_names.h"
+#include "cpu/cuda_names.h"
 
 #include "device/address.cuh"
 #include "gshmem/types.h"

@@ -1,8 +1,8 @@
 /* Proves that PEs are put into domains as the rule says, with more PEs on a node than a word has
  * bits, against the rule written down again.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/job/instance.h"
-#include "runtime/setup/domains.h"
+#include "runtime/init/domains.h"
+#include "runtime/instance/instance.h"
 #include "tests/test.h"
 
 enum { MAX_PES = 400 };

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/base/coll_table.h"
-#include "runtime/base/env.h"
-#include "runtime/base/log.h"
+#include "base/coll_table.h"
+#include "base/env.h"
+#include "base/log.h"
 #include "tests/test.h"
 
 static bool reads(struct gsh_env *env, const char *name, const char *value)
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
     }
     gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the refusals are expected */
 #define ENV(field, name, kind, def, choices, doc) unsetenv("GSHMEM_" #name);
-#include "runtime/base/env.def"
+#include "base/env.def"
 #undef ENV
     test_defaults();
     test_offered();

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "runtime/base/env.h"
-#include "runtime/base/log.h"
+#include "base/env.h"
+#include "base/log.h"
 #include "tests/test.h"
 
 static size_t count(const char *text, const char *part)
@@ -72,7 +72,7 @@ static void test_print(void)
 #define ENV(field, name, kind, def, choices, doc) \
     CHECK(strstr(text, "GSHMEM_" #name "="));     \
     CHECK(strstr(text, doc));
-#include "runtime/base/env.def"
+#include "base/env.def"
 #undef ENV
     free(text);
 }

@@ -21,7 +21,7 @@ static uid_t test_euid(void)
 #undef geteuid
 #include "bootstrap/fdpass.h"
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
+#include "base/log.h"
 
 #define N_RANKS 8
 

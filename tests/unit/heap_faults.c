@@ -2,7 +2,7 @@
  * Proves that a failure of one PE, wherever it happens while the heap is made or grows, gives the
  * same error on all, names the PE, and leaves heap, descriptors and mappings as they were. */
 #include <sys/resource.h>
-#include "runtime/base/fault.h"
+#include "base/fault.h"
 #include "tests/rig/heap_pes.h"
 
 #define N_FAULTS_MAX 100

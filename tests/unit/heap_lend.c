@@ -3,10 +3,10 @@
  * different sizes on each PE, while the heap grows, and told to subscribers; for all PEs or for
  * overlapping groups; and that a failure at any point, on one PE, leaves everything unchanged on
  * all. */
-#include "device/state.h"
+#include "base/fault.h"
 #include "heap/lendable.h"
-#include "runtime/base/fault.h"
 #include "tests/rig/heap_pes.h"
+#include "wire/state.h"
 
 enum { LENT = 3 << 20, ROOM = 6 << 20 };
 

@@ -1,7 +1,7 @@
 /* Proves that SipHash gives the published results, and that keys and names derived from a job's
  * secret differ by purpose and by secret. SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/base/keys.h"
-#include "runtime/base/siphash.h"
+#include "base/keys.h"
+#include "base/siphash.h"
 #include "tests/test.h"
 
 /* The vectors that its authors publish: key 00..0f, inputs 00, 00 01, and so on. */

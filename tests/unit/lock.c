@@ -2,7 +2,7 @@
  * or only try it; trying to take a held lock fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include "runtime/base/lock.h"
+#include "base/lock.h"
 #include "tests/test.h"
 
 enum { n_threads = 4, n_adds = 100000 };

@@ -19,9 +19,9 @@ static uid_t log_euid(void)
     return geteuid() + is_another_user;
 }
 #define geteuid log_euid
-#include "runtime/base/log.c"
+#include "base/log.c"
 #undef geteuid
-#include "runtime/base/result.h"
+#include "base/result.h"
 #include "tests/test.h"
 
 enum { N_THREADS = 4, N_LINES = 200 };

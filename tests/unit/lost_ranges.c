@@ -3,9 +3,9 @@
  * is said.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include "runtime/job/death.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
 #include "tests/test.h"
 
 static struct gsh_instance pe;

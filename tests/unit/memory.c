@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/fault.h"
 #include "heap/memory.h"
-#include "runtime/base/fault.h"
 #include "tests/test.h"
 
 #define MIB ((uint64_t)1 << 20)

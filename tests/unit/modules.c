@@ -2,8 +2,8 @@
  * Modules get the PE's state whenever they register: before init, or later at the next call; one of
  * another version is refused by a line naming both; unloaded ones are left alone. */
 #include <gshmemx.h>
-#include "device/state.h"
 #include "tests/test.h"
+#include "wire/state.h"
 
 static int n_fills[3];
 static struct gsh_state seen;

@@ -2,9 +2,9 @@
  * do; host calls alone run if the user asks for it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <gshmemx.h>
-#include "device/state.h"
-#include "runtime/base/cuda.h"
+#include "base/cuda.h"
 #include "tests/test.h"
+#include "wire/state.h"
 
 static int fill(const void *state, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that the offset allocator places, aligns, joins, grows and shrinks as promised: single
  * cases, and seeded random sequences against a naive model with the walker after each step. */
+#include "base/fault.h"
+#include "base/util.h"
 #include "heap/offset.h"
-#include "runtime/base/fault.h"
-#include "runtime/base/util.h"
 #include "tests/test.h"
 
 #define KIB ((uint64_t)1 << 10)

@@ -8,8 +8,8 @@
 
 #ifdef GSH_HAVE_CUDA
 
+#include "base/pages.h"
 #include "runtime/backend/cuda/pins.h"
-#include "runtime/base/pages.h"
 
 enum { n_pages = 64, max_live = 64 };
 static char *memory;

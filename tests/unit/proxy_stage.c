@@ -3,7 +3,7 @@
  * and get in a circle, and that all buffers are free afterwards; that a large put's signal comes
  * after all of its data; that the buffers of a PE which has stopped staging remain for late puts;
  * and that buffers which cannot be had, or are not alike, give one error that says so. */
-#include "runtime/base/fault.h"
+#include "base/fault.h"
 #include "tests/rig/proxy_pes.h"
 
 #define ROUNDS 12

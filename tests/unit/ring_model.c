@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proves the ring's protocol (proxy/ring.h) by checking every interleaving of a few producers and
+ * Proves the ring's protocol (wire/ring.h) by checking every interleaving of a few producers and
  * the proxy with a tiny ring over several laps: no request is lost, doubled, torn or taken early,
  * no slot is overwritten before it is read, no answer goes astray, no wait lasts for ever. Then
  * breaks the protocol in one place after another, and must detect it each time.
@@ -7,8 +7,8 @@
  * A step is one access to shared memory. Stores to slots become visible one word at a time, in any
  * order, also while their producer goes on to its next request. */
 #include <stddef.h>
-#include "proxy/ring.h"
 #include "tests/test.h"
+#include "wire/ring.h"
 
 enum {
     MAX_PRODUCERS = 3,

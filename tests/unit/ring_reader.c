@@ -3,8 +3,8 @@
  * with a result, and returns slots; and that no content of the slots makes it misbehave (run with
  * the sanitizers). ring_threads.cc decodes what kernels push. */
 #include "proxy/ring/reader.h"
-#include "device/state.h"
-#include "runtime/base/log.h"
+#include "wire/state.h"
+#include "base/log.h"
 #include "gshmem/types.h"
 #include "tests/test.h"
 

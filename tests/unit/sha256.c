@@ -1,6 +1,6 @@
 /* Proves that SHA-256 and HMAC give the published results, however the input is split.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/base/sha256.h"
+#include "base/sha256.h"
 #include "tests/test.h"
 
 static void hex(const uint8_t *bytes, char text[2 * GSH_SHA256_BYTES + 1])

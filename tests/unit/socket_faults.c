@@ -10,7 +10,7 @@
 
 #include "bootstrap/uid.h"
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
+#include "base/log.h"
 
 #define LARGE_BYTES (8u << 20)
 

@@ -9,15 +9,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/private_fd.h"
+#include "base/process.h"
+#include "base/siphash.h"
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
-#include "runtime/base/private_fd.h"
-#include "runtime/base/process.h"
-#include "runtime/base/siphash.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/death.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
 #include "tests/rig/bootstrap_conform.h"
 
 static void test_process(void)

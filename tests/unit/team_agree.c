@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
-#include "runtime/job/death.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
+#include "base/atomic.h"
+#include "base/util.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 #include "tests/test.h"

@@ -7,9 +7,9 @@
  * kept, changed or shuffled, and delivered to another transport of this process. */
 #include <dlfcn.h>
 
+#include "base/util.h"
 #include "proxy/ucx/carry.h"
 #include "proxy/ucx/endpoint.h"
-#include "runtime/base/util.h"
 #include "tests/test.h"
 
 enum { N = 400, FETCHES = 100 };

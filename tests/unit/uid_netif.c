@@ -1,7 +1,7 @@
 /* Proves that start-up takes the interface and family the user asks for, and says what there is
  * when none fits. Only loopback is relied on. SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
 #include "bootstrap/netif.h"
-#include "runtime/base/log.h"
 #include "tests/test.h"
 
 static bool choose(const char *ifname, const char *family, struct gsh_address *out)

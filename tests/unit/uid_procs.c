@@ -10,10 +10,11 @@
 #include <sys/socket.h>
 
 #include "bootstrap/socket.h"
+#include "bootstrap/uid.h"
 #include "bootstrap/uid_wire.h"
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
+#include "base/log.h"
+#include "base/util.h"
 
 static struct gsh_uid_options options = {
     .ifname = "lo", .family = "ipv4", .timeout_ns = 60 * SECOND};

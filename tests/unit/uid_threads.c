@@ -7,8 +7,8 @@
 
 #include "bootstrap/uid.h"
 #include "tests/rig/bootstrap_conform.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
+#include "base/log.h"
+#include "base/util.h"
 
 #define MAX_THREADS 9
 

@@ -1,8 +1,8 @@
 /* The arithmetic of util.h holds at its edges: powers of two, alignment, ranges near overflow; and
  * a waiting thread can back off for ever without overflow of its counter.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/base/atomic.h"
-#include "runtime/base/util.h"
+#include "base/atomic.h"
+#include "base/util.h"
 #include "tests/test.h"
 
 int main(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives of the CPU row: the library's kernels, as one thread. */
-#include "device/coll/coll.h"
-#include "device/cpu/here.h"
+#include "cpu/here.h"
 #include "runtime/backend/cpu/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
+#include "wire/coll.h"
 
 static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
     [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU row of the device table: direct accesses to mapped memory; calls on streams are in
- * stream.c, kernels are the executor's (device/cpu/).
+ * stream.c, kernels are the executor's (cpu/).
  *
  * For the thread sanitizer, user data moves by plain accesses; p, AMOs and signals release; waits
  * acquire. That is stronger than the memory model: the sanitizer does not understand fences, and
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "device/cpu/cpu.h"
+#include "cpu/cpu.h"
 #include "gshmem.h"
 #include "proxy/proxy.h"
-#include "runtime/base/pages.h"
-#include "runtime/base/atomic.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
-#include "runtime/job/end.h"
-#include "runtime/job/binding.h"
-#include "runtime/job/instance.h"
+#include "base/pages.h"
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
 #include "runtime/backend/modules.h"
 
 /* ---- set-up ---- */

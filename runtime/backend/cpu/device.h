@@ -3,7 +3,7 @@
 #ifndef GSH_DEVICE_CPU_H
 #define GSH_DEVICE_CPU_H
 
-#include "runtime/backend/device.h"
+#include "runtime/instance/device_ops.h"
 
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_copy(struct gsh_instance *pe, void *dest,
                                                      const void *source, size_t bytes,

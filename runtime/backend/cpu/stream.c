@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU row's calls on streams: each is a closure that the executor's stream runs in its turn, by
  * the row's host-initiated calls for near PEs and by the proxy for far ones. Calls in which kernels
- * and streams take part together launch one of the library's kernels (device/kernels.cu). */
+ * and streams take part together launch one of the library's kernels (kernels/kernels.cu). */
 #include <stddef.h>
-#include "device/cpu/cpu.h"
-#include "device/kernels.h"
+#include "cpu/cpu.h"
+#include "wire/kernels.h"
 #include "gshmem.h"
 #include "runtime/backend/cpu/device.h"
 #include "runtime/backend/poll.h"
 #include "runtime/far/far.h"
 #include "runtime/team/team.h"
-#include "runtime/job/end.h"
-#include "runtime/job/instance.h"
-#include "runtime/job/page.h"
-#include "runtime/job/turn.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/turn.h"
 
 /* Of the executor's code. */
 static enum gsh_result result_of(int code)

@@ -2,7 +2,7 @@
  * Collectives of the CUDA row: the library's kernels, loaded on first use, since their code is
  * large and many programs use none. */
 #include "runtime/backend/cuda/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 /* Threads of a block. */

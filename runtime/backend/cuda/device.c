@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA row of the device table, through the driver alone: choosing the GPU, uploading the
  * state, and host-initiated calls on the library's own streams. Calls on the user's streams are in
- * stream.c, the kernels in device/kernels.cu.
+ * stream.c, the kernels in kernels/kernels.cu.
  *
  * A host-initiated call needs no multiprocessor, so it works beside a kernel that fills the GPU and
  * waits for it. Exceptions: atomics other than set, and strided copies. */
@@ -11,11 +11,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/log.h"
+#include "base/util.h"
 #include "runtime/backend/cuda/pins.h"
 #include "runtime/backend/modules.h"
-#include "runtime/base/log.h"
-#include "runtime/base/util.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 extern const unsigned char gsh_kernels_fatbin[]; /* kernels_fatbin.S */
 
@@ -634,7 +634,7 @@ static const struct gsh_device_ops cuda_ops = {
     .stream_synchronize = gsh_cuda_stream_synchronize,
 };
 
-/* runtime/job/init.c asked for eager loading: too late if CUDA had already started. */
+/* runtime/init/init.c asked for eager loading: too late if CUDA had already started. */
 static void warn_of_lazy_loading(const struct gsh_instance *pe, const struct gsh_cuda_device *d)
 {
     CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
@@ -694,7 +694,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
 
 #else
 
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
 {

@@ -8,9 +8,9 @@
 #ifdef GSH_HAVE_CUDA
 
 #include <pthread.h>
+#include "base/cuda.h"
 #include "proxy/lanes.h"
-#include "runtime/backend/device.h"
-#include "runtime/base/cuda.h"
+#include "runtime/instance/device_ops.h"
 
 enum gsh_kernel {
     GSH_KERNEL_AMO,

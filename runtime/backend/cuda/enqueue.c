@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The base of the CUDA row: the device's context, and work that can be enqueued on any stream. */
 #include "runtime/backend/cuda/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 /* ---- contexts: each PE has its own; a thread may have another one current ---- */
 

@@ -6,9 +6,9 @@
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>
+#include "base/atomic.h"
 #include "proxy/copy.h"
-#include "runtime/base/atomic.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 static CUdeviceptr device_address(const void *p)
 {

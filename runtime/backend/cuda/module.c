@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The constant block of one module: the library's own, or one that the program loaded. */
 #include "runtime/backend/cuda/device.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 #include "runtime/backend/modules.h"
 
 /* The block of a unit for shared GPUs: what all parts have in common, then this PE's own. */

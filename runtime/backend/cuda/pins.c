@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include "runtime/base/util.h"
+#include "base/util.h"
 
 /* Bytes: [start, end). */
 struct range {

@@ -17,7 +17,7 @@
 #ifdef GSH_HAVE_CUDA
 
 #include <stddef.h>
-#include "runtime/base/cuda.h"
+#include "base/cuda.h"
 
 /* Pins a buffer; if the result is an error nothing has changed. A context is current.
  * CUDA_ERROR_INVALID_VALUE: no memory is there. CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED: the

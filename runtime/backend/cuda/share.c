@@ -7,9 +7,9 @@
 #include "runtime/backend/cuda/device.h"
 
 #include <stdlib.h>
-#include "device/state.h"
-#include "runtime/base/log.h"
-#include "runtime/job/instance.h"
+#include "base/log.h"
+#include "runtime/instance/instance.h"
+#include "wire/state.h"
 
 struct gsh_gpu {
     CUdevice ordinal;

@@ -5,10 +5,10 @@
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>
+#include "base/atomic.h"
 #include "gshmem/types.h"
 #include "proxy/request.h"
-#include "runtime/base/atomic.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
 /* From measurements (perftest/results/h200-constants.md). Outside graphs the copy engine moves the

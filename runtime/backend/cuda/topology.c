@@ -2,9 +2,9 @@
  * What the CUDA row reports about its GPU and the routes to other GPUs of the node: the driver's
  * answers on peer access. */
 #include <string.h>
+#include "base/log.h"
 #include "runtime/backend/cuda/device.h"
-#include "runtime/base/log.h"
-#include "runtime/job/instance.h"
+#include "runtime/instance/instance.h"
 
 enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *card)
 {

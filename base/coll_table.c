@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/coll_table.h"
+#include <stdbool.h>
+#include <string.h>
+#include "base/env.h"
+#include "base/util.h"
+
+/* Two PEs on cores of one machine: moving a cache line between them costs as much as a barrier, so
+ * only small collectives are flagged. */
+const struct gsh_coll_table gsh_coll_table_cpu = {
+    .flagged_max = {64, 64, 64, 64},
+    .max_blocks = 1,
+    .bytes_per_block = 1,
+    .far_flat = 256u << 10,
+    .far_piece = 256u << 10,
+};
+
+/* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
+const struct gsh_coll_table gsh_coll_table_cuda = {
+    .flagged_max = {256, 4u << 10, 64u << 10, 256u << 10},
+    .max_blocks = 64,
+    .bytes_per_block = 16u << 10,
+    .far_flat = 64u << 10,
+    .far_piece = 256u << 10,
+};
+
+struct entry {
+    const char *name;
+    size_t offset;
+    uint32_t least, most;
+};
+
+static const struct entry entries[] = {
+    {"thread", offsetof(struct gsh_coll_table, flagged_max[0]), 0, 1u << 30},
+    {"warp", offsetof(struct gsh_coll_table, flagged_max[1]), 0, 1u << 30},
+    {"block", offsetof(struct gsh_coll_table, flagged_max[2]), 0, 1u << 30},
+    {"blocks", offsetof(struct gsh_coll_table, flagged_max[3]), 0, 1u << 30},
+    {"per_block", offsetof(struct gsh_coll_table, bytes_per_block), 256, 1u << 30},
+    {"far", offsetof(struct gsh_coll_table, far_flat), 0, 1u << 30},
+    {"far_piece", offsetof(struct gsh_coll_table, far_piece), 16, 1u << 30},
+    {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
+};
+
+#define BLANKS " \t\n"
+
+void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
+{
+    static const char *const callers[] = {"a thread", "a warp", "a block", "several blocks"};
+    for (int i = 0; i < 4; i++) {
+        fprintf(out, "  %-15s up to %u bytes to all others in one flight, data beside flags\n",
+                callers[i], t->flagged_max[i]);
+    }
+    fprintf(out,
+            "  above           members meet, each moves or adds up its part straight from and to\n"
+            "                  the others' buffers, members meet\n"
+            "  on a stream     %u bytes for each block, up to %u blocks, and on at most half of a\n"
+            "                  GPU's multiprocessors\n"
+            "  several nodes   up to %u bytes of all together by way of the nodes' leaders, in\n"
+            "                  log2(nodes) messages of each\n"
+            "  above           in pieces of %u bytes: near members by loads and stores, and each\n"
+            "                  piece once to each other node, by the members in turn; the next\n"
+            "                  piece is on its way meanwhile\n",
+            t->bytes_per_block, t->max_blocks, t->far_flat, t->far_piece);
+}
+
+static uint32_t *word_of(struct gsh_coll_table *table, const struct entry *e)
+{
+    return (uint32_t *)((char *)table + e->offset);
+}
+
+static const struct entry *find(const char *name)
+{
+    for (size_t i = 0; i < GSH_ARRAY_LEN(entries); i++) {
+        if (strcmp(name, entries[i].name) == 0) {
+            return &entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* Without the blanks around it, in place. */
+static char *trim(char *text)
+{
+    text += strspn(text, BLANKS);
+    size_t n = strlen(text);
+    while (n > 0 && strchr(BLANKS, text[n - 1]) != NULL) {
+        text[--n] = '\0';
+    }
+    return text;
+}
+
+/* Takes one NAME=NUMBER. */
+static enum gsh_result set(const char *text, size_t length, struct gsh_coll_table *table)
+{
+    char item[64] = "";
+    uint64_t value = 0;
+    if (length < sizeof(item)) {
+        memcpy(item, text, length);
+    }
+    char *equals = strchr(item, '=');
+    const struct entry *e = NULL;
+    if (equals != NULL) {
+        *equals = '\0';
+        e = find(trim(item));
+    }
+    if (e == NULL || !gsh_env_parse_size(trim(equals + 1), &value)) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
+                        "block, blocks, per_block, far or far_piece, nor grid=NUMBER",
+                        (int)length, text);
+    }
+    if (value < e->least || value > e->most) {
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_COLLECTIVES: '%.*s' is out of range: %s can be %u to %u",
+                        (int)length, text, e->name, e->least, e->most);
+    }
+    *word_of(table, e) = (uint32_t)value;
+    return GSH_OK;
+}
+
+enum gsh_result gsh_coll_table_read(const char *text, struct gsh_coll_table *table)
+{
+    enum gsh_result r = GSH_OK;
+    for (const char *at = text; r == GSH_OK && *at != '\0';) {
+        at += strspn(at, BLANKS);
+        size_t length = strcspn(at, ",");
+        if (*at != '\0') {
+            r = set(at, length, table);
+        }
+        at += length + (at[length] == ',');
+    }
+    return r;
+}
+
+const char *gsh_coll_table_difference(const struct gsh_coll_table *a,
+                                      const struct gsh_coll_table *b, uint32_t *value_a,
+                                      uint32_t *value_b)
+{
+    struct gsh_coll_table first = *a, second = *b;
+    for (size_t i = 0; i < GSH_ARRAY_LEN(entries); i++) {
+        *value_a = *word_of(&first, &entries[i]);
+        *value_b = *word_of(&second, &entries[i]);
+        if (*value_a != *value_b) {
+            return entries[i].name;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where collectives change from one algorithm to the next: a device's table, as GSHMEM_COLLECTIVES
+ * may change it. The same on all PEs, since members choose by it without asking each other. */
+#ifndef GSH_COLL_TABLE_H
+#define GSH_COLL_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/result.h"
+
+struct gsh_coll_table {
+    uint32_t flagged_max[4];      /* gsh_state's: by a thread, a warp, a block, several blocks */
+    uint32_t max_blocks;          /* of one of the library's launches; GPUs may have less room */
+    uint32_t bytes_per_block;     /* of such a launch, if not flagged */
+    uint32_t far_flat, far_piece; /* gsh_state's */
+};
+
+extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
+
+/* What the table says, a line for each choice. */
+void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
+
+/* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
+ * per_block, far and far_piece, and grid=NUMBER, with blanks between them. GSH_ERR_ARG, with a
+ * message, for other text. */
+GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
+                                                     struct gsh_coll_table *table);
+
+/* The first entry in which two tables differ: its name in that text, and its values; NULL: none. */
+const char *gsh_coll_table_difference(const struct gsh_coll_table *a,
+                                      const struct gsh_coll_table *b, uint32_t *value_a,
+                                      uint32_t *value_b);
+
+#endif

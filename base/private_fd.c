@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See private_fd.h. */
+#include "base/private_fd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Held by whoever forks, so that the child has the list as it is between two calls. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int *fds; /* [n_fds] of room for n_places */
+static size_t n_fds, n_places;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Other threads of the process may have held any lock: only close. */
+static void in_child(void)
+{
+    for (size_t i = 0; i < n_fds; i++) {
+        close(fds[i]);
+    }
+    n_fds = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void follow_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, in_child);
+}
+
+void gsh_private_fd_add(int fd)
+{
+    pthread_mutex_lock(&lock);
+    if (n_fds == n_places) {
+        size_t n = 2 * n_places + 16;
+        int *larger = realloc(fds, n * sizeof(*fds));
+        fds = larger != NULL ? larger : fds;
+        n_places = larger != NULL ? n : n_places;
+    }
+    if (n_fds < n_places) {
+        fds[n_fds++] = fd;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gsh_private_fd_close(int *fd)
+{
+    int saved = errno;
+    if (*fd >= 0) {
+        pthread_mutex_lock(&lock);
+        size_t i = 0;
+        while (i < n_fds && fds[i] != *fd) {
+            i++;
+        }
+        if (i < n_fds) {
+            fds[i] = fds[--n_fds];
+        }
+        close(*fd); /* under the lock: its number is not yet another's */
+        pthread_mutex_unlock(&lock);
+    }
+    *fd = -1;
+    errno = saved;
+}

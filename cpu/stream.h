@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A CPU device: its streams with their queues. One lock per device guards all of it, including the
+ * pool of OS threads (grid.h). */
+#ifndef GSH_STREAM_H
+#define GSH_STREAM_H
+
+#include "grid.h"
+
+struct gsh_cpu_device {
+    /* Counts the devices that have been destroyed in this memory, which is never returned to the
+     * system: so a thread sees that the device to which it is bound is gone. Atomic; first. */
+    uint64_t serial;
+    struct gsh_cpu_device *next_unused; /* list of such memory */
+    struct gsh_cpu_config config;
+    const struct gsh_state *state; /* atomic */
+    pthread_mutex_t lock;
+    struct gsh_cpu_pool pool;
+    uint64_t n_runs;                      /* launches so far; atomic */
+    struct gsh_fiber *spare, *last_spare; /* stacks, only under the thread sanitizer */
+    struct CUstream_st *default_stream;   /* made when first used */
+    struct CUstream_st *streams;          /* all whose threads have not been joined */
+};
+
+/* What each OS thread of a device does first. */
+void gsh_device_enter_thread(struct gsh_cpu_device *device);
+/* Ends the process with the message, in the way that the device is configured for. */
+void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
+    __attribute__((noreturn));
+
+/* Waits for all streams of the device. */
+void gsh_streams_synchronize(struct gsh_cpu_device *device);
+/* The same, then ends their threads. The user's streams are another device's from then on, since
+ * the program may still use and destroy them; *kept: their list, for gsh_streams_adopt. */
+void gsh_streams_finish(struct gsh_cpu_device *device, struct CUstream_st **kept);
+void gsh_streams_adopt(struct gsh_cpu_device *device, struct CUstream_st *kept);
+
+/* Enqueues. Returns in *seq what to ask gsh_stream_has_done for, and in *stream the stream itself
+ * (never one of CUDA's constants) with a reference. */
+int gsh_stream_mark(struct CUstream_st **stream, void (*function)(void *arg), const void *arg,
+                    size_t arg_bytes, uint64_t *seq);
+bool gsh_stream_has_done(const struct CUstream_st *stream, uint64_t seq);
+/* The caller waits. */
+void gsh_stream_wait(struct CUstream_st *stream, uint64_t seq);
+/* Makes work enqueued on stream from now on wait. */
+int gsh_stream_wait_for(struct CUstream_st *stream, struct CUstream_st *other, uint64_t seq);
+/* A referenced stream can be queried and waited for even after it or its device is destroyed. */
+struct CUstream_st *gsh_stream_ref(struct CUstream_st *stream);
+void gsh_stream_unref(struct CUstream_st *stream); /* NULL is ignored */
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls for dialects: dialects hear of deaths, and give up what the dead may still write to. */
+#include "runtime/layer.h"
+
+#include "base/atomic.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/team/team.h"
+
+bool gshmemx_layer_has_died(const void *of, const int *pes, int n_pes)
+{
+    const struct gsh_instance *pe = of;
+    return gsh_is_death_among(pe, pes, n_pes);
+}
+
+static bool is_death_in(const struct gsh_instance *pe, gshmem_team_t handle, enum gsh_death least)
+{
+    const struct gsh_team *team = gsh_is_death(pe) ? gsh_team_find(pe, handle) : NULL;
+    return team != NULL && gsh_is_death_at(pe, team->pes, team->n_pes, least);
+}
+
+bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team)
+{
+    return is_death_in(pe, team, GSH_DEATH_HOST);
+}
+
+bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team)
+{
+    return is_death_in(pe, team, GSH_DEATH_KERNELS);
+}
+
+bool gshmemx_layer_has_left_lost(const void *instance)
+{
+    const struct gsh_instance *pe = instance;
+    return pe->n_nodes > 1 || gsh_load_relaxed_u32(&pe->page->control.has_left_lost) != 0;
+}
+
+void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead))
+{
+    gsh_deaths_hear_by(hear);
+}
+
+bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)
+{
+    return gsh_deaths_lose(pe, (uint64_t)(uintptr_t)memory, bytes);
+}
+
+/* Its units of the pool, with what it keeps elsewhere: the lanes of a predefined team, and buffers.
+ */
+bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
+{
+    struct gsh_instance *pe = of;
+    const struct gsh_team *team = gsh_team_find(pe, handle);
+    if (team == NULL) {
+        return true;
+    }
+    const uint64_t base = pe->state.base;
+    const struct gsh_team_layout *l = &team->layout;
+    return gsh_deaths_lose(pe, base + team->first_off, (uint64_t)l->n_units * GSH_TEAM_UNIT) &&
+           gsh_deaths_lose(pe, base + team->lanes_off, (uint64_t)l->n_lanes * l->lane_bytes) &&
+           gsh_deaths_lose(pe, base + team->buffers.off, team->buffers.bytes);
+}
+
+void gshmemx_layer_tell_lost(void *pe)
+{
+    gsh_deaths_tell_lost(pe);
+}

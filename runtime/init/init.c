@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Start-up and teardown of one PE, first phase: bootstrap, facts about the other PEs, the shared
+ * page, the watch, the teams. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "bootstrap/shm.h"
+#include "gshmemx.h"
+#include "runtime/context/context.h"
+#include "base/atomic.h"
+#include "base/flush.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/init/launch.h"
+#include "runtime/instance/leave.h"
+#include "runtime/init/net.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/page_pass.h"
+#include "runtime/instance/report.h"
+#include "runtime/instance/turn.h"
+#include "runtime/instance/watch.h"
+#include "runtime/init/buffers.h"
+#include "runtime/init/setup.h"
+#include "runtime/init/statics.h"
+#include "runtime/team/absent.h"
+#include "runtime/team/page.h"
+#include "runtime/team/team.h"
+
+/* The settings that all PEs of a job with far PEs share. */
+enum { N_FAR_SETTINGS = 5 };
+static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
+                                                         "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
+                                                         "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
+
+/* What PEs exchange first, whatever their versions; all that follows may depend on the version. */
+struct greeting {
+    uint32_t magic;
+    uint8_t version[3]; /* the library's */
+    uint8_t state_version;
+};
+_Static_assert(sizeof(struct greeting) == 8, "the same in every version");
+
+#define GREETING_MAGIC 0x68736721u
+
+static const struct greeting greeting = {
+    .magic = GREETING_MAGIC,
+    .version = {GSHMEM_VENDOR_MAJOR_VERSION, GSHMEM_VENDOR_MINOR_VERSION,
+                GSHMEM_VENDOR_PATCH_VERSION},
+    .state_version = GSH_STATE_VERSION,
+};
+
+/* What each PE then tells all others. */
+struct hello {
+    uint64_t process;     /* gsh_process_id */
+    int64_t node_pes;     /* GSHMEM_NODE_PES */
+    uint64_t is_cpu;      /* gsh_setup_is_cpu */
+    uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
+    uint64_t host_hash;
+    uint64_t instance;
+    uint64_t far_settings[N_FAR_SETTINGS];
+    uint8_t random[GSH_SECRET_BYTES]; /* rank 0's is in the job's secret */
+};
+
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    for (size_t i = 0; i < bytes; i++) {
+        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
+    }
+    return h;
+}
+
+/* PEs with equal hashes can pass descriptors and map each other's memory: one kernel, one network
+ * namespace (abstract sockets belong to it). */
+static uint64_t host_hash(void)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    char boot_id[64] = {0};
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f != NULL) {
+        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
+        h = hash_bytes(h, boot_id, n);
+        fclose(f);
+    }
+    struct stat st;
+    if (stat("/proc/self/ns/net", &st) == 0) {
+        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+    }
+    return h;
+}
+
+static enum gsh_result check_hello(const struct hello *all, int i)
+{
+    if (all[i].node_pes != all[0].node_pes) {
+        return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
+                        (int)all[i].node_pes, i, (int)all[0].node_pes);
+    }
+    if (all[i].team_memory != all[0].team_memory) {
+        return gsh_fail(GSH_ERR_SYMMETRY,
+                        "init: GSHMEM_TEAM_MEMORY is not the same on PE %d as on PE 0", i);
+    }
+    return GSH_OK;
+}
+
+/* A host is one node, or several if GSHMEM_NODE_PES divides it. */
+struct host {
+    uint64_t hash;
+    int n_pes;      /* met so far; 0: the place is free */
+    int node;       /* of the latest */
+    int n_node_pes; /* of that node so far */
+};
+
+/* At least twice as many places as PEs, a power of two. */
+static size_t host_places(int n_pes)
+{
+    size_t n = 2;
+    while (n < 2 * (size_t)n_pes) {
+        n *= 2;
+    }
+    return n;
+}
+
+static struct host *find_host(struct host *hosts, size_t n_places, uint64_t hash)
+{
+    size_t at = hash & (n_places - 1);
+    while (hosts[at].n_pes > 0 && hosts[at].hash != hash) {
+        at = (at + 1) & (n_places - 1);
+    }
+    hosts[at].hash = hash;
+    return &hosts[at];
+}
+
+/* hosts: zeroed places. */
+static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
+{
+    size_t n_places = host_places(pe->n_pes);
+    for (int i = 0; i < pe->n_pes; i++) {
+        struct host *host = find_host(hosts, n_places, pe->peers[i].host_hash);
+        int before = host->n_pes++;
+        if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
+            host->node = pe->n_nodes++;
+            host->n_node_pes = 0;
+        }
+        pe->peers[i].node = host->node;
+        pe->peers[i].node_index = host->n_node_pes++;
+    }
+}
+
+static enum gsh_result check_far_settings(const struct hello *all, int n)
+{
+    for (int i = 1; i < n; i++) {
+        for (int s = 0; s < N_FAR_SETTINGS; s++) {
+            if (all[i].far_settings[s] != all[0].far_settings[s]) {
+                return gsh_fail(GSH_ERR_SYMMETRY, "init: %s is not the same on PE %d as on PE 0",
+                                far_settings[s], i);
+            }
+        }
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
+{
+    struct host *hosts = calloc(host_places(pe->n_pes), sizeof(*hosts));
+    pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
+    if (pe->peers == NULL || hosts == NULL) {
+        free(hosts);
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = GSH_OK;
+    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
+    pe->is_one_process = true;
+    pe->needs_no_choice = true;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        struct gsh_peer *p = &pe->peers[i];
+        r = check_hello(all, i);
+        p->process = all[i].process;
+        p->host_hash = all[i].host_hash;
+        p->cuda_ordinal = -1;
+        p->is_same_process = p->process == all[pe->my_pe].process;
+        pe->is_one_process = pe->is_one_process && p->is_same_process;
+        pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
+    }
+    number_nodes(pe, hosts, (int)all[0].node_pes);
+    if (r == GSH_OK && pe->n_nodes > 1) {
+        r = check_far_settings(all, pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        bool is_beside =
+            pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node;
+        pe->peers[i].instance = is_beside ? gsh_instance_at(all[i].instance) : NULL;
+        if (r == GSH_OK && is_beside && pe->peers[i].instance == NULL) {
+            r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
+        }
+        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+            pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */
+        }
+    }
+    free(hosts);
+    return r;
+}
+
+/* The same on all PEs: PE 0 and the first that differs from it are named. */
+static enum gsh_result check_versions(struct gsh_instance *pe)
+{
+    struct greeting *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r =
+        pe->bootstrap->ops->allgather(pe->bootstrap, &greeting, sizeof(greeting), all);
+    for (int i = 1; r == GSH_OK && i < pe->n_pes; i++) {
+        const uint8_t *a = all[i].version, *b = all[0].version;
+        if (memcmp(&all[i], &all[0], sizeof(all[i])) != 0) {
+            r = gsh_fail(GSH_ERR_ARG,
+                         "init: PE %d runs another version of gshmem (%d.%d.%d, state %d) than PE "
+                         "0 (%d.%d.%d, state %d)",
+                         i, a[0], a[1], a[2], all[i].state_version, b[0], b[1], b[2],
+                         all[0].state_version);
+        }
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result meet(struct gsh_instance *pe)
+{
+    struct hello mine = {.process = gsh_process_id(),
+                         .node_pes = pe->env.node_pes,
+                         .is_cpu = gsh_setup_is_cpu(pe),
+                         .team_memory = pe->env.team_memory_bytes,
+                         .host_hash = host_hash(),
+                         .instance = (uint64_t)(uintptr_t)pe,
+                         .far_settings = {(uint64_t)pe->env.proxy_rings,
+                                          (uint64_t)pe->env.proxy_ring_slots,
+                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
+                                          (uint64_t)pe->env.contexts}};
+    if (mine.process == 0 ||
+        getrandom(mine.random, sizeof(mine.random), 0) != (ssize_t)sizeof(mine.random)) {
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
+    }
+    struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
+        explicit_bzero(all[0].random, sizeof(all[0].random));
+        r = fill_peers(pe, all);
+    }
+    explicit_bzero(mine.random, sizeof(mine.random));
+    free(all);
+    return r;
+}
+
+static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+{
+    struct gsh_instance *pe = context;
+    if (gsh_is_death(pe)) {
+        return gsh_note_death("a collective call");
+    }
+    if (gsh_host_sync_turn(pe, turn, start_ns)) {
+        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
+                        gsh_host_sync_limit_s(pe), rank);
+    }
+    return GSH_OK;
+}
+
+/* Over the pages where all PEs share them, else over the network. */
+static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
+{
+    if (pe->n_nodes > 1) {
+        enum gsh_result r = gsh_net_create(pe, pe->bootstrap);
+        return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
+    }
+    pe->page_areas = calloc((size_t)pe->n_pes, sizeof(*pe->page_areas));
+    if (pe->page_areas == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        pe->page_areas[i] = &pe->peers[i].page->node;
+    }
+    return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
+                                    &pe->job_bootstrap);
+}
+
+static void destroy(struct gsh_instance *pe)
+{
+    /* first the threads that use the network and the device, then the network, which uses this
+     * PE's memory */
+    gsh_net_close(pe);
+    gsh_watch_destroy(&pe->watch);
+    gsh_deaths_destroy(pe);
+    gsh_net_destroy(pe);
+    gsh_statics_unshare(pe);
+    gsh_setup_undo(pe);
+    if (pe->job_bootstrap != NULL) {
+        pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
+    }
+    free(pe->page_areas);
+    gsh_fdpass_destroy(&pe->fdpass);
+    for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
+        if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
+            munmap(pe->peers[i].page, gsh_page_bytes(pe));
+        }
+    }
+    if (pe->page != NULL) {
+        munmap(pe->page, gsh_page_bytes(pe));
+    }
+    if (pe->page_fd >= 0) {
+        close(pe->page_fd);
+    }
+    gsh_contexts_destroy(pe);
+    gsh_teams_destroy(pe);
+    free(pe->peers);
+    free(pe->lock_holders);
+    if (pe->bootstrap != NULL) {
+        pe->bootstrap->ops->destroy(pe->bootstrap);
+    }
+    explicit_bzero(pe->secret, sizeof(pe->secret)); /* the record stays */
+    gsh_instance_release(pe);
+}
+
+/* A kernel that waits for a far PE waits for the proxy's CUDA calls. These must not wait for the
+ * kernel in turn: behind the loading of another kernel, which CUDA does at its first launch, or in
+ * a work queue that streams share when there are more than 8. CUDA reads the variables when it
+ * starts, which gshmem does later; values set by the user stay. had_threads: when init began, when
+ * those of the bootstrap were not there; a thread may be reading the environment. */
+static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_threads)
+{
+    if (pe->n_nodes == 1 || gsh_setup_is_cpu(pe) ||
+        (secure_getenv("CUDA_MODULE_LOADING") != NULL &&
+         secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS") != NULL)) {
+        return;
+    }
+    if (!had_threads) {
+        setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    } else if (pe->my_pe == 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT,
+                "init: the program has threads already, so its environment stays as it is: kernels "
+                "that wait for far PEs may hang unless it is started with "
+                "CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
+    }
+}
+
+static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
+                                const gshmemx_init_attr_t *attr)
+{
+    bool had_threads = gsh_process_n_threads() != 1;
+    enum gsh_result r = gsh_env_read(&pe->env);
+    if (r == GSH_OK) {
+        r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
+    }
+    if (r != GSH_OK) {
+        return r;
+    }
+    gsh_process_mark();
+    pe->my_pe = pe->bootstrap->rank;
+    pe->n_pes = pe->bootstrap->size;
+    gsh_log_set_pe(pe->my_pe);
+    gsh_report_ask(&gsh_absent_members);
+    r = check_versions(pe);
+    if (r == GSH_OK) {
+        r = meet(pe);
+    }
+    if (r == GSH_OK) {
+        free_proxy_of_kernels(pe, had_threads);
+        r = gsh_teams_plan(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_page_make(pe, gsh_page_bytes(pe));
+    }
+    if (r == GSH_OK) {
+        r = gsh_page_pass(pe, gsh_page_bytes(pe));
+    }
+    if (r == GSH_OK) {
+        r = make_job_bootstrap(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_watch_create(pe, &pe->watch);
+    }
+    if (r == GSH_OK) {
+        r = gsh_deaths_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_contexts_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_setup_prepare(pe);
+    }
+    if (r == GSH_OK && pe->needs_no_choice) {
+        r = gsh_setup_device(pe);
+    }
+    if (r == GSH_OK && pe->wants_static_data) {
+        r = gsh_statics_share(pe);
+    }
+    return r;
+}
+
+static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t *attr)
+{
+    struct gsh_instance *pe = gsh_instance_allocate();
+    if (pe == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory");
+    }
+    pe->page_fd = -1;
+    pe->outlives_deaths = gsh_instance_is_made_for_dialect();
+    pe->wants_static_data = (flags & GSHMEMX_INIT_STATIC_DATA) != 0;
+    flags &= ~(unsigned)GSHMEMX_INIT_STATIC_DATA;
+    enum gsh_result r = bring_up(pe, flags, attr);
+    if (r != GSH_OK) {
+        destroy(pe);
+        gsh_log_set_pe(-1);
+        return r;
+    }
+    gsh_leave_watch();
+    gsh_instance_bind(pe);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
+            pe->bootstrap->ops->name);
+    return GSH_OK;
+}
+
+int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
+{
+    if (gsh_instance_bound() != NULL) {
+        return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: this PE is already "
+                                                        "initialised"));
+    }
+    return gsh_public_error(instance_create(flags, attr));
+}
+
+void gshmem_init(void)
+{
+    if (gshmemx_init_attr(0, NULL) != 0) {
+        gsh_flush_stdout();
+        _exit(1); /* the reason has been printed; the launcher ends the others */
+    }
+}
+
+int gshmem_init_thread(int requested, int *provided)
+{
+    if (requested < GSHMEM_THREAD_SINGLE || requested > GSHMEM_THREAD_MULTIPLE) {
+        return gsh_public_error(gsh_fail(GSH_ERR_ARG,
+                                         "gshmem_init_thread: there is no thread "
+                                         "level %d",
+                                         requested));
+    }
+    int error = gshmemx_init_attr(0, NULL);
+    if (error == 0 && provided != NULL) {
+        gshmem_query_thread(provided);
+    }
+    return error;
+}
+
+void gshmem_query_thread(int *provided)
+{
+    int level = gsh_instance_need("gshmem_query_thread")->thread_level;
+    if (provided != NULL) {
+        *provided = level;
+    }
+}
+
+int gshmemx_init_status(void)
+{
+    const struct gsh_instance *pe = gsh_instance_current();
+    if (pe == NULL) {
+        return GSHMEM_STATUS_NOT_INITIALIZED;
+    }
+    return pe->is_device_ready ? GSHMEM_STATUS_IS_INITIALIZED : GSHMEM_STATUS_IS_BOOTSTRAPPED;
+}
+
+/* A lock may be set by the host and cleared by a kernel, or vice versa. */
+static void warn_of_locks(struct gsh_instance *pe, const char *call)
+{
+    int n = __atomic_load_n(&pe->n_locks_held, __ATOMIC_RELAXED) +
+            (int)__atomic_load_n(&pe->page->control.n_locks, __ATOMIC_RELAXED);
+    if (n > 0) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "%s: %d lock%s still held", call, n,
+                n == 1 ? " is" : "s are");
+    }
+}
+
+/* A PE has died that others may still wait for, with what this one has shared: all of it stays. The
+ * end of the job no longer concerns this process: others do not wait for it in the last barrier.
+ * Jobs that outlive deaths are started by a unique id; abort ends no process there. */
+static void leave_behind(struct gsh_instance *pe)
+{
+    pe->bootstrap->ops->abort(pe->bootstrap, 0, "");
+    gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_LEAVE);
+    gsh_instance_unbind(pe);
+}
+
+void gshmem_finalize(void)
+{
+    static const char call[] = "gshmem_finalize";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    if (pe != gsh_instance_bound()) {
+        /* the thread that called init would continue with a PE and a device that are gone */
+        gsh_log_set_pe(pe->my_pe);
+        gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
+    }
+    if (pe->is_device_ready) {
+        /* kernels that still run may use the heap */
+        gsh_require(pe, call, pe->device_ops->synchronize(pe));
+        gsh_report_print_refusal(pe); /* before the watch has looked */
+        gsh_contexts_quiet(pe, call);
+    }
+    warn_of_locks(pe, call); /* kernels are done */
+    /* after the last round no PE uses this one's memory, page or messages: see the two steps in
+     * order */
+    enum gsh_result r = pe->is_device_ready ? gsh_heap_leave(pe->heap)
+                                            : pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
+    if (r != GSH_OK && gsh_is_death(pe)) {
+        leave_behind(pe);
+        return;
+    }
+    gsh_require(pe, call, r);
+    gsh_buffers_end(pe);
+    gsh_net_close(pe);
+    gsh_watch_destroy(&pe->watch);
+    gsh_deaths_destroy(pe);
+    pe->bootstrap->may_lose_ranks = pe->outlives_deaths;
+    r = pe->bootstrap->ops->barrier(pe->bootstrap);
+    if (r != GSH_OK && pe->outlives_deaths) { /* other PEs of this process may not be as far */
+        leave_behind(pe);
+        return;
+    }
+    gsh_require(pe, call, r);
+    gsh_instance_unbind(pe);
+    destroy(pe);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Start-up of the proxy, and how a PE finds or hears that a job with far PEs ends. */
+#include "runtime/init/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "proxy/proxy.h"
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/team/absent.h"
+#include "runtime/instance/death.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/news.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/report.h"
+#include "runtime/instance/watch.h"
+
+/* A PE that has lost another waits so long for one that knows more, or found it first, to speak. */
+#define HEARSAY_NS      250000000u
+#define HEARSAY_STEP_NS 50000000u
+#define HEARSAY_STEPS   20
+
+static bool has_heard(struct gsh_net *net)
+{
+    return __atomic_load_n(&net->has_heard, __ATOMIC_RELAXED);
+}
+
+/* ---- the end of this process, in its own thread: it is found under the proxy's lock ---- */
+
+static void nap_unless_heard(struct gsh_net *net, uint64_t limit_ns)
+{
+    const struct timespec nap = {.tv_nsec = 5000000};
+    for (uint64_t start_ns = gsh_now_ns(); gsh_now_ns() - start_ns < limit_ns && !has_heard(net);) {
+        nanosleep(&nap, NULL);
+    }
+}
+
+static void await_hearsay(struct gsh_net *net)
+{
+    int n = net->pe->n_pes, steps = (net->pe->my_pe - net->lost_pe + n) % n;
+    nap_unless_heard(net,
+                     HEARSAY_NS + HEARSAY_STEP_NS *
+                                      (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
+}
+
+/* Another PE of the node will report this, perhaps later, and will then end this one. If that PE
+ * heard of this one's end first, it would stay silent. */
+static void await_speaker(struct gsh_net *net)
+{
+    nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);
+}
+
+/* At most one line for each node; the watch's rule applies to the death of a near PE. */
+static bool is_first_to_speak(struct gsh_net *net)
+{
+    struct gsh_peer *peers = net->pe->peers;
+    if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe && peers[net->lost_pe].page != NULL) {
+        return gsh_page_end(peers[net->lost_pe].page);
+    }
+    return gsh_page_take_word(net->pe);
+}
+
+/* While this PE's kernels leave their waits, perhaps for good, it does not end with the job. It
+ * still passes the news on to the others. */
+static void put_off(struct gsh_net *net)
+{
+    const struct timespec nap = {.tv_nsec = 20000000};
+    if (gsh_page_is_leaving(net->pe->page) && !net->is_found_here) {
+        gsh_news_pass_on(net);
+    }
+    while (gsh_page_is_leaving(net->pe->page)) {
+        nanosleep(&nap, NULL);
+    }
+}
+
+static void *end_main(void *arg)
+{
+    struct gsh_net *net = arg;
+    struct gsh_instance *pe = net->pe;
+    gsh_log_set_pe(pe->my_pe);
+    put_off(net);
+    if (net->is_found_here) {
+        await_hearsay(net);
+    }
+    bool is_known = net->is_found_here && gsh_watch_is_ended_by_launcher(pe->watch, net->lost_pe);
+    if (net->is_found_here && !is_known && !has_heard(net) && is_first_to_speak(net)) {
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+    } else {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
+                net->news.text);
+        if (net->is_found_here) {
+            await_speaker(net);
+        }
+        gsh_report_print(pe);
+    }
+    gsh_watch_tell_abort(pe->watch, net->news.status);
+    gsh_news_pass_on(net);
+    if (net->is_found_here) {
+        pe->bootstrap->ops->abort(pe->bootstrap, net->news.status, net->news.text);
+    }
+    if (!net->is_found_here || net->lost_pe >= 0) {
+        gsh_process_say_follows();
+    }
+    _exit(net->news.status);
+}
+
+/* The same if the process outlives the job. */
+static void *lose_main(void *arg)
+{
+    struct gsh_net *net = arg;
+    gsh_log_set_pe(net->pe->my_pe);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "the job is lost: %s", net->news.text);
+    gsh_news_pass_on(net);
+    gsh_deaths_await_moment();
+    gsh_deaths_all(net->pe, GSH_DEATH_KERNELS);
+    gsh_news_leave_net(net);
+    return NULL;
+}
+
+static void end_process(struct gsh_net *net)
+{
+    pthread_t thread;
+    bool is_outlived = net->pe->outlives_deaths && net->news.is_loss != 0;
+    uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
+    /* kernels that leave no longer need the proxy */
+    if (is_outlived) {
+        gsh_deaths_all(net->pe, GSH_DEATH_HOST);
+    } else if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        gsh_store_release_u32(word, GSH_ABORT_END);
+    }
+    if (pthread_create(&thread, NULL, is_outlived ? lose_main : end_main, net) != 0) {
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+        _exit(net->news.status);
+    }
+    pthread_detach(thread);
+    if (!is_outlived) {
+        gsh_news_leave_net(net);
+    }
+}
+
+static void on_fail(void *context, int lost_pe, const char *text)
+{
+    struct gsh_net *net = context;
+    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !gsh_news_take_end(net)) {
+        return;
+    }
+    net->is_found_here = true;
+    net->lost_pe = lost_pe;
+    net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
+    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
+    end_process(net);
+}
+
+static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
+{
+    struct gsh_net *net = context;
+    if (gsh_absent_hear(net, from_pe, data, bytes)) {
+        return;
+    }
+    __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
+    if (bytes != sizeof(net->news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) ||
+        !gsh_news_take_end(net)) {
+        return;
+    }
+    memcpy(&net->news, data, sizeof(net->news));
+    net->news.text[sizeof(net->news.text) - 1] = '\0';
+    end_process(net);
+}
+
+/* ---- start-up ---- */
+
+static void on_thread_start(void *context)
+{
+    const struct gsh_net *net = context;
+    gsh_log_set_pe(net->pe->my_pe);
+}
+
+static enum gsh_result create_proxy(struct gsh_instance *pe)
+{
+    struct gsh_proxy_options options = {
+        .my_pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .transport = pe->env.transport,
+        .plugin = pe->env.ucx_plugin,
+        .is_one_process = pe->is_one_process,
+        .timeout_ns = pe->env.proxy_timeout_ns,
+        .loop_seed = (uint64_t)pe->env.loop_seed,
+        .spin_ns = pe->env.proxy_spin_ns,
+        .stages_always = gsh_far_stages_always(pe),
+        .stage_chunk = pe->env.stage_chunk_bytes,
+        .stage_buffers = (unsigned)pe->env.stage_buffers,
+        .fail = on_fail,
+        .notice = on_notice,
+        .context = pe->net,
+        .thread_start = on_thread_start,
+    };
+    uint8_t key[GSH_KEY_BYTES];
+    gsh_key_derive(pe->secret, "messages", key);
+    memcpy(options.key, key, sizeof(options.key));
+    enum gsh_result r = gsh_proxy_create(&options, &pe->proxy);
+    explicit_bzero(key, sizeof(key));
+    explicit_bzero(options.key, sizeof(options.key));
+    return r;
+}
+
+/* What a PE first says of its address. */
+struct calling_card {
+    int32_t result;
+    uint32_t bytes;
+};
+
+/* Gathers all cards; GSH_ERR_ if some PE has failed. The first such PE then prints its reason,
+ * which it has only noted so far; no PE leaves before that. */
+static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                             struct calling_card mine, struct calling_card *cards)
+{
+    int first = 0;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), cards);
+    while (r == GSH_OK && first < pe->n_pes && cards[first].result == GSH_OK) {
+        first++;
+    }
+    if (r != GSH_OK || first == pe->n_pes) {
+        return r;
+    }
+    char why[512];
+    snprintf(why, sizeof(why), "%s", gsh_last_error());
+    r = (enum gsh_result)cards[first].result;
+    r = first == pe->my_pe
+            ? gsh_fail(r, "%s", why)
+            : gsh_note(r, "init: PE %d has no way to PEs whose memory it cannot map", first);
+    (void)b->ops->barrier(b);
+    return r;
+}
+
+static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                          enum gsh_result r)
+{
+    const void *address = NULL;
+    size_t bytes = 0, max = 0;
+    struct calling_card *cards = calloc((size_t)pe->n_pes, sizeof(*cards));
+    uint8_t *mine = NULL, *all = NULL;
+    if (cards == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
+    }
+    if (r == GSH_OK) {
+        r = gsh_proxy_address(pe->proxy, &address, &bytes);
+    }
+    r = agree(pe, b, (struct calling_card){(int32_t)r, (uint32_t)bytes}, cards);
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        max = gsh_max_u64(max, cards[i].bytes);
+    }
+    if (r == GSH_OK) {
+        mine = calloc(1, max);
+        all = calloc((size_t)pe->n_pes, max);
+        r = mine != NULL && all != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    }
+    if (r == GSH_OK) {
+        memcpy(mine, address, bytes);
+        r = b->ops->allgather(b, mine, max, all);
+    }
+    bool is_exchanged = r == GSH_OK;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, cards[i].bytes);
+        }
+    }
+    if (is_exchanged) {
+        r = agree(pe, b, (struct calling_card){.result = (int32_t)r}, cards);
+    }
+    free(mine);
+    free(all);
+    free(cards);
+    return r;
+}
+
+enum gsh_result gsh_net_create(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap)
+{
+    pe->net = calloc(1, sizeof(*pe->net));
+    if (pe->net == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the network");
+    }
+    pe->net->pe = pe;
+    pe->net->lost_pe = -1;
+    enum gsh_result r = gsh_far_check(pe);
+    r = exchange_addresses(pe, bootstrap, r == GSH_OK ? create_proxy(pe) : r);
+    if (r == GSH_OK) {
+        r = gsh_proxy_start(pe->proxy);
+    }
+    if (r == GSH_OK) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "far PEs are reached over %s",
+                gsh_proxy_transport_name(pe->proxy));
+    }
+    return r;
+}
+
+void gsh_net_close(struct gsh_instance *pe)
+{
+    if (pe->net != NULL) {
+        __atomic_store_n(&pe->net->is_closed, true, __ATOMIC_RELEASE);
+    }
+}
+
+void gsh_net_destroy(struct gsh_instance *pe)
+{
+    gsh_net_close(pe);
+    if (pe->net != NULL) {
+        gsh_news_await_end(pe->net);
+    }
+    gsh_proxy_destroy(&pe->proxy);
+    free(pe->net);
+    pe->net = NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gshmemx_run: a program's main as the main of every PE, each a thread of this process. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/env.h"
+#include "bootstrap/bootstrap.h"
+#include "gshmemx.h"
+#include "runtime/init/launch.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/leave.h"
+#include "runtime/instance/threads.h"
+
+struct run_thread {
+    int (*pe_main)(int, char **);
+    int argc;
+    char **argv;
+    int pe, n_pes;
+    int result;
+    pthread_t thread;
+};
+
+static void *run_thread_main(void *arg)
+{
+    struct run_thread *t = arg;
+    gsh_threads_enter(t->pe);
+    t->result = t->pe_main(t->argc, t->argv);
+    struct gsh_instance *pe = gsh_instance_bound();
+    if (pe != NULL && pe->n_pes > 1) {
+        gsh_leave(pe, t->result, "returned from its main");
+    }
+    gsh_bootstrap_local_leave(gsh_threads_key(), t->pe, t->n_pes);
+    gsh_threads_running(-1);
+    return NULL;
+}
+
+static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int n)
+{
+    struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
+    int result = threads == NULL ? 1 : 0;
+    int started = 0;
+    gsh_threads_running(n);
+    for (; result == 0 && started < n; started++) {
+        threads[started] = (struct run_thread){
+            .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
+        if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
+            gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
+            _exit(1); /* the running ones wait for PEs that never come */
+        }
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(threads[i].thread, NULL);
+        result = result != 0 ? result : threads[i].result;
+    }
+    free(threads);
+    return result;
+}
+
+int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv)
+{
+    struct gsh_env env;
+    if (gsh_env_read(&env) != GSH_OK) {
+        return 1;
+    }
+    int n = gsh_launch_n_threads(&env);
+    return n > 0 ? run_threads(pe_main, argc, argv, n) : pe_main(argc, argv);
+}

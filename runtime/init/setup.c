@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Second phase of init. The library's part of each heap holds, in order: WORLD's lanes and the team
+ * pool (the same offsets everywhere), this PE's own tables for its kernels and, if there are far
+ * PEs, its kernels' words of the rings. */
+#include "runtime/init/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "gshmemx.h"
+#include "runtime/context/context.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "runtime/far/far.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/watch.h"
+#include "runtime/backend/modules.h"
+#include "runtime/far/place_proxy.h"
+#include "runtime/team/team.h"
+#include "runtime/init/topology.h"
+
+#define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
+
+struct layout {
+    uint64_t routes_off, rings_off, bytes; /* teams come first */
+};
+
+static struct layout make_layout(const struct gsh_instance *pe)
+{
+    struct layout l;
+    l.routes_off = gsh_teams_bytes(pe);
+    l.rings_off =
+        gsh_align_up(l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route), 128);
+    l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
+    return l;
+}
+
+enum gsh_result gsh_setup_choose_kind(const struct gsh_env *env, bool wants_static_data,
+                                      bool *is_cuda)
+{
+    bool wants_cuda = strcmp(env->device, "cuda") == 0;
+    bool has_cpu_kernels = gsh_modules_have_cpu(), has_cuda_kernels = gsh_modules_have_cuda();
+    bool wants_cpu =
+        strcmp(env->device, "cpu") == 0 || (!wants_cuda && wants_static_data && !has_cuda_kernels);
+    if (wants_cuda && has_cpu_kernels && !has_cuda_kernels) {
+        return gsh_note(GSH_ERR_ARG, "GSHMEM_DEVICE=cuda, but the program's kernels were compiled "
+                                     "for the CPU device");
+    }
+    if (wants_cpu && has_cuda_kernels && !has_cpu_kernels) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
+                "GSHMEM_DEVICE=cpu: the program's CUDA kernels "
+                "cannot reach this heap");
+    }
+    if (has_cuda_kernels && !has_cpu_kernels && !wants_cpu && gsh_cuda() == NULL) {
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "the program's kernels were compiled by nvcc and no GPU can be used here "
+                        "(%s): run it where there is one, or compile it for the CPU device "
+                        "(g++ -x c++ with the flags of pkg-config gshmem-cpu); GSHMEM_DEVICE=cpu "
+                        "lets host calls alone run",
+                        gsh_last_error());
+    }
+    *is_cuda =
+        wants_cuda || (!wants_cpu && !(has_cpu_kernels && !has_cuda_kernels) && gsh_cuda() != NULL);
+    if (wants_cuda && gsh_cuda() == NULL) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "GSHMEM_DEVICE=cuda: %s", gsh_last_error());
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result choose_device(struct gsh_instance *pe)
+{
+    bool is_cuda = false;
+    enum gsh_result r = gsh_setup_choose_kind(&pe->env, pe->wants_static_data, &is_cuda);
+    if (r != GSH_OK) {
+        return gsh_fail(r, "init: %s", gsh_last_error());
+    }
+    return is_cuda ? gsh_device_cuda_init(pe) : gsh_device_cpu_init(pe);
+}
+
+bool gsh_setup_is_cpu(const struct gsh_instance *pe)
+{
+    if (strcmp(pe->env.device, "auto") != 0) {
+        return strcmp(pe->env.device, "cpu") == 0;
+    }
+    if (gsh_modules_have_cuda()) {
+        return false;
+    }
+    return pe->wants_static_data || gsh_modules_have_cpu() || !gsh_cuda_is_installed();
+}
+
+enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
+{
+    bool is_cpu_only = gsh_modules_have_cpu() && !gsh_modules_have_cuda();
+    return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
+}
+
+static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_bytes)
+{
+    struct gsh_device_card mine = {0};
+    struct gsh_device_card *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
+    }
+    enum gsh_result r = choose_device(pe);
+    if (r == GSH_OK) {
+        r = gsh_topology_card(pe, &mine);
+    }
+    mine.result = (int32_t)r;
+    struct gsh_bootstrap *b = pe->job_bootstrap;
+    r = b->ops->allgather(b, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        r = gsh_topology_decide(pe, all, stride_bytes);
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
+{
+    bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
+    if (same == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
+    }
+    for (int s = 0; s < pe->n_slots; s++) {
+        same[s] = pe->peers[pe->pe_of_slot[s]].instance != NULL;
+    }
+    const struct gsh_device_ops *ops = pe->device_ops;
+    struct gsh_heap_options options = {
+        .bootstrap = pe->job_bootstrap,
+        .fdpass = pe->fdpass,
+        .kind = ops->memory,
+        .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
+        .fabric = strcmp(pe->env.heap_handle, "fabric") == 0,
+        .stride_bytes = stride_bytes,
+        .n_slots = pe->n_slots,
+        .my_slot = pe->my_slot,
+        .pe_of_slot = pe->pe_of_slot,
+        .is_same_process = same,
+        .keep_bytes = gsh_min_u64(pe->env.heap_keep_bytes, ops->keep_limit_bytes),
+        .internal_bytes = make_layout(pe).bytes,
+        .first_bytes = ops->first_bytes,
+        .room_bytes = ops->room_bytes,
+        .large_bytes = ops->large_bytes,
+    };
+    if (pe->far != NULL) {
+        options.subscribers[options.n_subscribers++] = gsh_far_heap_events(pe);
+    }
+    enum gsh_result r = gsh_heap_create(&options, &pe->heap);
+    free(same);
+    return r;
+}
+
+static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *routes)
+{
+    for (int p = 0; p < pe->n_pes; p++) {
+        routes[p] = (struct gsh_peer_route){.slot = pe->slot_of[p], .route = pe->route_of[p]};
+    }
+}
+
+/* Copies this PE's tables for its kernels into its own heap, behind the teams. */
+static enum gsh_result write_tables(struct gsh_instance *pe)
+{
+    struct layout l = make_layout(pe);
+    uint64_t bytes = l.bytes - l.routes_off;
+    uint8_t *copy = calloc(1, bytes);
+    if (copy == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the device's tables");
+    }
+    write_routes(pe, (struct gsh_peer_route *)copy);
+    gsh_far_rings_fill(pe, copy + (l.rings_off - l.routes_off));
+    enum gsh_result r = pe->device_ops->copy(
+        pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,
+        bytes);
+    free(copy);
+    return r;
+}
+
+static enum gsh_result make_alloc_table(struct gsh_instance *pe)
+{
+    if (!GSH_CHECKS) {
+        return GSH_OK;
+    }
+    size_t bytes = ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the checks' table");
+    }
+    pe->alloc_table = p;
+    size_t ctx_bytes;
+    void *contexts = gsh_contexts_table(pe, &ctx_bytes);
+    enum gsh_result r = pe->device_ops->map_host(pe, p, bytes, &pe->page->control.alloc_table);
+    if (r == GSH_OK) {
+        r = pe->device_ops->map_host(pe, contexts, ctx_bytes, &pe->page->control.ctx_table);
+    }
+    return r == GSH_OK ? gsh_setup_publish_allocations(pe) : r;
+}
+
+enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
+{
+    if (pe->alloc_table == NULL) {
+        return GSH_OK;
+    }
+    uint64_t n = gsh_heap_allocations(pe->heap, pe->alloc_table, ALLOC_TABLE_MAX);
+    if (n > ALLOC_TABLE_MAX) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
+                "more than %u allocations: kernels' range checks are "
+                "off",
+                ALLOC_TABLE_MAX);
+        n = 0;
+        pe->page->control.alloc_table = 0;
+    }
+    pe->page->control.n_allocs = n;
+    return GSH_OK;
+}
+
+/* The longest run of PEs with consecutive slots that this PE is in: slots are in PE order, so these
+ * are its near neighbours. */
+static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
+{
+    int first = pe->my_pe, end = pe->my_pe + 1;
+    while (first > 0 && !gsh_is_far(pe, first - 1)) {
+        first--;
+    }
+    while (end < pe->n_pes && !gsh_is_far(pe, end)) {
+        end++;
+    }
+    state->run_first_pe = first;
+    state->run_n = end - first;
+    state->run_first_slot = pe->slot_of[first];
+}
+
+static enum gsh_result upload_state(struct gsh_instance *pe)
+{
+    struct layout l = make_layout(pe);
+    uint64_t base = gsh_heap_base(pe->heap);
+    pe->state = (struct gsh_state){
+        .magic = GSH_STATE_MAGIC,
+        .version = GSH_STATE_VERSION,
+        .bytes = sizeof(struct gsh_state),
+        .my_pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .my_slot = pe->my_slot,
+        .n_slots = pe->n_slots,
+        .base = base,
+        .stride = gsh_heap_stride(pe->heap),
+        .routes = base + l.routes_off,
+        .teams = base + gsh_teams_pool_off(pe),
+        .n_team_units = pe->teams->n_units,
+        .wait_timeout_ns = pe->env.wait_timeout_ns,
+        .user_off = l.bytes,
+        .rings = pe->far != NULL ? base + l.rings_off : 0,
+        .n_rings = (uint32_t)gsh_far_n_rings(pe),
+        .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
+    };
+    memcpy(pe->state.flagged_max, pe->coll_table.flagged_max, sizeof(pe->state.flagged_max));
+    pe->state.far_flat = pe->coll_table.far_flat;
+    pe->state.far_piece = pe->coll_table.far_piece;
+    find_run(pe, &pe->state);
+    if (pe->device_ops->name_part != NULL) {
+        pe->device_ops->name_part(pe, &pe->state);
+    }
+    enum gsh_result r =
+        pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
+    if (r == GSH_OK) {
+        r = make_alloc_table(pe);
+    }
+    if (r == GSH_OK) {
+        r = write_tables(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_regroup(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_upload(pe);
+    }
+    if (r == GSH_OK) {
+        r = pe->device_ops->upload(pe, &pe->state);
+    }
+    if (r == GSH_OK && pe->device_ops->needs_watch) {
+        r = gsh_watch_device(pe, gsh_end_if_reported);
+    }
+    return r;
+}
+
+enum gsh_result gsh_setup_device(struct gsh_instance *pe)
+{
+    uint64_t stride_bytes = 0;
+    enum gsh_result r = exchange_cards(pe, &stride_bytes);
+    if (r == GSH_OK && pe->proxy != NULL) {
+        r = gsh_far_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = make_heap(pe, stride_bytes);
+    }
+    if (r == GSH_OK) {
+        r = upload_state(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_far_start(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_contexts_open(pe);
+    }
+    if (r == GSH_OK) {
+        gsh_place_proxy(pe);
+    }
+    if (r == GSH_OK) {
+        r = pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
+    }
+    if (r == GSH_OK) {
+        pe->is_device_ready = true;
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "device %s, heap range %llu MiB",
+                pe->peers[pe->my_pe].device_name, (unsigned long long)(stride_bytes >> 20));
+    } else {
+        gsh_setup_undo(pe);
+    }
+    return r;
+}
+
+void gsh_setup_undo(struct gsh_instance *pe)
+{
+    if (pe->device_ops != NULL) {
+        pe->device_ops->unmap_host(pe, pe->page);
+        pe->device_ops->unmap_host(pe, pe->alloc_table);
+        if (GSH_CHECKS && pe->contexts != NULL) {
+            size_t bytes;
+            pe->device_ops->unmap_host(pe, gsh_contexts_table(pe, &bytes));
+        }
+    }
+    if (pe->alloc_table != NULL) {
+        munmap(pe->alloc_table, ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
+    }
+    gsh_heap_destroy(&pe->heap);
+    gsh_far_destroy(pe);
+    if (pe->device_ops != NULL) {
+        pe->device_ops->finish(pe);
+        pe->device_ops = NULL;
+    }
+    pe->alloc_table = NULL;
+    free(pe->slot_of);
+    free(pe->route_of);
+    free(pe->pe_of_slot);
+    pe->slot_of = NULL;
+    pe->route_of = NULL;
+    pe->pe_of_slot = NULL;
+    pe->is_device_ready = false;
+}
+
+struct gsh_instance *gsh_instance_complete(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need(call);
+    if (pe->is_device_ready) {
+        gsh_require(pe, call, gsh_modules_refresh(pe));
+    }
+    return pe;
+}
+
+struct gsh_instance *gsh_instance_set_up(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    if (!pe->is_device_ready) {
+        gsh_require(pe, call, gsh_setup_device(pe));
+    }
+    return pe;
+}
+
+int gshmemx_device_setup(void)
+{
+    struct gsh_instance *pe = gsh_instance_need("gshmemx_device_setup");
+    return gsh_public_error(pe->is_device_ready ? gsh_modules_refresh(pe) : gsh_setup_device(pe));
+}

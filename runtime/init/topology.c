@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reachability and routes. The rule: threads of one process and PEs of one node on the CPU device
+ * reach each other through host memory; GPUs of one node when the driver grants peer access. The
+ * others are far. */
+#include "runtime/init/topology.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+#include "base/util.h"
+#include "bootstrap/agree.h"
+#include "proxy/proxy.h"
+#include "runtime/init/domains.h"
+#include "runtime/init/net.h"
+#include "runtime/instance/instance.h"
+
+static uint64_t pow2_above(uint64_t v, uint64_t least)
+{
+    uint64_t p = least;
+    while (p < v) {
+        p <<= 1;
+    }
+    return p;
+}
+
+enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_card *card)
+{
+    card->range_bytes = pe->env.heap_range_bytes;
+    card->keep_bytes = pe->env.heap_keep_bytes;
+    card->ordinal = -1;
+    pe->coll_table = *pe->device_ops->coll_table;
+    enum gsh_result r = gsh_coll_table_read(pe->env.collectives, &pe->coll_table);
+    card->coll_table = pe->coll_table;
+    return r == GSH_OK ? pe->device_ops->card(pe, card) : r;
+}
+
+/* A PE's GPU, for sorting. */
+struct seat {
+    uint64_t host;
+    uint8_t uuid[16];
+    int pe;
+};
+
+static int compare_seats(const void *one, const void *other)
+{
+    const struct seat *a = one, *b = other;
+    int order = memcmp(a, b, offsetof(struct seat, pe)); /* any order, with equal ones together */
+    return order != 0 ? order : (a->pe > b->pe) - (a->pe < b->pe);
+}
+
+/* The first PE whose GPU an earlier one has, too, and the first one that has it; of this process's
+ * PEs, or of all. False: there is none. */
+static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_card *cards,
+                         bool is_of_process, struct seat *seats, int sharers[2])
+{
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (cards[i].is_cuda && (!is_of_process || pe->peers[i].is_same_process)) {
+            seats[n] = (struct seat){.host = pe->peers[i].host_hash, .pe = i};
+            memcpy(seats[n++].uuid, cards[i].uuid, sizeof(seats[0].uuid));
+        }
+    }
+    qsort(seats, (size_t)n, sizeof(*seats), compare_seats);
+    sharers[1] = pe->n_pes;
+    for (int i = 1, first = 0; i < n; i++) {
+        bool is_same = memcmp(&seats[i], &seats[first], offsetof(struct seat, pe)) == 0;
+        if (is_same && i == first + 1 && seats[i].pe < sharers[1]) {
+            sharers[0] = seats[first].pe;
+            sharers[1] = seats[i].pe;
+        }
+        first = is_same ? first : i;
+    }
+    return sharers[1] < pe->n_pes;
+}
+
+static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
+                                        const struct gsh_device_card *cards)
+{
+    struct seat *seats = calloc((size_t)pe->n_pes, sizeof(*seats));
+    int by[2];
+    if (seats == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    enum gsh_result r = GSH_OK;
+    if (!pe->env.share_device && find_sharers(pe, cards, false, seats, by)) {
+        r = gsh_fail(GSH_ERR_ARG,
+                     "init: PE %d and PE %d both use GPU %d (%s); give each its own, or "
+                     "set GSHMEM_SHARE_DEVICE=1 if they are threads of one process, or "
+                     "if their kernels never wait for each other",
+                     by[0], by[1], cards[by[1]].ordinal, cards[by[1]].name);
+    } else if (find_sharers(pe, cards, true, seats, by) && cards[by[1]].n_parts == 0) {
+        r = gsh_fail(GSH_ERR_ARG,
+                     "init: PE %d and PE %d are threads of one process on GPU %d, and "
+                     "there are as many GPUs as such PEs: give each its own",
+                     by[0], by[1], cards[by[1]].ordinal);
+    }
+    free(seats);
+    return r;
+}
+
+/* These two are collective, take the same arguments on all PEs, and report a difference once. */
+static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, int other,
+                                   uint64_t its, uint64_t first)
+{
+    if (its == first) {
+        return GSH_OK;
+    }
+    return gsh_agree_fail(all, GSH_ERR_SYMMETRY, "init: %s is %llu bytes on PE %d and %llu on PE 0",
+                          name, (unsigned long long)its, other, (unsigned long long)first);
+}
+
+/* Members choose by the table without asking each other. */
+static enum gsh_result check_coll_table(struct gsh_agreement *all, int other,
+                                        const struct gsh_device_card *its,
+                                        const struct gsh_device_card *first)
+{
+    uint32_t value = 0, first_value = 0;
+    const char *name =
+        gsh_coll_table_difference(&its->coll_table, &first->coll_table, &value, &first_value);
+    return name == NULL
+               ? GSH_OK
+               : gsh_agree_fail(all, GSH_ERR_SYMMETRY,
+                                "init: GSHMEM_COLLECTIVES: %s is %u on PE %d and %u on PE 0", name,
+                                value, other, first_value);
+}
+
+static enum gsh_result check_kind(struct gsh_agreement *all, int other,
+                                  const struct gsh_device_card *its,
+                                  const struct gsh_device_card *first)
+{
+    if (its->is_cuda != first->is_cuda) {
+        return gsh_agree_fail(all, GSH_ERR_SYMMETRY,
+                              "init: PE %d runs on %s and PE 0 on %s; set GSHMEM_DEVICE to the "
+                              "same on all",
+                              other, its->is_cuda ? "CUDA" : "the CPU device",
+                              first->is_cuda ? "CUDA" : "the CPU device");
+    }
+    enum gsh_result r =
+        check_bytes(all, "GSHMEM_HEAP_RANGE", other, its->range_bytes, first->range_bytes);
+    if (r == GSH_OK) {
+        r = check_bytes(all, "GSHMEM_HEAP_KEEP", other, its->keep_bytes, first->keep_bytes);
+    }
+    return r == GSH_OK ? check_coll_table(all, other, its, first) : r;
+}
+
+static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_device_card *cards)
+{
+    if (cards[pe->my_pe].result != GSH_OK) {
+        return (enum gsh_result)cards[pe->my_pe].result; /* its text is already recorded */
+    }
+    /* Failures on which a PE returns at once come first, so that all PEs return together: the rest
+     * is collective. */
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (cards[i].result != GSH_OK) {
+            return gsh_fail((enum gsh_result)cards[i].result,
+                            "init: PE %d found no usable device (%s)", i,
+                            gsh_result_name((enum gsh_result)cards[i].result));
+        }
+    }
+    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
+    for (int i = 0; i < pe->n_pes; i++) {
+        enum gsh_result r = check_kind(&all, i, &cards[i], &cards[0]);
+        if (r != GSH_OK) {
+            return r;
+        }
+    }
+    return check_shared_gpu(pe, cards);
+}
+
+/* All blocks of a collective run at the same time, and its kernels may need a multiprocessor for
+ * each. Two calls may be under way, so each gets half of them; the same number on all PEs. */
+static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_card *cards)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        uint32_t half = cards[i].n_sms > 1 ? (uint32_t)cards[i].n_sms / 2 : 1;
+        if (cards[i].is_cuda && half < pe->coll_table.max_blocks) {
+            pe->coll_table.max_blocks = half;
+        }
+    }
+}
+
+/* ---- domains ---- */
+
+/* The route as this PE sees it; NULL: only the network leads there. */
+static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
+                              int other)
+{
+    if (other == pe->my_pe) {
+        return "self";
+    }
+    bool is_in_node = pe->peers[other].node == pe->peers[pe->my_pe].node;
+    return is_in_node ? pe->device_ops->route(pe, cards, other) : NULL;
+}
+
+/* This PE's view (domains.h). */
+static void look_around(const struct gsh_instance *pe, uint64_t *view)
+{
+    for (int p = 0; p < pe->n_pes; p++) {
+        const struct gsh_peer *peer = &pe->peers[p];
+        if (peer->node == pe->peers[pe->my_pe].node && peer->route_name == NULL) {
+            view[peer->node_index / 64] |= UINT64_C(1) << peer->node_index % 64;
+        }
+    }
+}
+
+/* Collective. */
+static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
+{
+    struct gsh_bootstrap *b = pe->job_bootstrap;
+    size_t words = gsh_domains_words(pe->peers, pe->n_pes);
+    uint64_t *mine = calloc(words, sizeof(*mine));
+    uint64_t *views = calloc((size_t)pe->n_pes * words, sizeof(*views));
+    enum gsh_result r = GSH_OK;
+    *is_whole = true;
+    if (mine == NULL || views == NULL) {
+        r = gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    } else if (!pe->device_ops->reaches_node) {
+        look_around(pe, mine);
+        r = b->ops->allgather(b, mine, words * sizeof(*mine), views);
+    }
+    for (size_t i = 0; r == GSH_OK && i < (size_t)pe->n_pes * words; i++) {
+        *is_whole = *is_whole && views[i] == 0;
+    }
+    if (r == GSH_OK) {
+        r = gsh_domains_number(pe->peers, pe->n_pes, pe->n_nodes, views, words);
+    }
+    free(mine);
+    free(views);
+    return r;
+}
+
+static enum gsh_result number_slots(struct gsh_instance *pe)
+{
+    pe->slot_of = calloc((size_t)pe->n_pes, sizeof(*pe->slot_of));
+    pe->route_of = calloc((size_t)pe->n_pes, sizeof(*pe->route_of));
+    pe->pe_of_slot = calloc((size_t)pe->n_pes, sizeof(*pe->pe_of_slot));
+    if (pe->slot_of == NULL || pe->route_of == NULL || pe->pe_of_slot == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_pes);
+    }
+    pe->n_slots = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        bool is_near = pe->peers[i].domain == pe->peers[pe->my_pe].domain;
+        pe->slot_of[i] = is_near ? pe->n_slots : -1;
+        pe->route_of[i] = is_near ? GSH_ROUTE_NEAR : GSH_ROUTE_RING;
+        if (is_near) {
+            pe->pe_of_slot[pe->n_slots++] = i;
+        } else {
+            pe->peers[i].route_name = gsh_proxy_transport_name(pe->proxy);
+        }
+    }
+    pe->my_slot = pe->slot_of[pe->my_pe];
+    return GSH_OK;
+}
+
+enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_card *cards,
+                                    uint64_t *stride_bytes)
+{
+    enum gsh_result r = check_cards(pe, cards);
+    uint64_t memory = 0;
+    bool is_whole = true;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        struct gsh_peer *peer = &pe->peers[i];
+        peer->cuda_ordinal = cards[i].ordinal;
+        memcpy(peer->device_name, cards[i].name, sizeof(peer->device_name));
+        peer->route_name = find_route(pe, cards, i);
+        memory = gsh_max_u64(memory, cards[i].memory_bytes);
+    }
+    if (r == GSH_OK) {
+        limit_blocks(pe, cards);
+        r = find_domains(pe, &is_whole);
+    }
+    if (r == GSH_OK && !is_whole && pe->proxy == NULL && cards[pe->my_pe].n_parts != 0) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: PEs share GPUs, and not all of these have access to each other");
+    }
+    if (r == GSH_OK && !is_whole && pe->proxy == NULL) {
+        r = gsh_net_create(pe, pe->job_bootstrap); /* one node, and some of its GPUs are far */
+    }
+    if (r == GSH_OK) {
+        r = number_slots(pe);
+    }
+    if (r == GSH_OK) {
+        const uint64_t unit = pe->device_ops->stride_unit_bytes;
+        *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, unit)
+                                                  : pow2_above(memory, unit);
+    }
+    return r;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See death.h. */
+#include "runtime/instance/death.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/private_fd.h"
+#include "base/util.h"
+#include "runtime/instance/news.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/vote.h"
+
+/* The exchange of pipes is the second one over pe->fdpass: init's pages have tag 0. */
+#define PIPES_TAG ((uint64_t)1 << 62)
+/* Between a death and the end of kernels' waits for the PE. */
+#define MOMENT_NS 500000000u
+
+struct gsh_deaths {
+    struct gsh_instance *pe;
+    int own_fd;           /* to write to */
+    int wake_fd;          /* written to end the thread */
+    int n;                /* pipes of others */
+    struct pollfd *polls; /* [n + 1]; the last is wake_fd; a closed pipe has fd -1 */
+    int *pe_of;           /* [n] */
+    uint64_t *late_ns;    /* [n]: when its moment ends; 0: none */
+    bool is_running;
+    pthread_t thread;
+};
+
+static gsh_hear_fn *hear_fn; /* atomic */
+
+void gsh_deaths_hear_by(gsh_hear_fn *hear)
+{
+    /* release: pairs with the acquire in tell */
+    __atomic_store_n(&hear_fn, hear, __ATOMIC_RELEASE);
+}
+
+static void tell(struct gsh_instance *pe, int dead)
+{
+    gsh_hear_fn *hear = __atomic_load_n(&hear_fn, __ATOMIC_ACQUIRE);
+    if (hear != NULL) {
+        hear(pe, dead);
+    }
+}
+
+enum gsh_result gsh_note_death(const char *call)
+{
+    return gsh_note(GSH_ERR_PEER, "%s: a PE has died or left", call);
+}
+
+/* Whether the two overlap or touch; then *a becomes both. */
+static bool join(struct gsh_lost_range *a, struct gsh_lost_range b)
+{
+    uint64_t a_end = a->begin + a->bytes, b_end = b.begin + b.bytes;
+    if (a->begin > b_end || b.begin > a_end) {
+        return false;
+    }
+    a->begin = gsh_min_u64(a->begin, b.begin);
+    a->bytes = gsh_max_u64(a_end, b_end) - a->begin;
+    return true;
+}
+
+void gsh_deaths_tell_lost(struct gsh_instance *pe)
+{
+    /* release: pairs with the acquire in is_lost of device/wait.cuh */
+    gsh_store_release_u32(&pe->page->control.n_lost, pe->n_lost);
+}
+
+bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
+{
+    struct gsh_control *control = &pe->page->control;
+    struct gsh_lost_range *lost = control->lost, range = {.begin = begin, .bytes = bytes};
+    const uint32_t n_told = control->n_lost; /* kernels may be reading these */
+    for (uint32_t i = n_told; bytes > 0 && i < pe->n_lost; i++) {
+        if (join(&range, lost[i])) {
+            lost[i] = lost[--pe->n_lost];
+            i = n_told - 1; /* what did not touch it may touch it now */
+        }
+    }
+    if (bytes == 0 || pe->n_lost == GSH_LOST_RANGES_MAX) {
+        return bytes == 0;
+    }
+    lost[pe->n_lost++] = range;
+    return true;
+}
+
+/* A step is never taken back, whatever thread finds an earlier one later. */
+static void mark(struct gsh_instance *pe, int dead, enum gsh_death death)
+{
+    uint32_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_RELAXED);
+    /* releases: pair with the acquires in gsh_is_death_at */
+    while (was < (uint32_t)death) {
+        if (__atomic_compare_exchange_n(word, &was, (uint32_t)death, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+            __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+}
+
+void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            mark(pe, i, death);
+        }
+    }
+    if (death == GSH_DEATH_KERNELS) {
+        gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_LEAVE_FAR);
+    }
+}
+
+void gsh_deaths_await_moment(void)
+{
+    const struct timespec moment = {.tv_nsec = MOMENT_NS};
+    nanosleep(&moment, NULL);
+}
+
+/* ---- the pipes ---- */
+
+/* Nothing is ever written to it, so it has closed. */
+static void end_pipe(struct gsh_deaths *d, int i)
+{
+    int dead = d->pe_of[i];
+    close(d->polls[i].fd);
+    d->polls[i].fd = -1;
+    /* acquire: pairs with the release in gsh_deaths_destroy, which came before it closed the pipe
+     */
+    if (gsh_load_acquire_u32(&d->pe->peers[dead].page->has_ended) != 0) {
+        return;
+    }
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
+    if (d->pe->n_nodes > 1) {
+        gsh_deaths_all(d->pe, GSH_DEATH_HOST);
+        gsh_news_tell_loss(d->pe, dead);
+    } else {
+        mark(d->pe, dead, GSH_DEATH_HOST);
+    }
+    d->late_ns[i] = gsh_now_ns() + MOMENT_NS;
+}
+
+static void end_moment(struct gsh_deaths *d, int i)
+{
+    d->late_ns[i] = 0;
+    if (d->pe->n_nodes > 1) {
+        gsh_deaths_all(d->pe, GSH_DEATH_KERNELS);
+        return;
+    }
+    mark(d->pe, d->pe_of[i], GSH_DEATH_KERNELS); /* before any of them leaves */
+    tell(d->pe, d->pe_of[i]);
+}
+
+/* Ends moments that have passed; returns the milliseconds to the end of the next one, -1: none. */
+static int end_moments(struct gsh_deaths *d)
+{
+    uint64_t now = gsh_now_ns(), next = 0;
+    for (int i = 0; i < d->n; i++) {
+        if (d->late_ns[i] != 0 && d->late_ns[i] <= now) {
+            end_moment(d, i);
+        } else if (d->late_ns[i] != 0) {
+            next = next == 0 ? d->late_ns[i] : gsh_min_u64(next, d->late_ns[i]);
+        }
+    }
+    return next == 0 ? -1 : (int)((next - now) / 1000000) + 1;
+}
+
+static void *deaths_main(void *arg)
+{
+    struct gsh_deaths *d = arg;
+    gsh_log_set_pe(d->pe->my_pe);
+    for (;;) {
+        int n = poll(d->polls, (nfds_t)d->n + 1, end_moments(d));
+        if (n > 0 && d->polls[d->n].revents != 0) {
+            return NULL;
+        }
+        for (int i = 0; n > 0 && i < d->n; i++) {
+            if (d->polls[i].fd >= 0 && d->polls[i].revents != 0) {
+                end_pipe(d, i);
+            }
+        }
+    }
+}
+
+static enum gsh_result start(struct gsh_deaths *d)
+{
+    sigset_t all, old; /* the user's signal handlers belong to the user's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int e = pthread_create(&d->thread, NULL, deaths_main, d);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (e != 0) {
+        return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s",
+                        strerror(e));
+    }
+    d->is_running = true;
+    return GSH_OK;
+}
+
+static enum gsh_result allocate(struct gsh_deaths *d, int n)
+{
+    d->polls = calloc((size_t)n + 1, sizeof(*d->polls));
+    for (int i = 0; d->polls != NULL && i <= n; i++) {
+        d->polls[i].fd = -1;
+    }
+    d->pe_of = calloc((size_t)n + 1, sizeof(*d->pe_of));
+    d->late_ns = calloc((size_t)n + 1, sizeof(*d->late_ns));
+    d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->polls == NULL || d->pe_of == NULL || d->late_ns == NULL || d->wake_fd < 0) {
+        return gsh_note(GSH_ERR_SYSTEM, "cannot watch %d processes: %s", n, strerror(errno));
+    }
+    return GSH_OK;
+}
+
+/* The other processes of the node. */
+static int list_others(const struct gsh_instance *pe, int *others)
+{
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+            others[n++] = i;
+        }
+    }
+    return n;
+}
+
+/* What may be missing. read_end: of this PE's pipe, for the others. */
+static enum gsh_result prepare(struct gsh_deaths *d, int *read_end)
+{
+    int ends[2];
+    enum gsh_result r = allocate(d, d->pe->n_pes);
+    if (r == GSH_OK && pipe2(ends, O_CLOEXEC) != 0) {
+        r = gsh_note(GSH_ERR_SYSTEM, "cannot make a pipe: %s", strerror(errno));
+    }
+    if (r == GSH_OK) {
+        *read_end = ends[0];
+        d->own_fd = ends[1];
+        gsh_private_fd_add(ends[1]);
+        d->n = list_others(d->pe, d->pe_of);
+    }
+    return r;
+}
+
+static enum gsh_result exchange(struct gsh_deaths *d, int read_end)
+{
+    int *fds = calloc((size_t)d->n, sizeof(*fds));
+    if (fds == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory to watch %d processes", d->n);
+    }
+    enum gsh_result r =
+        gsh_fdpass_exchange(d->pe->fdpass, d->pe_of, d->n, PIPES_TAG, read_end, fds);
+    for (int i = 0; r == GSH_OK && i < d->n; i++) {
+        d->polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    }
+    d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
+    free(fds);
+    return r;
+}
+
+int gsh_deaths_n_fds(const struct gsh_instance *pe, int n)
+{
+    /* The pages' places are the watch's links. A pipe of each other process, one end of this PE's,
+     * and what wakes the thread. */
+    return pe->outlives_deaths ? n + 2 : 0;
+}
+
+/* Two votes: nobody waits for the pipe of a PE that has none, and no PE goes on, unwatched, without
+ * one that has failed. */
+enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
+{
+    if (!pe->outlives_deaths || pe->is_one_process) {
+        return GSH_OK;
+    }
+    bool has_others = pe->fdpass != NULL; /* other processes on this node */
+    int read_end = -1;
+    enum gsh_result r = GSH_OK;
+    if (has_others) {
+        struct gsh_deaths *d = calloc(1, sizeof(*d));
+        pe->deaths = d;
+        if (d != NULL) {
+            *d = (struct gsh_deaths){.pe = pe, .own_fd = -1, .wake_fd = -1};
+        }
+        r = d != NULL ? prepare(d, &read_end)
+                      : gsh_note(GSH_ERR_NOMEM, "no memory to watch the other processes");
+    }
+    r = gsh_init_vote(pe, GSH_STEP_PIPES, r);
+    if (r == GSH_OK) {
+        r = has_others ? exchange(pe->deaths, read_end) : GSH_OK;
+        r = has_others && r == GSH_OK ? start(pe->deaths) : r;
+        r = gsh_init_vote(pe, GSH_STEP_DEATHS, r);
+    }
+    if (read_end >= 0) {
+        close(read_end);
+    }
+    return r; /* on failure init undoes it */
+}
+
+void gsh_deaths_destroy(struct gsh_instance *pe)
+{
+    struct gsh_deaths *d = pe->deaths;
+    if (d == NULL) {
+        return;
+    }
+    if (d->is_running) {
+        const uint64_t one = 1;
+        (void)!write(d->wake_fd, &one, sizeof(one));
+        pthread_join(d->thread, NULL);
+    }
+    /* release: pairs with the acquire in end_pipe */
+    gsh_store_release_u32(&pe->page->has_ended, 1);
+    gsh_private_fd_close(&d->own_fd);
+    for (int i = 0; d->polls != NULL && i < d->n; i++) {
+        if (d->polls[i].fd >= 0) {
+            close(d->polls[i].fd);
+        }
+    }
+    if (d->wake_fd >= 0) {
+        close(d->wake_fd);
+    }
+    free(d->polls);
+    free(d->pe_of);
+    free(d->late_ns);
+    free(d);
+    pe->deaths = NULL;
+}

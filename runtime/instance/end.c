@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ends that the library brings about: it tells the others in every available way, then exits. */
+#include "runtime/instance/end.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/atomic.h"
+#include "base/flush.h"
+#include "base/log.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/news.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/report.h"
+#include "runtime/instance/turn.h"
+#include "runtime/instance/watch.h"
+
+void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    gsh_fail(GSH_ERR_STATE, "%s", text);
+    gsh_end_job(pe, status, text);
+}
+
+void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
+{
+    /* the user's own thread: flush before others hear of the end and end this process */
+    if (pe == gsh_instance_bound()) {
+        gsh_flush_stdout();
+    }
+    if (pe != NULL) {
+        if (pe->page != NULL) {
+            gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
+        }
+        gsh_watch_tell_abort(pe->watch, status);
+        gsh_news_tell(pe, pe->my_pe, status, text);
+        if (pe->bootstrap != NULL && pe->n_pes > 1) {
+            pe->bootstrap->ops->abort(pe->bootstrap, status, text);
+        }
+    }
+    _exit(status);
+}
+
+void gsh_give_up(struct gsh_instance *pe, const char *call)
+{
+    /* one line is enough if it names the call, or init, to which device set-up belongs */
+    const char *reason = gsh_last_error();
+    bool is_named = strncmp(reason, "init: ", 6) == 0;
+    if (!is_named) {
+        (void)gsh_blame(gsh_last_error_code(), call);
+        is_named = strstr(reason, call) != NULL;
+    }
+    gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
+            call);
+    gsh_end_job(pe, 1, reason);
+}
+
+void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r)
+{
+    if (r == GSH_OK) {
+        return;
+    }
+    unsigned turn = 0;
+    uint64_t start_ns = 0;
+    while (gsh_news_is_ending(pe->net)) {
+        if (gsh_page_is_leaving(pe->page)) {
+            return; /* the job is being given up, so the result does not matter */
+        }
+        gsh_host_wait_turn(pe, &turn, &start_ns);
+    }
+    gsh_require(pe, call, r);
+}
+
+void gsh_end_if_reported(struct gsh_instance *pe)
+{
+    int status = 0;
+    switch (gsh_report_take(pe, &status)) {
+    case GSH_REPORTED_EXIT:
+        gsh_end_job(pe, status, "gshmem_global_exit");
+    case GSH_REPORTED_ERROR:
+        gsh_end_job(pe, 1, gsh_last_error());
+    default:
+        break;
+    }
+}

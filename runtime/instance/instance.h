@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One PE's state, members in order of construction. Visible to runtime/ only; other directories get
+ * what they need as arguments. binding.h says which PE a thread acts for. */
+#ifndef GSH_INSTANCE_H
+#define GSH_INSTANCE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/fdpass.h"
+#include "wire/state.h"
+#include "heap/heap.h"
+#include "runtime/instance/device_ops.h"
+#include "base/env.h"
+#include "base/keys.h"
+#include "base/coll_table.h"
+
+struct gsh_buffers;
+struct gsh_contexts;
+struct gsh_deaths;
+struct gsh_far;
+struct gsh_host_page;
+struct gsh_net;
+struct gsh_proxy;
+struct gsh_shm_area;
+struct gsh_teams;
+struct gsh_watch;
+
+/* What every PE tells the others at start-up. */
+struct gsh_peer {
+    uint64_t process;              /* gsh_process_id */
+    int node;                      /* index of its node, in order of first appearance */
+    int node_index;                /* its place in its node, by PE number */
+    uint64_t host_hash;            /* boot id and network namespace */
+    bool is_same_process;          /* whatever its node */
+    struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
+    struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
+    uint32_t death;                /* enum gsh_death of job/death.h; atomic */
+    /* from device set-up on */
+    int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
+    int cuda_ordinal; /* as that PE counts; -1: CPU device */
+    const char *route_name; /* what gshmemx_route_name says */
+    char device_name[64];
+};
+
+struct gsh_instance {
+    /* Counts the PEs that have ended in this memory, which is never returned to the system: so a
+     * thread sees that another one has ended its PE. Atomic; first. */
+    uint64_t serial;
+    struct gsh_env env;
+    struct gsh_bootstrap *bootstrap; /* the launcher's */
+    int my_pe, n_pes;
+    int n_nodes;
+
+    /* of the job; only what keys.h derives from it leaves this process */
+    uint8_t secret[GSH_SECRET_BYTES];
+
+    bool is_of_dialect;         /* made by a dialect, not by the program */
+    bool is_one_process;        /* all PEs are threads of this process */
+    bool needs_no_choice;       /* all devices are CPUs, so init sets them up */
+    struct gsh_peer *peers;     /* [n_pes] */
+    struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
+    struct gsh_host_page *page; /* own shared page: control, host sync */
+    int page_fd;
+    struct gsh_proxy *proxy;             /* the way to far PEs; NULL when every peer is near */
+    struct gsh_net *net;                 /* start-up and end over it, or NULL */
+    struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
+    struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
+    struct gsh_watch *watch;             /* notices death of other processes; NULL: none to watch */
+    struct gsh_deaths *deaths;           /* the same if the job outlives it */
+    bool outlives_deaths;                /* job/death.h */
+    uint32_t n_deaths;                   /* their steps so far; atomic */
+    uint32_t n_lost;                     /* page->control.lost, also what kernels do not know yet */
+    struct gsh_teams *teams;             /* team/team.h */
+    struct gsh_contexts *contexts;       /* context/context.h */
+    bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
+    struct gsh_static_data statics;      /* zeroes: not symmetric */
+    int thread_level;
+    int n_locks_held;                      /* by set_lock and test_lock of the host; atomic */
+    struct gsh_lock_holders *lock_holders; /* api/lock.c's, one block; NULL: none noted so far */
+    struct gsh_instance *next_in_process;  /* binding.c's */
+
+    /* second phase: from here on made by gsh_setup_device */
+    bool is_device_ready;
+    const struct gsh_device_ops *device_ops;
+    void *device;               /* the row's own state */
+    uint64_t module_generation; /* gsh_modules_fill's: what had registered at the last fill */
+    int *pe_of_slot;            /* [n_slots] */
+    int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
+    uint8_t *route_of;          /* [n_pes], enum gsh_route */
+    int n_slots, my_slot;
+    struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings, or NULL */
+    struct gsh_heap *heap;
+    struct gsh_coll_table coll_table;
+    struct gsh_state state;              /* as uploaded */
+    struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
+    struct gsh_buffers *buffers;         /* setup/buffers.h; made by any thread, atomically */
+};
+
+/* Whether target, which has been checked, is not mapped here: gsh_peer_address returns NULL, and
+ * far.h has the calls. */
+static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
+{
+    return pe->route_of[target] != GSH_ROUTE_NEAR;
+}
+
+/* The rest of gsh_symmetric_off: an address outside the heap. */
+static inline uint64_t gsh_statics_off(const struct gsh_instance *pe, uint64_t address)
+{
+    uint64_t inside = address - pe->statics.base;
+    return inside < pe->statics.bytes ? pe->statics.off + inside : address - pe->state.base;
+}
+/* From the heap's base to the object at a symmetric address, in the heap or a global of the
+ * program; at least the stride when the address is not symmetric. */
+static inline uint64_t gsh_symmetric_off(const struct gsh_instance *pe, const void *symmetric)
+{
+    uint64_t address = (uint64_t)(uintptr_t)symmetric, off = address - pe->state.base;
+    return __builtin_expect(off < pe->state.stride, 1) ? off : gsh_statics_off(pe, address);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The page of host memory each PE shares with the PEs of its node: its head, which holds what its
+ * kernels and host report. Behind that lie the words of the PE's teams (team/page.h). Shared by
+ * processes of one build, so they agree on sizes. */
+#ifndef GSH_PAGE_H
+#define GSH_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/atomic.h"
+#include "bootstrap/shm.h"
+#include "wire/state.h"
+
+#define GSH_PAGE_HEAD_BYTES 8192 /* all that the device sees */
+
+struct gsh_host_page {
+    struct gsh_control control;
+    struct gsh_shm_area node;
+    /* In the page of a node's first PE: some PE of the node has printed why the job ends. */
+    uint32_t has_spoken;
+    /* The PE ends well, though its process may be gone before others have heard of it (death.h);
+     * atomic. */
+    uint32_t has_ended;
+};
+_Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
+
+/* Whether the page's PE has been told that the job is ending. */
+static inline bool gsh_page_is_ending(const struct gsh_host_page *page)
+{
+    return gsh_load_relaxed_u32(&page->control.abort_word) == GSH_ABORT_END;
+}
+
+/* Whether the PE's kernels leave their waits: its host gives up their work, perhaps the PE itself,
+ * and ignores the end of the job until they wait again. */
+static inline bool gsh_page_is_leaving(const struct gsh_host_page *page)
+{
+    return gsh_load_relaxed_u32(&page->control.abort_word) >= GSH_ABORT_LEAVE;
+}
+
+/* The page's PE has ended. True if the caller is the first to find that and must report it: neither
+ * the PE itself nor another one has. */
+static inline bool gsh_page_end(struct gsh_host_page *page)
+{
+    return __atomic_exchange_n(&page->control.abort_word, GSH_ABORT_END, __ATOMIC_ACQ_REL) !=
+           GSH_ABORT_END;
+}
+
+/* Whether the caller is the first PE of its node to say why the job ends. */
+bool gsh_page_take_word(const struct gsh_instance *pe);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the PEs of a node come to share their pages, in init. */
+#ifndef GSH_PAGE_PASS_H
+#define GSH_PAGE_PASS_H
+
+#include <stdint.h>
+#include "base/result.h"
+
+struct gsh_instance;
+
+/* Makes and maps this PE's page, of `bytes` bytes like all others. */
+GSH_CHECK_RESULT enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes);
+
+/* Collective over the job: maps the pages of the node's other processes; PEs of this process are
+ * reached by pointer. All PEs return the same result. */
+GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes);
+
+#endif

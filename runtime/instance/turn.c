@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One turn of a wait of the host: backs off, lets the proxy work, and checks what bounds it. */
+#include "runtime/instance/turn.h"
+
+#include <unistd.h>
+#include "base/atomic.h"
+#include "base/flush.h"
+#include "base/util.h"
+#include "proxy/proxy.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/report.h"
+
+/* The job is ending: the PE that set the abort word has reported why, and its process or the watch
+ * ends this one. */
+static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *turn)
+{
+    gsh_report_print(pe);
+    if (pe == gsh_instance_bound()) {
+        gsh_flush_stdout();
+    }
+    for (unsigned i = 0; i < 100000; i++) {
+        gsh_backoff(turn);
+    }
+    _exit(1);
+}
+
+/* Checks what bounds a wait. */
+static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, uint64_t limit_ns)
+{
+    if (gsh_page_is_ending(pe->page)) {
+        await_end(pe, turn);
+    }
+    if (pe->env.wait_timeout_ns == 0) {
+        return false;
+    }
+    uint64_t now = gsh_now_ns();
+    if (*start_ns == 0) {
+        *start_ns = now;
+    }
+    return now - *start_ns > limit_ns;
+}
+
+/* What is awaited may come through the proxy, or depend on a request of a waiting peer. */
+static void back_off(struct gsh_instance *pe, unsigned *turn)
+{
+    if (pe->proxy != NULL) {
+        gsh_proxy_help(pe->proxy);
+        gsh_backoff_busy(turn);
+    } else {
+        gsh_backoff(turn);
+    }
+}
+
+bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+{
+    back_off(pe, turn);
+    return look(pe, turn, start_ns, pe->env.wait_timeout_ns);
+}
+
+bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+{
+    back_off(pe, turn);
+    return look(pe, turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+}
+
+bool gsh_host_sync_look(struct gsh_instance *pe, uint64_t *start_ns)
+{
+    unsigned turn = 0;
+    return look(pe, &turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+}
+
+double gsh_host_sync_limit_s(const struct gsh_instance *pe)
+{
+    return (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Votes of init, over the launcher's bootstrap: what may fail on one PE is known to all before
+ * they wait for it. */
+#ifndef GSH_VOTE_H
+#define GSH_VOTE_H
+
+#include "base/result.h"
+
+struct gsh_instance;
+
+/* In the order of init. */
+enum gsh_init_step {
+    GSH_STEP_DOORS,
+    GSH_STEP_PAGES,
+    GSH_STEP_WATCH,
+    GSH_STEP_PIPES,
+    GSH_STEP_DEATHS
+};
+
+/* Collective over the job. mine: the outcome of this PE's part, a failure only noted. Returns the
+ * same on all: the failure of the first PE that has not merely lost another, in its words, which
+ * rank 0 prints; GSH_OK if none failed. */
+GSH_CHECK_RESULT enum gsh_result gsh_init_vote(struct gsh_instance *pe, enum gsh_init_step step,
+                                               enum gsh_result mine);
+
+#endif
