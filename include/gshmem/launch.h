@@ -9,7 +9,7 @@
 
 #if defined(__CUDACC__)
 #include "gshmem/launch_cuda.h"
-#else
+#elif !defined(GSHMEM_CUDA_NAMES_H)
 #include "cpu/cuda_names.h"
 #endif
 

@@ -72,6 +72,15 @@ prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
 quiet_builds
+# A program's own folders, named as gshmem's, do not take the place of what its headers include.
+for part in device wire cpu; do
+    (cd "$prefix/include/gshmem" && find "$part" -type f) | while read -r header; do
+        mkdir -p "$dir/own/${header%/*}"
+        echo "#error the program's own $header" >"$dir/own/$header"
+    done
+done
+c++ -x c++ -fsyntax-only "$examples/ring.cu" "-I$dir/own" $(pkg-config --cflags gshmem-cpu)
+[ -z "$nvcc" ] || "$nvcc" -std=c++17 -M "$examples/ring.cu" "-I$dir/own" $(pkg-config --cflags gshmem) >/dev/null
 c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
     $(PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/nvshmem/pkgconfig" \
         pkg-config --cflags --libs nvshmem)
