@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves that `./dev test` passes only when each test that it selects has passed: not when meson dies in the middle,
-ends with an error, has a result too few, or knows no test of a suite. Meson and the compilers are stand-ins.
+ends with an error, has a result too few, or knows no test of a suite. Meson and the compilers are stand-ins. And that
+`./dev check` runs each of its checks, and passes only when all have.
 
     dev.py ROOT"""
-import os, shutil, subprocess, sys, tempfile
+import os, re, shutil, subprocess, sys, tempfile
 
 # Each suite has two tests; $CASE says what goes wrong, in the build $WHERE.
 MESON = r'''#!/bin/bash
@@ -48,33 +49,52 @@ done
 [ "$CASE" = status ] && status=3
 exit $status
 '''
-SILENT = ['ninja', 'clang', 'clang++', 'nvidia-smi', 'ip', 'mpicc', 'mpirun', 'pkg-config']
+SILENT = ['clang-format', 'git', 'ninja', 'clang', 'clang++', 'nvidia-smi', 'ip', 'mpicc', 'mpirun', 'pkg-config']
+# In place of what ./dev check runs.
+CHECK = '''#!/bin/sh
+echo "ran $0"
+[ "./$0" != "$CASE" ]
+'''
 
 # case -> (build in which it happens, words of ./dev, its status, words that it says)
 CASES = {
-    'right': ('', [], 0, [' passed, 0 failed']),
-    'fails': ('build', [], 1, [', 1 failed', 'FAIL']),
-    'dies': ('build-asan', [], 1, ['tests of build-asan have a result', 'status 137']),
-    'cut': ('build-tsan', [], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
-    'few': ('build-clang', [], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
-    'status': ('build-fuzz', [], 1, ['every test of build-fuzz passed, but meson ended with status 3', ', 1 failed']),
-    'no_suite': ('build-tsan', [], 1, ['no test is in the suite unit']),
-    'named': ('', ['unit_1'], 0, ['2 passed, 0 failed']),
-    'unknown': ('', ['unit'], 1, ["no test named 'unit'"]),
+    'right': ('', ['test'], 0, [' passed, 0 failed']),
+    'fails': ('build', ['test'], 1, [', 1 failed', 'FAIL']),
+    'dies': ('build-asan', ['test'], 1, ['tests of build-asan have a result', 'status 137']),
+    'cut': ('build-tsan', ['test'], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
+    'few': ('build-clang', ['test'], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
+    'status': ('build-fuzz', ['test'], 1,
+               ['every test of build-fuzz passed, but meson ended with status 3', ', 1 failed']),
+    'no_suite': ('build-tsan', ['test'], 1, ['no test is in the suite unit']),
+    'named': ('', ['test', 'unit_1'], 0, ['2 passed, 0 failed']),
+    'unknown': ('', ['test', 'unit'], 1, ["no test named 'unit'"]),
 }
+with open(os.path.join(sys.argv[1], 'dev'), encoding='utf-8') as file:
+    CHECKS = re.findall(r'tests/\S+\.(?:py|sh)', file.read().partition('# ---- check')[2])
+for path in CHECKS:
+    CASES['./' + path] = ('', ['check'], 1, [', 1 failed: ', 'ran'])
+CASES['checks'] = ('', ['check'], 0, [' checks, 0 failed'])
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+    os.chmod(path, 0o755)
 
 
 def run(root, case, where, words):
     with tempfile.TemporaryDirectory(prefix='gshmem-dev-') as home:
         shutil.copy(os.path.join(root, 'dev'), home)
+        for path in CHECKS:
+            write(os.path.join(home, path), CHECK)
+        for path in ['.ci/run', 'include/gshmem/version.h.in']:
+            write(os.path.join(home, path), '')
         tools = os.path.join(home, 'tools')
-        os.mkdir(tools)
         for name in ['meson', *SILENT]:
-            with open(os.path.join(tools, name), 'w', encoding='utf-8') as file:
-                file.write(MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
-            os.chmod(file.name, 0o755)
+            write(os.path.join(tools, name), MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
         environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where}
-        return subprocess.run([os.path.join(home, 'dev'), 'test', *words], env=environment, stdout=subprocess.PIPE,
+        return subprocess.run([os.path.join(home, 'dev'), *words], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
 
 
