@@ -259,9 +259,9 @@ def self_test():
     assert judge("include/gshmem.h", "device/rma.cuh")
     assert judge("include/gshmem_device.cuh", "device/rma.cuh") is None
     assert judge("examples/ring.cu", "runtime/instance/instance.h")
-    assert judge("dialects/nccl/src/comm.c", "runtime/layer.h") is None
-    assert judge("dialects/nccl/src/comm.c", "runtime/instance/instance.h")
-    assert judge("dialects/nccl/src/kernels.cu", "device/wait.cuh")
+    assert judge("dialects/nccl/comm/comm.c", "runtime/layer.h") is None
+    assert judge("dialects/nccl/comm/comm.c", "runtime/instance/instance.h")
+    assert judge("dialects/nccl/kernels/kernels.cu", "device/wait.cuh")
     assert judge("dialects/nccl/include/nccl.h", "runtime/layer.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
     assert judge("proxy/ring/reader.c", "proxy/engine/state.h")

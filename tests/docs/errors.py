@@ -21,7 +21,7 @@ WORDERS = 'snprintf|add|broken'
 # Here every text counts: single words, too, are parts of messages.
 WORDED = ('runtime/instance/report.c', 'proxy/engine/failure.c')
 # Here every text of two words or more counts: tables of names of results and operations.
-TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/src/error.c', 'proxy/engine/failure.c',
+TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/base/error.c', 'proxy/engine/failure.c',
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
 NAMED = ('runtime/far/place.c', 'runtime/far/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',

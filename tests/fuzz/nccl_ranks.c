@@ -5,11 +5,11 @@
  *
  * The layer's parts are linked without the rest: what they call here are the functions below, and
  * nothing else. */
-#include "dialects/nccl/src/comm_init.c"
+#include "dialects/nccl/init/init.c"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdarg.h>
-#include "dialects/nccl/src/coll.h"
+#include "dialects/nccl/coll/coll.h"
 #include "gshmem.h"
 
 #define MAX_RANKS 16

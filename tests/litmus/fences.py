@@ -51,7 +51,7 @@ def main():
     for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*"),
                         *(root / "kernels").glob("*.cu*"),
                         *(root / "dialects/nccl/include/nccl_device").glob("*.h"),
-                        *(root / "dialects/nccl/src").glob("*.cu*")]):
+                        *(root / "dialects/nccl/kernels").glob("*.cu*")]):
         if path.name not in DEFINES_THEM:
             library |= found_in(path)
     if sys.argv[2:] == ["--list"]:

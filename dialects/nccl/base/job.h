@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A PE as this dialect sees it: who started gshmem, and the desk, one symmetric allocation: places
+ * where ranks tell each other something, records of windows, and the arena of pool.h. So
+ * communicators of a part of the job have symmetric memory, too, which gshmem_malloc gives only to
+ * all PEs together. */
+#ifndef GSH_NCCL_JOB_H
+#define GSH_NCCL_JOB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "dialects/nccl/base/pool.h"
+
+enum {
+    GSH_NCCL_N_WINDOWS = 1024,    /* at a time, of all communicators of a PE */
+    GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE contributes to one exchange */
+};
+
+struct gsh_nccl_worker;
+
+struct gsh_nccl_job {
+    struct gsh_nccl_job *next; /* in the process's list */
+    void *pe;                  /* in runtime/layer.h's terms */
+    bool is_ours;              /* started for a communicator, by its id */
+    ncclUniqueId id;           /* if it is ours */
+    pthread_t maker;
+    int device; /* selected by a turn (runtime/layer.h), or -1 */
+    struct gsh_nccl_worker
+        *worker; /* makes calls in which ranks agree; NULL: the caller does; atomic,
+                    since a thread may create it while others make calls */
+    int my_pe, n_pes;
+    gshmem_team_t meet; /* of all PEs: for agreements outside communicators */
+    bool has_world;   /* a communicator uses GSHMEM_TEAM_WORLD, to which it has sole use if is_ours,
+                         and which has more room for small collectives than other teams */
+    int n_comms;      /* under lock */
+    bool is_given_up; /* for good; atomic */
+    bool is_full;     /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
+    bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
+    pthread_mutex_t turn;           /* see gsh_nccl_turn_take */
+    pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
+    char *desk;                     /* the parts that follow, in this order */
+    uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
+    char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
+    struct ncclWindow_vidmem *windows;
+    struct gsh_state *state; /* a copy, for kernels */
+    char *arena;
+    uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
+    uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
+};
+
+/* What InitRank was given, and by whom: the PE that the caller speaks for, or NULL, its thread, and
+ * its current device, or -1 if unknown. worker: whose thread runs this; NULL: the caller's. */
+struct gsh_nccl_job_wish {
+    int n_ranks, rank, device;
+    const ncclUniqueId *id;
+    void *pe;
+    pthread_t maker;
+    struct gsh_nccl_worker *worker;
+    bool is_new; /* always a new job */
+};
+/* Gets a PE for a communicator: the caller's if the program has started gshmem with as many PEs, or
+ * if the caller made one with the same id; otherwise a new one, collective over the ranks. It
+ * counts one more communicator from now on. */
+ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *wish,
+                              struct gsh_nccl_job **job);
+/* There is one more communicator; to be undone by gsh_nccl_job_put. */
+void gsh_nccl_job_hold(struct gsh_nccl_job *job);
+/* A communicator of the job is gone; after the last one the desk is freed and gshmem, if it is
+ * ours, ends. That is collective over all PEs, unless one has died: then the job is given up. */
+void gsh_nccl_job_put(struct gsh_nccl_job *job);
+/* The same if others are left: true. Else nothing has happened. Any thread. */
+bool gsh_nccl_job_put_early(struct gsh_nccl_job *job);
+
+struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job);
+/* From now on there is a worker; false: no thread. */
+bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
+
+/* Any thread may call it: from now on kernels of the job's PE leave their waits, and its worker is
+ * not waited for. The job stays until the process ends. */
+void gsh_nccl_job_give_up(struct gsh_nccl_job *job);
+bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job);
+/* The error of a call that finds that. */
+ncclResult_t gsh_nccl_job_given_up(const char *call, const struct gsh_nccl_job *job);
+/* Gives it up since more is lost with ranks that have died than kernels can be told of. */
+void gsh_nccl_job_fill(struct gsh_nccl_job *job);
+/* A PE of pe's job has died, and its communicators are lost. Kernels leave their waits, and those
+ * of agreements outside communicators; all waits, if there is no room for more that lose theirs. */
+void gsh_nccl_jobs_lose(void *pe, bool is_full);
+/* Waiting kernels of the PE leave, and its streams become idle; then kernels wait again. */
+void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);
+
+/* Calls between the two concern the job's PE, on its device. */
+struct gshmemx_layer_turn;
+void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *turn);
+void gsh_nccl_leave(const struct gshmemx_layer_turn *turn);
+/* The job of this process whose window records hold the handle, or NULL. */
+struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
+
+/* No communicator will use the id: releases what this process has for it. */
+void gsh_nccl_drop_id(const ncclUniqueId *id);
+
+/* A call in which members agree uses parts of the desk, the PE's collectives of the host, and the
+ * heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
+ * other communicators. So it is made in the PE's turn. A thread takes its PE's turn only if it is
+ * free, then the members vote whether all of them have it; unless all do, they give it back, and
+ * try again. So nobody has a turn while waiting for a rank that may wait for that turn, whatever
+ * the order in which threads of different ranks come. pes: the n of the team's members that take
+ * part, the same on all; NULL: all members. An error, without the turn, if the job is given up or
+ * one of them has died. */
+ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n);
+/* The same without a word; false: the error. */
+bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                       const int *pes, int n);
+void gsh_nccl_turn_give(struct gsh_nccl_job *job);
+
+/* ncclRemoteError if a member of the team, of all PEs or of a communicator, has died. */
+ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *job,
+                                  gshmem_team_t team);
+/* A barrier of the team, after this PE's puts. */
+ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
+/* In the PE's turn: every member contributes `bytes` bytes and gets those of all, in team order. */
+ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                               const void *mine, void *all, size_t bytes);
+
+static inline size_t gsh_nccl_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Copies between this PE's own symmetric memory and the host; done on return. */
+void gsh_nccl_write(void *dest, const void *source, size_t bytes);
+void gsh_nccl_read(void *dest, const void *source, size_t bytes);
+void gsh_nccl_clear(void *dest, size_t bytes);
+
+#endif

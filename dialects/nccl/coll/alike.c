@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks that ranks make the same collectives.
+ *
+ * In every build the ranks of a node compare calls as the host makes them. Each rank describes the
+ * latest of its communicator's collectives in memory that the node shares. For each it looks at its
+ * two neighbours, the next lower and the next higher rank of the node: if calls differ, they differ
+ * between two neighbours. Of two neighbours the one that comes second finds it, unless it is too
+ * far behind for the entries that are left; then a later call does, since each entry has the sum of
+ * all calls so far. A rank that finds a difference says so beside its entries, and its neighbours
+ * pass that on when they look. A call touches one cache line of its own entries and one of each
+ * neighbour's: they are what it costs.
+ *
+ * Checking builds compare on the device, over all nodes, and windows too. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "dialects/nccl/coll/coll.h"
+#include "runtime/layer.h"
+
+/* ---- of a node, by the host ---- */
+
+enum { N_ENTRIES = 16 };
+
+/* All atomic, as is the rest of this memory. */
+struct entry {
+    uint64_t number; /* of the collective, from 1 on; 0: the rest is being written */
+    uint64_t count, what, sum;
+};
+
+/* Of one rank, in words that the node shares; the rank writes them, except has_spoken. */
+struct shared {
+    uint64_t has_differed;
+    uint64_t has_spoken; /* a line tells the difference between it and its upper neighbour */
+    uint64_t reserved[6];
+    struct entry entries[N_ENTRIES]; /* collective i is in entries[i % N_ENTRIES] */
+};
+_Static_assert(sizeof(struct shared) <= GSHMEMX_LAYER_TEAM_WORDS * sizeof(uint64_t),
+               "the words of a rank");
+
+enum finding { ALIKE, FINDING, DIFFERENT };
+
+static struct shared *shared_of(uint64_t *words)
+{
+    return (struct shared *)words;
+}
+
+void gsh_nccl_latest_begin(struct ncclComm *comm)
+{
+    struct gsh_nccl_latest *l = &comm->latest;
+    for (int side = 0; side < 2; side++) {
+        struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
+        const int step = side == 0 ? -1 : 1;
+        for (int rank = comm->rank + step;
+             neighbour->its == NULL && rank >= 0 && rank < comm->n_ranks; rank += step) {
+            neighbour->its = gshmemx_layer_team_words(comm->meet, rank);
+            neighbour->rank = rank;
+        }
+    }
+    if (l->neighbours[0].its == NULL && l->neighbours[1].its == NULL) {
+        return;
+    }
+    l->own = gshmemx_layer_team_words(comm->meet, comm->rank);
+    for (size_t i = 0; i < GSHMEMX_LAYER_TEAM_WORDS; i++) {
+        __atomic_store_n(&l->own[i], 0, __ATOMIC_RELAXED); /* the caller's barrier orders them */
+    }
+}
+
+/* Whether the collective's entry is there, and *e is it. */
+static bool read_entry(struct shared *s, uint64_t number, struct entry *e)
+{
+    struct entry *from = &s->entries[number % N_ENTRIES];
+    /* seq_cst: pairs with the store in gsh_nccl_latest_add there; of two ranks that each store
+     * their own number and then load the other's, at least one sees the other's, and its entry */
+    e->number = __atomic_load_n(&from->number, __ATOMIC_SEQ_CST);
+    if (e->number != number) {
+        return false;
+    }
+    /* acquire: pair with the releases in gsh_nccl_latest_add of a later collective's entry, so that
+     * the second load of the number shows that this may be one */
+    e->count = __atomic_load_n(&from->count, __ATOMIC_ACQUIRE);
+    e->what = __atomic_load_n(&from->what, __ATOMIC_ACQUIRE);
+    e->sum = __atomic_load_n(&from->sum, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&from->number, __ATOMIC_RELAXED) == number;
+}
+
+/* ---- the words of a difference ---- */
+
+static enum gsh_nccl_kind kind_of(const struct entry *e)
+{
+    return (enum gsh_nccl_kind)(e->what & 0xff);
+}
+
+static ncclDataType_t type_of(const struct entry *e)
+{
+    return (ncclDataType_t)(e->what >> 8 & 0xff);
+}
+
+static ncclRedOp_t op_of(const struct entry *e)
+{
+    return (ncclRedOp_t)(e->what >> 16 & 0xffff);
+}
+
+static int root_of(const struct entry *e)
+{
+    return (int)(e->what >> 32);
+}
+
+/* Every program's own operators are the same: their numbers may differ. */
+static uint64_t what_of(const struct gsh_nccl_call *c)
+{
+    uint64_t op = c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps;
+    return (uint64_t)c->kind | (uint64_t)c->type << 8 | op << 16 |
+           (uint64_t)(uint32_t)c->peer << 32;
+}
+
+/* What the words of a rank say is not trusted as an index. */
+static const char *name_of(const char *const *names, size_t n, size_t i)
+{
+    return i < n && names[i] != NULL ? names[i] : "unknown";
+}
+
+/* What differs first, and its value in one of the two. */
+static const char *word(const struct entry *e, const struct entry *other, char *value, size_t bytes)
+{
+    static const char *const kinds[GSH_NCCL_N_KINDS] = {
+        [GSH_NCCL_ALL_REDUCE] = "ncclAllReduce",
+        [GSH_NCCL_REDUCE] = "ncclReduce",
+        [GSH_NCCL_REDUCE_SCATTER] = "ncclReduceScatter",
+        [GSH_NCCL_ALL_GATHER] = "ncclAllGather",
+        [GSH_NCCL_ALL_TO_ALL] = "ncclAlltoAll",
+        [GSH_NCCL_BROADCAST] = "ncclBroadcast",
+        [GSH_NCCL_GATHER] = "ncclGather",
+        [GSH_NCCL_SCATTER] = "ncclScatter",
+    };
+    static const char *const types[ncclNumTypes] = {
+        [ncclInt8] = "ncclInt8",
+        [ncclUint8] = "ncclUint8",
+        [ncclInt32] = "ncclInt32",
+        [ncclUint32] = "ncclUint32",
+        [ncclInt64] = "ncclInt64",
+        [ncclUint64] = "ncclUint64",
+        [ncclFloat16] = "ncclFloat16",
+        [ncclFloat32] = "ncclFloat32",
+        [ncclFloat64] = "ncclFloat64",
+        [ncclBfloat16] = "ncclBfloat16",
+        [ncclFloat8e4m3] = "ncclFloat8e4m3",
+        [ncclFloat8e5m2] = "ncclFloat8e5m2",
+    };
+    static const char *const ops[ncclNumOps + 1] = {
+        [ncclSum] = "ncclSum", [ncclProd] = "ncclProd", [ncclMax] = "ncclMax",
+        [ncclMin] = "ncclMin", [ncclAvg] = "ncclAvg",   [ncclNumOps] = "the program's own",
+    };
+    if (kind_of(e) != kind_of(other)) {
+        snprintf(value, bytes, "%s", name_of(kinds, GSH_NCCL_N_KINDS, kind_of(e)));
+        return "the call";
+    }
+    if (e->count != other->count) {
+        snprintf(value, bytes, "%" PRIu64, e->count);
+        return "count";
+    }
+    if (type_of(e) != type_of(other)) {
+        snprintf(value, bytes, "%s", name_of(types, ncclNumTypes, type_of(e)));
+        return "the type";
+    }
+    if (op_of(e) != op_of(other)) {
+        snprintf(value, bytes, "%s", name_of(ops, ncclNumOps + 1, op_of(e)));
+        return "the operator";
+    }
+    snprintf(value, bytes, "%d", root_of(e));
+    return "root";
+}
+
+/* ---- finding it ---- */
+
+/* Whether the caller is the first to find that collectives differ; it calls found. */
+static bool take_finding(struct gsh_nccl_latest *l)
+{
+    int was = ALIKE;
+    return __atomic_compare_exchange_n(&l->finding, &was, FINDING, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+/* l->text is there. */
+static void found(struct gsh_nccl_latest *l)
+{
+    /* pairs with the load in look_at of a neighbour; it brings no other data */
+    __atomic_store_n(&shared_of(l->own)->has_differed, 1, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in gsh_nccl_latest_result, which reads the text */
+    __atomic_store_n(&l->finding, DIFFERENT, __ATOMIC_RELEASE);
+}
+
+/* The sums of call `number` differ, so it or an earlier one does. */
+static void differ(const char *call, struct ncclComm *comm, int side, uint64_t number)
+{
+    struct gsh_nccl_latest *l = &comm->latest;
+    struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
+    struct shared *own = shared_of(l->own), *its = shared_of(neighbour->its);
+    struct entry a = {0}, b = {0};
+    char mine[32] = "", theirs[32] = "";
+    if (!take_finding(l)) {
+        return;
+    }
+    const uint64_t n_alike = __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED);
+    uint64_t first = n_alike + 1 + N_ENTRIES > number ? n_alike + 1 : number + 1 - N_ENTRIES;
+    bool is_known = first == n_alike + 1; /* the calls before it are alike */
+    for (; first <= number; first++) {
+        if (!read_entry(own, first, &a) || !read_entry(its, first, &b)) {
+            is_known = false;
+        } else if (a.sum != b.sum) {
+            break;
+        } else {
+            is_known = true;
+        }
+    }
+    if (is_known && first <= number) {
+        const char *what = word(&a, &b, mine, sizeof(mine));
+        (void)word(&b, &a, theirs, sizeof(theirs));
+        snprintf(l->text, sizeof(l->text),
+                 "%s: collective %" PRIu64
+                 " of the communicator: %s is %s on rank %d, %s on rank %d",
+                 call, first, what, mine, comm->rank, theirs, neighbour->rank);
+    } else {
+        snprintf(l->text, sizeof(l->text),
+                 "%s: rank %d and rank %d differ in collective %" PRIu64
+                 " of the communicator, or in one before it",
+                 call, comm->rank, neighbour->rank, first < number ? first : number);
+    }
+    /* A neighbour that has found a difference, perhaps with another rank, has spoken (pairs with
+     * the store in found). Both may find it at once: then the first exchange of the lower one's
+     * word decides. acq_rel: pairs with the other's exchange; the load stays before it, and found
+     * after it, so whoever sees the other in found comes second. */
+    struct shared *lower = side == 0 ? its : own;
+    if (__atomic_load_n(&its->has_differed, __ATOMIC_RELAXED) == 0 &&
+        __atomic_exchange_n(&lower->has_spoken, 1, __ATOMIC_ACQ_REL) == 0) {
+        (void)gsh_nccl_fail(ncclInvalidArgument, "%s", l->text);
+    }
+    found(l);
+}
+
+static void look_at(const char *call, struct ncclComm *comm, int side)
+{
+    struct gsh_nccl_latest *l = &comm->latest;
+    struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
+    if (neighbour->its == NULL) {
+        return;
+    }
+    struct shared *own = shared_of(l->own), *its = shared_of(neighbour->its);
+    /* pairs with the store in gsh_nccl_latest_add, perhaps by another thread; read_entry finds out
+     * whether the entry is there */
+    const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED);
+    struct entry a, b;
+    if (number > __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED) &&
+        read_entry(its, number, &b) && read_entry(own, number, &a)) {
+        if (a.sum != b.sum) {
+            differ(call, comm, side, number);
+            return;
+        }
+        __atomic_store_n(&neighbour->n_alike, number, __ATOMIC_RELAXED);
+    }
+    /* pairs with the store in found there */
+    if (__atomic_load_n(&its->has_differed, __ATOMIC_RELAXED) != 0 && take_finding(l)) {
+        snprintf(l->text, sizeof(l->text),
+                 "%s: rank %d has found that the collectives of ranks differ", call,
+                 neighbour->rank);
+        found(l);
+    }
+}
+
+void gsh_nccl_latest_look(const char *call, struct ncclComm *comm)
+{
+    if (comm->latest.own != NULL &&
+        __atomic_load_n(&comm->latest.finding, __ATOMIC_RELAXED) == ALIKE) {
+        look_at(call, comm, 0);
+        look_at(call, comm, 1);
+    }
+}
+
+static uint64_t mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 32;
+}
+
+void gsh_nccl_latest_add(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    if (c->kind == GSH_NCCL_NO_COLLECTIVE || comm->latest.own == NULL) {
+        return;
+    }
+    struct gsh_nccl_latest *l = &comm->latest;
+    /* Only this thread writes them. */
+    const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED) + 1;
+    const uint64_t what = what_of(c);
+    struct entry *e = &shared_of(l->own)->entries[number % N_ENTRIES];
+    l->sum = mix(mix(l->sum, c->count), what);
+    /* release: pair with the acquires in read_entry; who sees one of them sees the 0, or more */
+    __atomic_store_n(&e->number, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&e->count, c->count, __ATOMIC_RELEASE);
+    __atomic_store_n(&e->what, what, __ATOMIC_RELEASE);
+    __atomic_store_n(&e->sum, l->sum, __ATOMIC_RELEASE);
+    /* seq_cst: pairs with the first load in read_entry */
+    __atomic_store_n(&e->number, number, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&l->n, number, __ATOMIC_RELAXED); /* pairs with the load in look_at */
+    gsh_nccl_latest_look(c->name, comm);
+}
+
+ncclResult_t gsh_nccl_latest_result(const struct ncclComm *comm)
+{
+    /* acquire: pairs with the release in found */
+    if (__atomic_load_n(&comm->latest.finding, __ATOMIC_ACQUIRE) != DIFFERENT) {
+        return ncclSuccess;
+    }
+    gsh_nccl_set_last_text(comm->latest.text);
+    return ncclInvalidArgument;
+}
+
+/* ---- of all nodes, in checking builds ---- */
+
+/* 0: in no window that the call works on directly. */
+static uint64_t place_of(const struct ncclComm *comm, const char *direct)
+{
+    return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
+}
+
+ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+                                    const void *dest)
+{
+    struct ncclComm *comm = c->comm;
+    if (!GSH_CHECKS || comm->n_ranks == 1 || c->count == 0) {
+        return ncclSuccess;
+    }
+    const struct {
+        const char *name;
+        uint64_t value;
+    } fields[GSH_NCCL_ALIKE_FIELDS] = {
+        {"count", c->count},
+        {"ncclDataType_t", (uint64_t)c->type},
+        {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
+        {"root", (uint64_t)c->peer},
+        {"window of sendbuff", place_of(comm, source)},
+        {"window of recvbuff", place_of(comm, dest)},
+    };
+    struct gsh_nccl_alike args = {
+        .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
+    for (int i = 0; i < GSH_NCCL_ALIKE_FIELDS; i++) {
+        args.values[i] = fields[i].value;
+        snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", c->name, fields[i].name);
+    }
+    return gsh_nccl_launched(c->name, gsh_nccl_kernels()->compare(&args, c->stream));
+}

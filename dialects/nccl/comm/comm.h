@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A communicator: two teams of the same PEs, and a range of the pool. */
+#ifndef GSH_NCCL_COMM_H
+#define GSH_NCCL_COMM_H
+
+#include "dialects/nccl/include/nccl_device/types.h"
+#include "dialects/nccl/base/error.h"
+#include "dialects/nccl/base/job.h"
+#include "dialects/nccl/kernels/kernels.h"
+#include "dialects/nccl/kernels/streams.h"
+
+struct gsh_nccl_window {
+    struct gsh_nccl_window *next;
+    char *user;   /* what the program gave */
+    char *buffer; /* its symmetric address; equal to user if not is_registered */
+    size_t bytes;
+    int flags;
+    int place;          /* in the job's records */
+    bool is_registered; /* for comm's ranks alone, and must be undone */
+    uint64_t mark;      /* 0, or its part of comm's marks */
+};
+
+struct gsh_nccl_devcomm {
+    struct gsh_nccl_devcomm *next;
+    struct gsh_nccl_range range;
+    int place;        /* of its window in the job's records */
+    ncclDevComm made; /* a copy */
+};
+
+/* An operator made by ncclRedOpCreatePreMulSum. */
+struct gsh_nccl_op {
+    bool is_used;
+    ncclDataType_t type;
+    uint64_t scalar;       /* the bits */
+    const void *scalar_at; /* memory to read when a reduction takes its input; or NULL */
+};
+
+enum { GSH_NCCL_MAX_OPS = 64 };
+
+/* Scratch is divided into pieces of whole units, as many as two for each rank. */
+enum { GSH_NCCL_PIECE_UNIT = 512 };
+
+/* transfer.c: sends and receives gathered by a group, in call order. */
+struct gsh_nccl_gathered {
+    struct gsh_nccl_transfer transfer;
+    size_t number;
+};
+struct gsh_nccl_gathering {
+    size_t n, most; /* most: capacity of all three arrays */
+    struct gsh_nccl_gathered *gathered;
+    struct gsh_nccl_transfer *sorted;
+    uint32_t *row_begin;
+    cudaStream_t *streams; /* the streams they are on, each once */
+    size_t n_streams, streams_most;
+    /* Device memory for the latest launch that needed some, and earlier blocks that were too small
+     * for a later launch: graphs may still use them. */
+    struct gsh_nccl_launch_memory {
+        struct gsh_nccl_launch_memory *next;
+        void *p;
+        size_t bytes;
+    } * memory;
+};
+
+enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
+
+/* alike.c: the collectives that this rank and its neighbours on the node have made. */
+struct gsh_nccl_latest {
+    uint64_t *own; /* NULL: no other rank is on the node */
+    uint64_t n;   /* collectives so far; atomic, though only the thread that makes them writes it */
+    uint64_t sum; /* of all of them; that thread's own */
+    struct gsh_nccl_neighbour {
+        uint64_t *its; /* NULL: there is none on this side */
+        int rank;
+        uint64_t n_alike; /* atomic: so many collectives are known to be alike */
+    } neighbours[2];
+    int finding; /* atomic: whether some differ */
+    char text[512];
+};
+
+struct ncclComm {
+    struct ncclComm *next;          /* in the process's list of live ones */
+    struct gsh_nccl_job *job;       /* NULL until the communicator is made; atomic until then */
+    struct gsh_nccl_worker *worker; /* makes the communicator, or NULL */
+    bool is_aborted;                /* while it was being made; atomic */
+    struct gsh_nccl_crew *crew;     /* crew.h; or NULL */
+    bool is_nonblocking;
+    int result;       /* atomic: ncclInProgress while the worker has work for it, then the result */
+    char *error_text; /* for that result; or NULL */
+    /* Two, since calls on one team may not be under way at the same time: for work on streams, and
+     * for agreements of the host. */
+    gshmem_team_t team, meet;
+    uint64_t id; /* by which kernels know its windows; 0: none yet */
+    int rank, n_ranks;
+    int *pe_of; /* [n_ranks] */
+    int lsa_rank, lsa_size;
+    int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
+    bool is_finalized;
+    bool is_revoked; /* valid only for making other communicators, and for its end */
+    bool is_made;    /* all but `meet` and what comes before it is there; atomic */
+    bool is_refused; /* a call has failed because a rank has died; atomic */
+    bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
+
+    /* The range: words for sends and receives, their rings, then scratch, then the team's
+     * buffers. */
+    struct gsh_nccl_range range;
+    struct gsh_nccl_holding holding;
+    struct gsh_nccl_rings rings;
+    uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
+    uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */
+    uint64_t *note;    /* symmetric: what others read about this rank's latest windows; memory.c */
+    char *scratch;
+    size_t scratch_bytes;
+
+    struct gsh_nccl_window *windows;
+    uint64_t n_registrations; /* of windows, including failed ones */
+    uint64_t marks; /* sum over the windows on memory from gshmem_malloc: the same on all ranks */
+    struct gsh_nccl_devcomm *devcomms; /* changed with the job's lock held */
+    struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
+    size_t n_registered; /* by ncclCommRegister */
+    struct gsh_nccl_trail trail;
+
+    struct gsh_nccl_gathering gathering;
+    struct gsh_nccl_latest latest;
+};
+
+/* What a call requires of comm, else an error. need_live: the program has neither destroyed nor
+ * aborted it. need_ready: besides, it has been made, and no call of it is in progress. need:
+ * besides, it has been neither revoked nor given up. */
+ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
+ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
+ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm);
+bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
+/* Whether the process of one of its ranks has died or exited; comm has been made. */
+bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);
+/* Whether something needs a rank that has died: a call has been refused, a kernel has left its
+ * wait, or the user's kernels may wait, through a device communicator. A rank that has gone is no
+ * error before. */
+bool gsh_nccl_comm_misses_rank(struct ncclComm *comm);
+/* The thread that hears of deaths no longer looks at comm. */
+void gsh_nccl_comm_hide(struct ncclComm *comm);
+/* Kernels leave their waits in comm, which is lost. False: there is no room to say so. */
+bool gsh_nccl_comm_lose(struct ncclComm *comm);
+/* For gshmemx_layer_hear_by: kernels leave their waits in communicators with that PE. */
+void gsh_nccl_comms_lose(void *pe, int dead);
+
+/* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
+struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
+/* The result of making it, or of a call that the worker made. */
+void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
+/* It lives no longer; whether it did. Afterwards it is discarded, which frees it, or kept until the
+ * process ends, if it was aborted. */
+bool gsh_nccl_comm_forget(struct ncclComm *comm);
+void gsh_nccl_comm_discard(struct ncclComm *comm);
+void gsh_nccl_comm_keep(struct ncclComm *comm);
+/* For gshmemx_layer_explain_by: asks the PE's communicators that live, until one has the word. */
+void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
+/* words.c: the rank of the PE in comm; -1: none. */
+int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
+/* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
+bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
+                      size_t bytes);
+
+/* transfer.c: frees memory for sends and receives, which no stream uses any more. */
+void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
+
+/* comm/place.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
+ * ranks, all of the same size and each within a run of near ranks: the largest size for which this
+ * holds on all ranks. */
+ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
+ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
+/* The part of the range that is for the buffers of its team: none for GSHMEM_TEAM_WORLD, which has
+ * its own. */
+void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes);
+
+/* alike.c: from the barrier after begin on, the ranks of a node compare their collectives. look
+ * does so once more, on any thread; result is an error once it is known that some differ. */
+void gsh_nccl_latest_begin(struct ncclComm *comm);
+void gsh_nccl_latest_look(const char *call, struct ncclComm *comm);
+ncclResult_t gsh_nccl_latest_result(const struct ncclComm *comm);
+
+/* memory.c: frees the windows that the program has left registered. Collective. */
+void gsh_nccl_windows_free(struct ncclComm *comm);
+/* marks: of all ranks, in order. If they differ, the call fails on all ranks. */
+ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
+                                      const uint64_t *marks, size_t bytes_apart);
+/* Makes a record for a window at the buffer, and returns its place among the job's. */
+ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
+                                   size_t bytes, int flags, int *place);
+void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
+/* devcomm.c: the same for device communicators; and the bytes that they use. */
+void gsh_nccl_devcomms_free(struct ncclComm *comm);
+size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
+/* devcomm.c: the owner in its windows' records; and hides a window from its kernels. */
+uint64_t gsh_nccl_comm_id(struct ncclComm *comm);
+void gsh_nccl_window_hide(struct ncclComm *comm, int place);
+/* comm's window with that handle, or NULL. */
+const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
+/* The symmetric address of these bytes if they lie in a symmetric window, else NULL. buffer may be
+ * the user's address or the symmetric one. */
+void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes);
+
+#endif

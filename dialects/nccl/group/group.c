@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Groups, one per thread, and the thread on which calls are made. A thread that drives several
+ * ranks must not wait in one rank's call for another's: a worker for each rank makes the calls in
+ * which ranks agree on something, and the thread waits for all workers together. Calls that only
+ * put work on streams do not wait, and are made by the caller. */
+#include "dialects/nccl/group/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dialects/nccl/comm/crew.h"
+#include "dialects/nccl/comm/launch.h"
+#include "dialects/nccl/group/simulate.h"
+#include "dialects/nccl/base/worker.h"
+#include "runtime/layer.h"
+
+struct queued {
+    struct queued *next;
+    bool has_run;
+    struct gsh_nccl_call call;
+};
+
+/* Calls of one rank, in their order. */
+struct batch {
+    struct gsh_nccl_task task; /* first: the worker's */
+    struct batch *next;
+    struct gsh_nccl_worker *worker; /* NULL: for ranks without one */
+    struct queued *first, *last;
+    bool meets, is_nonblocking;
+    bool is_detached; /* not waited for: it frees itself */
+    ncclResult_t result;
+    char text[512]; /* of a failure */
+};
+
+static _Thread_local int depth;
+static _Thread_local struct queued *first, *last;
+/* The first error of a call of the group that has been refused. */
+static _Thread_local ncclResult_t refusal;
+static _Thread_local char refusal_text[512];
+
+/* ---- calls ---- */
+
+/* It is not carried out. */
+static void drop_call(const struct gsh_nccl_call *c)
+{
+    if (c->undo != NULL) {
+        c->undo(c);
+    } else {
+        free(c->owned);
+    }
+}
+
+static void free_call(struct queued *q)
+{
+    if (q->has_run) {
+        free(q->call.owned);
+    } else {
+        drop_call(&q->call);
+    }
+    free(q);
+}
+
+static ncclResult_t run_call(const struct gsh_nccl_call *c)
+{
+    struct gshmemx_layer_turn turn;
+    if (c->comm == NULL) {
+        return c->run(c);
+    }
+    gsh_nccl_enter(c->comm->job, &turn);
+    gsh_nccl_latest_add(c);
+    ncclResult_t r = c->run(c);
+    gsh_nccl_leave_stream(c->comm);
+    gsh_nccl_leave(&turn);
+    return r;
+}
+
+static ncclResult_t launch_transfers(struct ncclComm *comm)
+{
+    struct gshmemx_layer_turn turn;
+    gsh_nccl_enter(comm->job, &turn);
+    ncclResult_t r = gsh_nccl_transfers_launch(comm);
+    gsh_nccl_leave_stream(comm);
+    gsh_nccl_leave(&turn);
+    return r;
+}
+
+/* Launches the transfers gathered by the calls together, after them. That a collective differs from
+ * other ranks' holds nothing up, since they may already wait for it. */
+static ncclResult_t run_calls(struct queued *calls)
+{
+    ncclResult_t r = ncclSuccess;
+    for (struct queued *q = calls; q != NULL && r == ncclSuccess; q = q->next) {
+        q->has_run = true;
+        r = run_call(&q->call);
+    }
+    for (struct queued *q = calls; q != NULL; q = q->next) {
+        struct ncclComm *comm = q->call.comm;
+        if (comm != NULL && comm->gathering.n > 0) {
+            r = r == ncclSuccess ? launch_transfers(comm) : r;
+            gsh_nccl_transfers_forget(comm);
+        }
+        if (r == ncclSuccess && q->call.kind != GSH_NCCL_NO_COLLECTIVE) {
+            r = gsh_nccl_latest_result(comm);
+        }
+        if (comm != NULL) {
+            comm->trail.is_alive = 0; /* the program may destroy its streams from now on */
+        }
+    }
+    return r;
+}
+
+/* ---- batches ---- */
+
+static void free_batch(struct batch *b)
+{
+    while (b->first != NULL) {
+        struct queued *q = b->first;
+        b->first = q->next;
+        free_call(q);
+    }
+    free(b);
+}
+
+/* The communicators whose ncclCommGetAsyncError reports on the batch. */
+static void tell(struct batch *b, ncclResult_t result)
+{
+    for (struct queued *q = b->first; q != NULL; q = q->next) {
+        struct ncclComm *comm = q->call.shell != NULL ? q->call.shell : q->call.comm;
+        if (comm != NULL && comm->is_nonblocking) {
+            gsh_nccl_comm_end_call(comm, result);
+        }
+    }
+}
+
+static void run_batch(struct gsh_nccl_task *task)
+{
+    struct batch *b = (struct batch *)task;
+    gsh_nccl_set_last_text("");
+    b->result = run_calls(b->first);
+    if (b->is_detached) {
+        tell(b, b->result);
+        free_batch(b);
+    } else if (b->result != ncclSuccess) {
+        strncpy(b->text, gsh_nccl_last_text(), sizeof(b->text) - 1);
+    }
+}
+
+static struct gsh_nccl_worker *worker_of(const struct gsh_nccl_call *c)
+{
+    return c->comm != NULL ? gsh_nccl_job_worker(c->comm->job) : c->worker;
+}
+
+/* Calls that make ranks that are in none of the process's jobs. */
+static bool is_birth(const struct gsh_nccl_call *c)
+{
+    return c->new_comm != NULL && (c->comm == NULL || c->is_birth);
+}
+
+/* If ranks are created that this thread must not wait for, each gets a worker; non-blocking
+ * communicators come to life. */
+static ncclResult_t prepare(struct queued *calls)
+{
+    int n_births = 0;
+    for (const struct queued *q = calls; q != NULL; q = q->next) {
+        n_births += is_birth(&q->call);
+    }
+    for (struct queued *q = calls; q != NULL; q = q->next) {
+        struct gsh_nccl_call *c = &q->call;
+        struct gsh_nccl_job *job = c->comm != NULL ? c->comm->job : NULL;
+        bool is_deferred = c->is_nonblocking || n_births > 1;
+        if (is_birth(c) && is_deferred) {
+            c->pe = n_births > 1 ? NULL : c->pe; /* each its own */
+            c->worker = gsh_nccl_worker_create();
+        }
+        if (is_deferred && c->new_comm != NULL &&
+            ((is_birth(c) && c->worker == NULL) ||
+             (job != NULL && !gsh_nccl_job_need_worker(job)))) {
+            return gsh_nccl_fail(ncclSystemError, "%s: no thread", c->name);
+        }
+    }
+    for (struct queued *q = calls; q != NULL; q = q->next) {
+        struct gsh_nccl_call *c = &q->call;
+        if (c->new_comm != NULL && c->is_nonblocking) {
+            c->shell = gsh_nccl_comm_begin(true);
+            if (c->shell == NULL) {
+                return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+            }
+            c->shell->worker = worker_of(c);
+            *c->new_comm = c->shell;
+        }
+    }
+    return ncclSuccess;
+}
+
+/* The caller learns the result later. */
+static bool is_nonblocking(const struct gsh_nccl_call *c)
+{
+    return c->meets && (c->is_nonblocking || (c->comm != NULL && c->comm->is_nonblocking));
+}
+
+/* Moves the calls into batches, by worker. NULL: no memory; the calls are freed. */
+static struct batch *sort(struct queued *calls)
+{
+    struct batch *batches = NULL;
+    bool failed = false;
+    while (calls != NULL) {
+        struct queued *q = calls;
+        struct gsh_nccl_worker *w = worker_of(&q->call);
+        struct batch **p = &batches;
+        calls = q->next;
+        q->next = NULL;
+        while (*p != NULL && (*p)->worker != w) {
+            p = &(*p)->next;
+        }
+        if (*p == NULL) {
+            *p = calloc(1, sizeof(**p));
+            failed = failed || *p == NULL;
+        }
+        if (*p == NULL) {
+            free_call(q);
+            continue;
+        }
+        struct batch *b = *p;
+        b->worker = w;
+        b->task.run = run_batch;
+        b->meets = b->meets || q->call.meets;
+        b->is_nonblocking = b->is_nonblocking || is_nonblocking(&q->call);
+        b->is_detached = b->is_nonblocking || (b->first == NULL && q->call.is_detached) ||
+                         (b->is_detached && q->call.is_detached);
+        if (b->last == NULL) {
+            b->first = q;
+        } else {
+            b->last->next = q;
+        }
+        b->last = q;
+    }
+    while (failed && batches != NULL) {
+        struct batch *b = batches;
+        batches = b->next;
+        free_batch(b);
+    }
+    return batches;
+}
+
+static bool is_posted(const struct batch *b)
+{
+    return b->worker != NULL && b->meets;
+}
+
+/* Batches that workers have run for this thread, which waited for them. */
+static void make_crew(const struct batch *batches)
+{
+    int n = 0, i = 0;
+    for (const struct batch *b = batches; b != NULL; b = b->next) {
+        for (const struct queued *q = b->first; q != NULL; q = q->next) {
+            n += b->worker != NULL && q->call.new_comm != NULL && *q->call.new_comm != NULL;
+        }
+    }
+    struct ncclComm **comms = n > 1 ? calloc((size_t)n, sizeof(struct ncclComm *)) : NULL;
+    if (comms == NULL) {
+        return;
+    }
+    for (const struct batch *b = batches; b != NULL; b = b->next) {
+        for (const struct queued *q = b->first; q != NULL; q = q->next) {
+            if (b->worker != NULL && q->call.new_comm != NULL && *q->call.new_comm != NULL) {
+                comms[i++] = *q->call.new_comm;
+            }
+        }
+    }
+    gsh_nccl_crew_make(comms, n);
+    free(comms);
+}
+
+/* Takes ownership of the calls. */
+static ncclResult_t run_all(struct queued *calls)
+{
+    ncclResult_t r = prepare(calls), result = ncclSuccess;
+    struct batch *batches = sort(calls);
+    if (batches == NULL) {
+        return r != ncclSuccess ? r : gsh_nccl_fail(ncclSystemError, "a group: no memory");
+    }
+    bool is_waiting = r == ncclSuccess;
+    struct batch *mine = NULL; /* waited for, or run, by this thread */
+    for (struct batch *b = batches, *next; b != NULL; b = next) {
+        next = b->next;
+        b->task.is_awaited = !b->is_detached;
+        b->result = r;
+        if (is_waiting && is_posted(b)) {
+            bool is_detached = b->is_detached;
+            if (b->is_nonblocking) {
+                tell(b, ncclInProgress);
+                result = ncclInProgress;
+            }
+            gsh_nccl_worker_post(b->worker, &b->task);
+            if (is_detached) {
+                continue; /* it may be gone */
+            }
+        }
+        b->next = mine;
+        mine = b;
+    }
+    for (struct batch *b = mine; b != NULL && is_waiting; b = b->next) {
+        if (!is_posted(b)) {
+            b->result = run_calls(b->first);
+        }
+    }
+    for (struct batch *b = mine; b != NULL; b = b->next) {
+        if (is_waiting && is_posted(b)) {
+            gsh_nccl_worker_wait(b->worker, &b->task);
+        }
+        if (b->result != ncclSuccess && (result == ncclSuccess || result == ncclInProgress)) {
+            result = b->result;
+            if (b->text[0] != '\0') {
+                gsh_nccl_set_last_text(b->text);
+            }
+        }
+    }
+    if (result == ncclSuccess) {
+        make_crew(mine);
+    }
+    while (mine != NULL) {
+        struct batch *b = mine;
+        mine = b->next;
+        free_batch(b);
+    }
+    return result;
+}
+
+/* ---- groups ---- */
+
+/* Usually no other communicator is involved. */
+static bool is_simple(const struct gsh_nccl_call *c)
+{
+    return !c->meets || (!c->is_nonblocking && worker_of(c) == NULL &&
+                         (c->comm == NULL || !c->comm->is_nonblocking));
+}
+
+bool gsh_nccl_is_in_group(void)
+{
+    return depth > 0;
+}
+
+ncclResult_t gsh_nccl_refuse(ncclResult_t r)
+{
+    if (depth > 0 && refusal == ncclSuccess) {
+        refusal = r;
+        snprintf(refusal_text, sizeof(refusal_text), "%s", gsh_nccl_last_text());
+    }
+    return r;
+}
+
+ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *call)
+{
+    if (checked != ncclSuccess) {
+        return gsh_nccl_refuse(checked);
+    }
+    if (depth == 0 && is_simple(call)) {
+        struct queued q = {.next = NULL, .call = *call};
+        ncclResult_t r = run_calls(&q);
+        free(call->owned);
+        return r;
+    }
+    struct queued *q = malloc(sizeof(*q));
+    if (q == NULL) {
+        drop_call(call);
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name));
+    }
+    *q = (struct queued){.next = NULL, .call = *call};
+    if (depth == 0) {
+        return run_all(q);
+    }
+    if (first == NULL) {
+        first = q;
+    } else {
+        last->next = q;
+    }
+    last = q;
+    return ncclSuccess;
+}
+
+bool gsh_nccl_is_awaited(const struct ncclComm *comm)
+{
+    for (const struct queued *q = first; q != NULL; q = q->next) {
+        if (q->call.comm == comm) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a group that is not carried out. */
+static void forget(struct queued *calls)
+{
+    while (calls != NULL) {
+        struct queued *q = calls;
+        calls = q->next;
+        free_call(q);
+    }
+}
+
+/* The outermost group ends: takes its calls, or drops them if one was refused. */
+static ncclResult_t close_group(struct queued **calls)
+{
+    ncclResult_t r = refusal;
+    *calls = first;
+    first = last = NULL;
+    refusal = ncclSuccess;
+    if (r != ncclSuccess) {
+        forget(*calls);
+        *calls = NULL;
+        gsh_nccl_set_last_text(refusal_text);
+    }
+    return r;
+}
+
+ncclResult_t ncclGroupStart(void)
+{
+    depth++;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    if (depth == 0) {
+        return gsh_nccl_fail(ncclInvalidUsage, "ncclGroupEnd: no group is open");
+    }
+    if (--depth > 0) {
+        return ncclSuccess;
+    }
+    struct queued *calls = NULL;
+    ncclResult_t r = close_group(&calls);
+    return r == ncclSuccess && calls != NULL ? run_all(calls) : r;
+}
+
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
+{
+    static const char call[] = "ncclGroupSimulateEnd";
+    struct gsh_nccl_estimate estimate = {.calls_us = 0};
+    if (depth == 0) {
+        return gsh_nccl_fail(ncclInvalidUsage, "%s: no group is open", call);
+    }
+    ncclResult_t r = gsh_nccl_sim_info_check(call, simInfo);
+    if (r != ncclSuccess || --depth > 0) {
+        return r;
+    }
+    struct queued *calls = NULL;
+    r = close_group(&calls);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    for (const struct queued *q = calls; q != NULL; q = q->next) {
+        gsh_nccl_estimate_add(&estimate, &q->call);
+    }
+    simInfo->estimatedTime = (float)gsh_nccl_estimate_us(&estimate);
+    forget(calls);
+    return ncclSuccess;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Giving up a communicator's work, for ncclCommShrink, too. */
+#ifndef GSH_NCCL_COMM_END_H
+#define GSH_NCCL_COMM_END_H
+
+#include "dialects/nccl/comm/comm.h"
+
+/* Gives up what streams have of the communicator; from now on it serves only to make others, and
+ * to be ended. */
+void gsh_nccl_comm_revoke(struct ncclComm *comm);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See streams.h. The build compiles it twice; GSH_NCCL_STREAM_OPS names the table. */
+#include "dialects/nccl/kernels/streams.h"
+#include <gshmem_device.cuh>
+
+namespace
+{
+
+/* ---- waits ---- */
+
+__global__ void wait_kernel(gsh_nccl_wait a)
+{
+    const gshmem::context c = {*a.state, 0};
+    const uint64_t least = *a.awaited + a.n;
+    /* Acquires what the signal announces: pairs with the release of ncclPutSignal. */
+    gshmem::detail::spin_on(
+        c, a.signal, [&](const uint64_t *p) { return gshmem::signal_fetch(c, p); },
+        [=](uint64_t seen) { return seen >= least; }, GSH_REPORT_WAIT_TIMEOUT, "ncclWaitSignal",
+        a.pe, GSHMEM_CMP_GE, least);
+    *a.awaited = least;
+}
+
+int prepare()
+{
+#if defined(__CUDACC__)
+    cudaFuncAttributes attributes;
+    return (int)cudaFuncGetAttributes(&attributes, (const void *)wait_kernel);
+#else
+    return 0;
+#endif
+}
+
+int wait(const gsh_nccl_wait *a, gshmemx_stream_t stream)
+{
+    return (int)gshmem_launch(wait_kernel, dim3(1), dim3(1), 0, stream, *a);
+}
+
+/* ---- order ---- */
+
+/* The graph that the stream is being captured into; 0: none. */
+uint64_t capture_of(cudaStream_t stream)
+{
+#if defined(__CUDACC__)
+    unsigned long long id = 0;
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    /* The legacy stream is never captured, and querying it while another stream is captured is an
+     * error. */
+    if (stream == nullptr || stream == cudaStreamLegacy)
+        return 0;
+#if CUDART_VERSION >= 13000
+    const cudaError_t r =
+        cudaStreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr, nullptr);
+#else
+    const cudaError_t r = cudaStreamGetCaptureInfo(stream, &status, &id);
+#endif
+    if (r != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return status == cudaStreamCaptureStatusActive ? (uint64_t)id : 0;
+#else
+    (void)stream;
+    return 0;
+#endif
+}
+
+/* Both live: a temporary event is enough. */
+int join(gshmemx_stream_t before, gshmemx_stream_t after)
+{
+    cudaEvent_t event = nullptr;
+    cudaError_t r = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (r == cudaSuccess)
+        r = cudaEventRecord(event, (cudaStream_t)before);
+    if (r == cudaSuccess)
+        r = cudaStreamWaitEvent((cudaStream_t)after, event, 0);
+    if (event != nullptr)
+        (void)cudaEventDestroy(event);
+    return (int)r;
+}
+
+int is_one_capture(const gshmemx_stream_t *streams, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (capture_of((cudaStream_t)streams[i]) != capture_of((cudaStream_t)streams[0]))
+            return 0;
+    return 1;
+}
+
+#if defined(__CUDACC__)
+constexpr int relaxed = cudaStreamCaptureModeRelaxed;
+int exchange_capture_mode(int mode)
+{
+    cudaStreamCaptureMode m = (cudaStreamCaptureMode)mode;
+    (void)cudaThreadExchangeStreamCaptureMode(&m);
+    return (int)m;
+}
+#else
+constexpr int relaxed = 0;
+int exchange_capture_mode(int mode)
+{
+    return mode;
+}
+#endif
+
+int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
+{
+    const cudaStream_t stream = (cudaStream_t)next;
+    const uint64_t capture = capture_of(stream);
+    int r = 0;
+    *settle = 0;
+    if (t->has_stream && t->stream != next) {
+        if (capture != 0 && capture == t->capture) {
+            r = join(t->stream, next); /* a stream that is part of a graph is alive */
+        } else if (capture == 0 && t->capture == 0 && t->is_marked) {
+            r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
+        } else if (capture == 0 && t->capture == 0) {
+            if (t->is_alive)
+                r = join(t->stream, next);
+            else
+                *settle = 1;
+            t->is_marked = 1;
+        }
+    }
+    t->stream = next;
+    t->capture = capture;
+    t->has_stream = 1;
+    t->is_open = t->is_alive = 1;
+    return r;
+}
+
+int leave(gsh_nccl_trail *t)
+{
+    const int is_open = t->is_open;
+    t->is_open = 0;
+    if (!is_open || !t->is_marked || t->capture != 0)
+        return 0;
+    if (t->event == nullptr) {
+        cudaEvent_t event = nullptr;
+        const cudaError_t r = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        if (r != cudaSuccess)
+            return (int)r;
+        t->event = event;
+    }
+    return (int)cudaEventRecord((cudaEvent_t)t->event, (cudaStream_t)t->stream);
+}
+
+void end(gsh_nccl_trail *t)
+{
+    if (t->event != nullptr)
+        (void)cudaEventDestroy((cudaEvent_t)t->event);
+    t->event = nullptr;
+}
+
+} // namespace
+
+extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
+    prepare, wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};

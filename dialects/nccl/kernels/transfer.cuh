@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sends and receives in kernels: what a block does for its share of a launch's transfers. The wire
+ * between two ranks is in kernels.h. Compiled for both devices, by kernels.cu. */
+#ifndef GSH_NCCL_TRANSFER_CUH
+#define GSH_NCCL_TRANSFER_CUH
+
+#include <gshmem_device.cuh>
+#include "dialects/nccl/kernels/kernels.h"
+
+/* One library has this text for both devices. */
+namespace
+{
+namespace transfer
+{
+
+/* A block that moves pieces has copiers, and on GPUs two warps more: while the others copy a piece,
+ * the first thread of one signals the piece before, and that of the other waits for the next.
+ * Blocks with nothing but lines have small_threads. */
+#if defined(__CUDACC__)
+constexpr unsigned copiers = 512, signaller = copiers, waiter = copiers + 32;
+constexpr unsigned threads = copiers + 64, max_blocks = 64;
+constexpr unsigned small_threads = GSH_NCCL_SMALL_BYTES / 8;
+constexpr uint32_t n_channels = GSH_NCCL_MAX_CHANNELS, channel_bytes = 16 << 10;
+#else
+constexpr unsigned copiers = 32, signaller = 0, waiter = 0;
+constexpr unsigned threads = copiers, max_blocks = 4, small_threads = threads;
+constexpr uint32_t n_channels = max_blocks, channel_bytes = 64 << 10;
+#endif
+
+constexpr const char *name = "ncclSend or ncclRecv"; /* in reports */
+
+using gshmem::context;
+namespace detail = gshmem::detail;
+
+/* ---- a channel's part of a transfer ---- */
+
+/* A row's part of one channel, and its progress. */
+struct lane {
+    uint64_t piece;
+    uint64_t next, end; /* bytes of the transfer that are still to be moved */
+    uint32_t at;        /* the transfer; past the row's last one: finished */
+};
+
+struct stripe {
+    uint64_t begin, end;
+};
+
+template <class A> __device__ bool is_in_lsa(const A &a, const gsh_nccl_transfer &t)
+{
+    return (uint32_t)(t.peer - a.lsa_first) < (uint32_t)a.lsa_size;
+}
+
+template <class A> __device__ bool has_lines(const A &a, const gsh_nccl_transfer &t)
+{
+    return gsh_nccl_has_lines(&a.rings, is_in_lsa(a, t), t.bytes);
+}
+
+template <class A>
+__device__ stripe stripe_of(const A &a, const gsh_nccl_transfer &t, uint32_t channel)
+{
+    const uint32_t shift = gsh_nccl_channels_shift(&a.rings, is_in_lsa(a, t), t.bytes);
+    const uint64_t each = shift == 0 ? t.bytes : (((t.bytes - 1) >> shift) + 16) / 16 * 16;
+    const uint64_t begin = each * channel, rest = t.bytes - begin;
+    if (channel >> shift != 0 || begin >= t.bytes)
+        return {0, 0};
+    return {begin, begin + (rest < each ? rest : each)};
+}
+
+/* The first transfer from `at` on in which the channel has a share, *s; or the row's end. */
+template <class A>
+__device__ uint32_t next_of(const A &a, uint32_t row, uint32_t channel, uint32_t at, stripe *s)
+{
+    for (; at < a.row_begin[row + 1]; at++) {
+        *s = stripe_of(a, a.transfers[at], channel);
+        if (s->begin < s->end)
+            break;
+    }
+    return at;
+}
+
+/* ---- places in the rings ---- */
+
+/* The counter of a rank in a channel. */
+__device__ uint64_t *counter(const gsh_nccl_rings &r, uint64_t *counters, uint32_t channel,
+                             int rank)
+{
+    return counters + (size_t)channel * r.n_ranks + rank;
+}
+
+/* The number of the piece's slot among all of the receiver's. */
+__device__ uint64_t slot_index(const gsh_nccl_rings &r, uint32_t channel, int sender,
+                               uint64_t piece)
+{
+    return ((uint64_t)channel * r.n_ranks + sender) * r.n_slots + (piece & (r.n_slots - 1));
+}
+
+__device__ char *slot_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
+{
+    return r.slots + slot_index(r, channel, sender, piece) * r.slot_bytes;
+}
+
+/* What the sender puts with the piece into the slot's word. */
+__device__ uint64_t arrival_of(const gsh_nccl_transfer &t, uint64_t piece)
+{
+    return t.bytes << 32 | (uint32_t)(piece + 1);
+}
+
+/* The least value of `freed` with which the sender may put the piece. */
+__device__ uint64_t least_freed(const gsh_nccl_rings &r, uint64_t piece)
+{
+    return piece < r.n_slots ? 0 : piece + 1 - r.n_slots;
+}
+
+/* The same place on a rank of the LSA team. */
+template <class A, class T> __device__ T *on_peer(const A &a, int peer, T *symmetric)
+{
+    const int64_t away = (int64_t)(peer - a.rings.rank) * a.lsa_stride;
+    return detail::as_global(
+        reinterpret_cast<T *>(reinterpret_cast<uint64_t>(symmetric) + (uint64_t)away));
+}
+
+/* By one thread: tells a sender of the LSA team that `taken` pieces have been read. */
+template <class A>
+__device__ void tell_freed(const A &a, const context &c, uint32_t channel, int peer, uint64_t taken)
+{
+    const uint32_t has_left = detail::load_has_left(c); /* the fence waits for it in any case */
+    detail::fence_release(); /* all has been read before the sender is told */
+    detail::leave_if_given_up(c, has_left);
+    detail::store_relaxed(on_peer(a, peer, counter(a.rings, a.rings.freed, channel, a.rings.rank)),
+                          taken);
+}
+
+/* By one thread: waits until there is room for the piece at the receiver. Returns how many have
+ * been freed. */
+__device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r, uint32_t channel,
+                                int peer, uint64_t piece)
+{
+    const uint64_t least = least_freed(r, piece);
+    /* pairs with the fence of tell_freed, or of move_piece, there */
+    const uint64_t seen = detail::spin_on(
+        c, counter(r, r.freed, channel, peer),
+        [](const uint64_t *p) { return detail::load_awaited(p); },
+        [=](uint64_t freed) { return freed >= least; }, GSH_REPORT_WAIT_TIMEOUT, name, -1,
+        GSHMEM_CMP_GE, least);
+    detail::acquire_awaited();
+    return seen;
+}
+
+/* ---- lines: data that carry flags (kernels.h) ---- */
+
+typedef detail::words2 line;
+
+__device__ line *lines_of(const gsh_nccl_rings &r, uint32_t channel, int sender, uint64_t piece)
+{
+    return reinterpret_cast<line *>(r.lines +
+                                    slot_index(r, channel, sender, piece) * GSH_NCCL_LINES_BYTES);
+}
+
+__device__ bool has_come(const line &l, uint64_t flag)
+{
+    return l.low >> 32 == flag && l.high >> 32 == flag;
+}
+
+/* At most 8 bytes, at any address. */
+__device__ uint64_t load_bytes(const char *p, uint32_t n)
+{
+    if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
+        return *reinterpret_cast<const uint64_t *>(p);
+    uint64_t v = 0;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        v |= (uint64_t)(uint8_t)p[i] << 8 * i;
+    return v;
+}
+
+__device__ void store_bytes(char *p, uint64_t v, uint32_t n)
+{
+    if (n == 8 && reinterpret_cast<uintptr_t>(p) % 8 == 0)
+        *reinterpret_cast<uint64_t *>(p) = v;
+    else
+        GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = (char)(v >> 8 * i);
+}
+
+/* By one thread: announces the length of the transfer that begins with this piece of channel 0. */
+template <class A>
+__device__ void announce_length(const A &a, const gsh_nccl_transfer &t, uint64_t piece)
+{
+    line *there = on_peer(a, t.peer, lines_of(a.rings, 0, a.rings.rank, piece));
+    const uint64_t flag = (uint64_t)(uint32_t)(piece + 1) << 32;
+    /* pairs with the load of check_length there */
+    detail::store_relaxed_words(there + GSH_NCCL_LENGTH_LINE,
+                                {(uint32_t)t.bytes | flag, t.bytes >> 32 | flag});
+}
+
+/* Whether the sender has announced its length; a length other than this side's ends the job. */
+template <class A>
+__device__ bool check_length(const A &a, const context &c, const gsh_nccl_transfer &t,
+                             uint64_t piece)
+{
+    const line l =
+        detail::load_relaxed_words(lines_of(a.rings, 0, t.peer, piece) + GSH_NCCL_LENGTH_LINE);
+    if (!has_come(l, (uint32_t)(piece + 1)))
+        return false;
+    const uint64_t its = (uint32_t)l.low | l.high << 32;
+    if (its != t.bytes)
+        detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", a.rings.pe_of[t.peer], 1, 0, t.bytes,
+                       its, 0);
+    return true;
+}
+
+/* By the whole block. Calls wait() between loading the data and storing them: the receiver has then
+ * taken what the lines held before. */
+template <class A, class Wait>
+__device__ void send_lines(const A &a, const gsh_nccl_transfer &t, uint32_t channel,
+                           const stripe &s, uint64_t piece, Wait wait)
+{
+    const char *source = static_cast<const char *>(t.buffer) + s.begin;
+    const uint32_t bytes = (uint32_t)(s.end - s.begin);
+    line *there = on_peer(a, t.peer, lines_of(a.rings, channel, a.rings.rank, piece));
+    const uint64_t flag = (uint64_t)(uint32_t)(piece + 1) << 32;
+    for (uint32_t i = threadIdx.x; 8 * i < bytes; i += blockDim.x) {
+        const uint32_t rest = bytes - 8 * i;
+        const uint64_t v = load_bytes(source + 8 * i, rest < 8 ? rest : 8);
+        if (i == threadIdx.x)
+            wait();
+        /* pairs with the loads of receive_lines there */
+        detail::store_relaxed_words(there + i, {(uint32_t)v | flag, v >> 32 | flag});
+    }
+    if (channel == 0 && threadIdx.x == blockDim.x - 1) { /* usually it has no data */
+        if (8 * threadIdx.x >= bytes)
+            wait();
+        announce_length(a, t, piece);
+    }
+}
+
+/* By the whole block. May wait for lines under way: the sender does not wait between two lines. */
+template <class A>
+__device__ void receive_lines(const A &a, const context &c, const gsh_nccl_transfer &t,
+                              uint32_t channel, const stripe &s, uint64_t piece)
+{
+    char *dest = static_cast<char *>(t.buffer) + s.begin;
+    const uint32_t bytes = (uint32_t)(s.end - s.begin);
+    const line *here = lines_of(a.rings, channel, t.peer, piece);
+    const uint64_t flag = (uint32_t)(piece + 1);
+    if (channel == 0 && threadIdx.x == blockDim.x - 1) {
+        detail::spin spin;
+        while (!check_length(a, c, t, piece))
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer], GSHMEM_CMP_EQ,
+                      &here[GSH_NCCL_LENGTH_LINE].low, flag << 32, (uint64_t)0);
+        spin.done();
+    }
+    for (uint32_t i = threadIdx.x; 8 * i < bytes; i += blockDim.x) {
+        const uint32_t rest = bytes - 8 * i;
+        detail::spin spin;
+        line l = detail::load_relaxed_words(here + i);
+        while (!has_come(l, flag)) {
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer], GSHMEM_CMP_EQ,
+                      &here[i].low, flag << 32, l.low);
+            l = detail::load_relaxed_words(here + i);
+        }
+        spin.done();
+        store_bytes(dest + 8 * i, (uint32_t)l.low | l.high << 32, rest < 8 ? rest : 8);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && piece % 2 != 0)
+        tell_freed(a, c, channel, t.peer, piece + 1);
+}
+
+/* ---- a block with one lane, to or from a rank of the LSA team ---- */
+
+template <detail::direction D>
+__device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
+{
+    if (threadIdx.x < copiers)
+        detail::copy<D, false, gshmem::group_block>(detail::place{threadIdx.x, copiers}, dest,
+                                                    source, bytes);
+}
+
+/* move(piece, offset, bytes) is for the whole block; before it await(piece) is for the waiter, and
+ * after it tell(piece) for the signaller. Returns the next piece. */
+template <class Move, class Await, class Tell>
+__device__ uint64_t in_pieces(const stripe &s, uint32_t slot_bytes, uint64_t piece, Move move,
+                              Await await, Tell tell)
+{
+    if (threadIdx.x == waiter)
+        await(piece);
+    __syncthreads();
+    for (uint64_t at = s.begin; at < s.end;) {
+        const uint64_t bytes = s.end - at < slot_bytes ? s.end - at : slot_bytes;
+        move(piece, at, bytes);
+        if (threadIdx.x == signaller && at > s.begin)
+            tell(piece - 1);
+        if (threadIdx.x == waiter && at + bytes < s.end)
+            await(piece + 1);
+        __syncthreads();
+        at += bytes;
+        piece++;
+    }
+    if (threadIdx.x == signaller)
+        tell(piece - 1);
+    return piece;
+}
+
+template <class A>
+__device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_transfer &t,
+                                uint32_t channel, const stripe &s, uint64_t piece)
+{
+    const gsh_nccl_rings &r = a.rings;
+    const uint64_t first = piece;
+    uint64_t freed = 0; /* the waiter's: at least so many are */
+    return in_pieces(
+        s, r.slot_bytes, piece,
+        [&](uint64_t p, uint64_t at, uint64_t bytes) {
+            copy_piece<detail::direction::put>(on_peer(a, t.peer, slot_of(r, channel, r.rank, p)),
+                                               static_cast<const char *>(t.buffer) + at, bytes);
+        },
+        [&](uint64_t p) {
+            if (freed < least_freed(r, p))
+                freed = await_freed(c, r, channel, t.peer, p);
+        },
+        [&](uint64_t p) {
+            const uint32_t has_left = detail::load_has_left(c);
+            if (channel == 0 && p == first)
+                announce_length(a, t, p);
+            detail::fence_release(); /* pairs with await_arrived there */
+            detail::leave_if_given_up(c, has_left);
+            detail::store_relaxed(on_peer(a, t.peer, r.arrived + slot_index(r, channel, r.rank, p)),
+                                  arrival_of(t, p));
+        });
+}
+
+/* A piece of a transfer of another length ends the job, and so does the length itself, which comes
+ * where pieces of this channel may not. */
+template <class A>
+__device__ void await_arrived(const A &a, const context &c, const gsh_nccl_transfer &t,
+                              uint32_t channel, uint64_t piece, bool is_first)
+{
+    const gsh_nccl_rings &r = a.rings;
+    const uint64_t *word = r.arrived + slot_index(r, channel, t.peer, piece);
+    const uint64_t expected = arrival_of(t, piece);
+    detail::spin spin;
+    for (;;) {
+        const uint64_t seen = detail::load_awaited(word); /* pairs with send_pieces' fence */
+        if (seen == expected)
+            break;
+        if ((uint32_t)seen == (uint32_t)expected)
+            detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", r.pe_of[t.peer], 1, 0, t.bytes,
+                           t.bytes >> 32 << 32 | seen >> 32, 0);
+        if (channel == 0 && is_first)
+            (void)check_length(a, c, t, piece);
+        spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[t.peer], GSHMEM_CMP_EQ, word, expected,
+                  seen);
+    }
+    spin.done();
+    detail::acquire_awaited();
+}
+
+template <class A>
+__device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_transfer &t,
+                                   uint32_t channel, const stripe &s, uint64_t piece)
+{
+    const gsh_nccl_rings &r = a.rings;
+    const uint64_t first = piece;
+    return in_pieces(
+        s, r.slot_bytes, piece,
+        [&](uint64_t p, uint64_t at, uint64_t bytes) {
+            copy_piece<detail::direction::get>(static_cast<char *>(t.buffer) + at,
+                                               slot_of(r, channel, t.peer, p), bytes);
+        },
+        [&](uint64_t p) { await_arrived(a, c, t, channel, p, p == first); },
+        [&](uint64_t p) {
+            if (p % 2 != 0)
+                tell_freed(a, c, channel, t.peer, p + 1);
+        });
+}
+
+/* The row's part of the channel. Such a block may wait, since nothing on this rank waits for it. If
+ * only some of its threads find the kernel given up, what these have not copied is not told of. */
+template <class A>
+__device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t channel)
+{
+    const uint32_t has_left = detail::load_has_left(c); /* early */
+    const gsh_nccl_rings &r = a.rings;
+    const gsh_nccl_transfer &one = a.transfers[a.row_begin[row]];
+    uint64_t *count = counter(r, one.is_send ? r.sent : r.taken, channel, one.peer);
+    const uint64_t first = *count;
+    uint64_t piece = first;
+    stripe s = {};
+    if (detail::is_given_up(c, has_left))
+        return;
+    for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
+         at = next_of(a, row, channel, at + 1, &s)) {
+        const gsh_nccl_transfer &t = a.transfers[at];
+        if (!has_lines(a, t)) {
+            piece = t.is_send ? send_pieces(a, c, t, channel, s, piece)
+                              : receive_pieces(a, c, t, channel, s, piece);
+            continue;
+        }
+        if (t.is_send)
+            send_lines(a, t, channel, s, piece, [&] { await_freed(c, r, channel, t.peer, piece); });
+        else
+            receive_lines(a, c, t, channel, s, piece);
+        piece++;
+    }
+    if (piece != first) {
+        __syncthreads(); /* all threads have read the count */
+        if (threadIdx.x == 0)
+            *count = piece;
+    }
+}
+
+/* ---- any number of lanes ---- */
+
+/* By thread 0: what this lane waits for, and whether it is there. */
+struct look {
+    const uint64_t *word;
+    uint64_t expected, seen;
+    int cmp; /* of seen with expected */
+    bool is_there;
+};
+
+/* For a send: whether the slot is free. */
+__device__ look look_at_freed(const context &c, const gsh_nccl_rings &r, uint32_t channel, int peer,
+                              uint64_t piece)
+{
+    const uint64_t *word = counter(r, r.freed, channel, peer);
+    const uint64_t least = least_freed(r, piece), seen = gshmem::signal_fetch(c, word);
+    return {word, least, seen, GSHMEM_CMP_GE, seen >= least};
+}
+
+/* For a receive: whether its piece has arrived. One of a transfer of another length ends the job.
+ */
+__device__ look look_at_arrived(const context &c, const gsh_nccl_rings &r,
+                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
+{
+    const uint64_t *word = r.arrived + slot_index(r, channel, t.peer, piece);
+    const uint64_t expected = arrival_of(t, piece), seen = gshmem::signal_fetch(c, word);
+    const bool is_there = (uint32_t)seen == (uint32_t)expected;
+    if (is_there && seen != expected)
+        detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", r.pe_of[t.peer], 1, 0, t.bytes,
+                       t.bytes >> 32 << 32 | seen >> 32, 0);
+    return {word, expected, seen, GSHMEM_CMP_EQ, is_there};
+}
+
+/* The same for a receive by lines: the first line's flag. */
+__device__ look look_at_lines(const gsh_nccl_rings &r, uint32_t channel, int peer, uint64_t piece)
+{
+    const line *first = lines_of(r, channel, peer, piece);
+    const bool is_there = has_come(detail::load_relaxed_words(first), (uint32_t)(piece + 1));
+    return {&first->low, 1, is_there, GSHMEM_CMP_GE, is_there};
+}
+
+/* By the whole block: moves one piece. */
+__device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_nccl_transfer &t,
+                           uint32_t channel, uint64_t begin, uint64_t piece, uint64_t bytes)
+{
+    const int pe = r.pe_of[t.peer];
+    char *mine = static_cast<char *>(t.buffer) + begin;
+    if (t.is_send) {
+        /* A far piece may overtake another: each has its slot's word. */
+        gshmem::put_signal(c, gshmem::group_block(), slot_of(r, channel, r.rank, piece),
+                           static_cast<const char *>(mine), bytes,
+                           r.arrived + slot_index(r, channel, r.rank, piece), arrival_of(t, piece),
+                           GSHMEM_SIGNAL_SET, pe, "ncclSend");
+        return;
+    }
+    gshmem::get(c, gshmem::group_block(), mine,
+                static_cast<const char *>(slot_of(r, channel, t.peer, piece)), bytes, c.state.my_pe,
+                "ncclRecv");
+    if (threadIdx.x == 0) {
+        gshmem::fence(c); /* the slot has been read before the sender is told */
+        gshmem::signal_op(c, counter(r, r.freed, channel, r.rank), piece + 1, GSHMEM_SIGNAL_SET, pe,
+                          "ncclRecv");
+    }
+}
+
+/* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
+ * first makes progress. lanes: space for them. */
+template <class A>
+__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
+{
+    __shared__ bool is_ready;
+    if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
+        return;
+    const gsh_nccl_rings &r = a.rings;
+    auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
+    auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
+    for (uint32_t i = threadIdx.x; i < n_lanes; i += blockDim.x) {
+        const uint32_t row = row_of(i), channel = channel_of(i);
+        const gsh_nccl_transfer &t = a.transfers[a.row_begin[row]];
+        stripe s = {};
+        const uint32_t at = next_of(a, row, channel, a.row_begin[row], &s);
+        lanes[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), s.begin, s.end, at};
+    }
+    __syncthreads();
+    detail::spin spin;
+    for (uint32_t n_open = 1; n_open > 0;) {
+        n_open = 0;
+        bool has_moved = false;
+        look in_vain = {};
+        int in_vain_of = -1;
+        for (uint32_t i = 0; i < n_lanes; i++) {
+            const uint32_t row = row_of(i), channel = channel_of(i);
+            const lane p = lanes[i];
+            if (p.at == a.row_begin[row + 1])
+                continue;
+            n_open++;
+            const gsh_nccl_transfer &t = a.transfers[p.at];
+            const bool by_lines = has_lines(a, t);
+            const bool is_beginning = channel == 0 && p.next == 0 && is_in_lsa(a, t);
+            if (threadIdx.x == 0) {
+                const look l = t.is_send  ? look_at_freed(c, r, channel, t.peer, p.piece)
+                               : by_lines ? look_at_lines(r, channel, t.peer, p.piece)
+                                          : look_at_arrived(c, r, t, channel, p.piece);
+                is_ready = l.is_there;
+                if (!t.is_send && is_beginning)
+                    (void)check_length(a, c, t, p.piece);
+                if (!l.is_there) {
+                    in_vain = l;
+                    in_vain_of = t.peer;
+                }
+            }
+            __syncthreads();
+            if (is_ready) {
+                const stripe rest = {p.next, p.end};
+                uint64_t bytes = p.end - p.next;
+                if (!by_lines && bytes > r.slot_bytes)
+                    bytes = r.slot_bytes;
+                if (by_lines && t.is_send)
+                    send_lines(a, t, channel, rest, p.piece, [] {}); /* there is room */
+                else if (by_lines)
+                    receive_lines(a, c, t, channel, rest, p.piece);
+                else {
+                    /* the put's signal has a fence before it */
+                    if (threadIdx.x == 0 && t.is_send && is_beginning)
+                        announce_length(a, t, p.piece);
+                    move_piece(c, r, t, channel, p.next, p.piece, bytes);
+                }
+                has_moved = true;
+                if (threadIdx.x == 0) {
+                    stripe s = {p.next + bytes, p.end};
+                    const uint32_t at =
+                        s.begin < s.end ? p.at : next_of(a, row, channel, p.at + 1, &s);
+                    lanes[i] = {p.piece + 1, s.begin, s.end, at};
+                    *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
+                }
+            }
+            __syncthreads();
+        }
+        if (threadIdx.x == 0 && n_open > 0 && !has_moved)
+            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,
+                      in_vain.word, in_vain.expected, in_vain.seen);
+    }
+    spin.done();
+}
+
+/* A block's part of a launch. Its lanes are every gridDim.x-th of all: row by row, one per channel.
+ * lanes: space for them. */
+template <class A> __device__ void run(const A &a, lane *lanes)
+{
+    const context c = {*a.state, 0};
+    const uint32_t n_lanes = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    const uint32_t row = blockIdx.x / a.n_channels;
+    if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
+        run_alone(a, c, row, blockIdx.x % a.n_channels);
+    else
+        run_in_turns(a, c, lanes, n_lanes);
+}
+
+} // namespace transfer
+} // namespace
+
+#endif

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device communicators: what their requirements add up to, and a range of the pool for it. */
+#include <stdlib.h>
+#include <string.h>
+#include "dialects/nccl/include/nccl_device/types.h"
+#include "dialects/nccl/include/nccl_device/window_record.h"
+#include "dialects/nccl/group/group.h"
+#include "gshmem.h"
+#include "runtime/layer.h"
+
+enum {
+    DEFAULT_CONTEXTS = 4,
+    MAX_CONTEXTS = 16,
+    MAX_COUNT = 1 << 20, /* of any one thing requested */
+    MAX_BOX_LOG2 = 30,
+    MAGIC = 0x44636f6d,
+    UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
+    /* The earliest version whose requirements have a size field: 2.29.2. */
+    LEAST_REQUIREMENTS = offsetof(ncclDevCommRequirements, ginConnectionType),
+};
+
+/* Handles count units; half of what they reach is left for alignment and words. */
+#define MAX_RESOURCE_BYTES ((size_t)UNIT << 31)
+
+/* ---- what it takes ---- */
+
+static size_t round_up(size_t n, size_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Lays out what is requested: first buffers, then the words of GIN. */
+struct plan {
+    size_t bytes;
+    uint32_t n_signals, n_counters;
+    int n_contexts;
+    size_t signals_off, shadows_off, counters_off;
+};
+
+static ncclDevResourceHandle take_buffer(struct plan *p, size_t bytes, size_t align)
+{
+    align = align < UNIT ? UNIT : align;
+    size_t off = round_up(p->bytes, align);
+    p->bytes = off + bytes;
+    return (ncclDevResourceHandle)(off / UNIT);
+}
+
+static ncclLsaBarrierHandle take_lsa_barriers(struct plan *p, int n_ranks, int n)
+{
+    size_t bytes = (size_t)n * GSHMEM_NCCL_LSA_BARRIER_WORDS(n_ranks) * sizeof(uint32_t);
+    return (ncclLsaBarrierHandle){take_buffer(p, bytes, UNIT), n};
+}
+
+static ncclGinBarrierHandle take_gin_barriers(struct plan *p, int n_ranks, int n)
+{
+    ncclGinBarrierHandle h = {p->n_signals, (uint32_t)n};
+    p->n_signals += (uint32_t)n * (uint32_t)n_ranks;
+    return h;
+}
+
+static int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Fills in the fields of the device communicator, and the lists' outputs, that depend on the
+ * layout. The outputs are written once everything is there, so a failure changes nothing. */
+static struct plan make_plan(const struct ncclComm *comm, const ncclDevCommRequirements *q,
+                             ncclDevComm *d, bool is_final)
+{
+    struct plan p = {.n_signals = (uint32_t)q->ginSignalCount,
+                     .n_counters = (uint32_t)q->ginCounterCount,
+                     .n_contexts = q->ginContextCount == 0             ? DEFAULT_CONTEXTS
+                                   : q->ginContextCount < MAX_CONTEXTS ? q->ginContextCount
+                                                                       : MAX_CONTEXTS};
+    int n = comm->n_ranks;
+    d->lsaBarrier = take_lsa_barriers(&p, comm->lsa_size, max(q->lsaBarrierCount, q->barrierCount));
+    d->hybridLsaBarrier = take_lsa_barriers(&p, comm->lsa_size, q->barrierCount);
+    d->railGinBarrier = take_gin_barriers(&p, n, max(q->railGinBarrierCount, q->barrierCount));
+    d->hybridRailGinBarrier = take_gin_barriers(&p, n, q->barrierCount);
+    d->worldGinBarrier = take_gin_barriers(&p, n, q->worldGinBarrierCount);
+    for (ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL; r = r->next) {
+        ncclDevResourceHandle h = take_buffer(&p, r->bufferSize, r->bufferAlign);
+        if (is_final && r->outBufferHandle != NULL) {
+            *r->outBufferHandle = h;
+        }
+        if (is_final && r->outGinSignalStart != NULL) {
+            *r->outGinSignalStart = p.n_signals;
+        }
+        if (is_final && r->outGinCounterStart != NULL) {
+            *r->outGinCounterStart = p.n_counters;
+        }
+        p.n_signals += (uint32_t)r->ginSignalCount;
+        p.n_counters += (uint32_t)r->ginCounterCount;
+    }
+    for (ncclTeamRequirements *t = q->teamRequirementsList; is_final && t != NULL; t = t->next) {
+        if (t->outMultimemHandle != NULL) {
+            *t->outMultimemHandle = (ncclMultimemHandle){NULL};
+        }
+    }
+    size_t signals = (size_t)p.n_contexts * p.n_signals * sizeof(uint64_t);
+    size_t counters = (size_t)p.n_contexts * p.n_counters * sizeof(uint64_t);
+    p.signals_off = round_up(p.bytes, UNIT);
+    p.shadows_off = round_up(p.signals_off + signals, UNIT);
+    p.counters_off = round_up(p.shadows_off + signals, UNIT);
+    p.bytes = round_up(p.counters_off + counters, UNIT);
+    return p;
+}
+
+/* ---- checks ---- */
+
+static bool is_count(int n)
+{
+    return n >= 0 && n <= MAX_COUNT;
+}
+
+/* An earlier version's requirements lack the last fields: they are 0. */
+static ncclDevCommRequirements whole_requirements(const ncclDevCommRequirements *q)
+{
+    ncclDevCommRequirements whole = {0};
+    bool is_short = q->magic == NCCL_API_MAGIC && q->size < sizeof(whole);
+    memcpy(&whole, q, is_short ? q->size : sizeof(whole));
+    return whole;
+}
+
+static ncclResult_t check_requirements(const char *call, const ncclDevCommRequirements *q)
+{
+    if (!(q->size == 0 && q->magic == 0) &&
+        (q->magic != NCCL_API_MAGIC || q->size < LEAST_REQUIREMENTS || q->size > sizeof(*q) ||
+         q->version < 22800)) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: the requirements (size %zu, magic 0x%x, version %u) are neither "
+                             "zeroed nor made by NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
+                             call, q->size, q->magic, q->version);
+    }
+    if (q->lsaMultimem) {
+        return gsh_nccl_fail(ncclInvalidUsage, "%s: lsaMultimem: multimem is not supported", call);
+    }
+    if (!is_count(q->barrierCount) || !is_count(q->lsaBarrierCount) ||
+        !is_count(q->railGinBarrierCount) || !is_count(q->worldGinBarrierCount) ||
+        !is_count(q->ginSignalCount) || !is_count(q->ginCounterCount) ||
+        !is_count(q->ginContextCount)) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: a count of the requirements is below 0 or above %d", call,
+                             MAX_COUNT);
+    }
+    size_t room = MAX_RESOURCE_BYTES;
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next) {
+        if (!is_count(r->ginSignalCount) || !is_count(r->ginCounterCount) || r->bufferSize > room ||
+            r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
+            (r->bufferAlign & (r->bufferAlign - 1)) != 0) {
+            return gsh_nccl_fail(ncclInvalidArgument,
+                                 "%s: a resource of %zu bytes aligned to %zu, %d signals, %d "
+                                 "counters: not valid",
+                                 call, r->bufferSize, r->bufferAlign, r->ginSignalCount,
+                                 r->ginCounterCount);
+        }
+        room -= r->bufferSize;
+    }
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL; t = t->next) {
+        if (t->multimem) {
+            return gsh_nccl_fail(ncclInvalidUsage,
+                                 "%s: a team asks for multimem, which is not "
+                                 "supported",
+                                 call);
+        }
+    }
+    return ncclSuccess;
+}
+
+/* All ranks must request the same; otherwise none gets anything. */
+static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p)
+{
+    struct asked {
+        uint64_t marks; /* of windows; not part of the request */
+        uint64_t bytes;
+        uint32_t n_signals, n_counters;
+        int32_t n_contexts, reserved;
+    } own = {comm->marks, p->bytes, p->n_signals, p->n_counters, p->n_contexts, 0};
+    struct asked *all = malloc((size_t)comm->n_ranks * sizeof(*all));
+    if (all == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
+    }
+    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    if (r == ncclSuccess) {
+        r = gsh_nccl_windows_compare(call, comm, &all->marks, sizeof(*all));
+    }
+    for (int i = 1; r == ncclSuccess && i < comm->n_ranks; i++) {
+        if (memcmp(&all[i], &all[0], sizeof(own)) != 0) {
+            r = gsh_nccl_fail(ncclInvalidArgument,
+                              "%s: ranks ask for different things: rank 0 for %llu bytes with %u "
+                              "signals, rank %d for %llu with %u",
+                              call, (unsigned long long)all[0].bytes, all[0].n_signals, i,
+                              (unsigned long long)all[i].bytes, all[i].n_signals);
+        }
+    }
+    free(all);
+    return r;
+}
+
+/* ---- making and ending ---- */
+
+/* Copies the requirements and their lists, which the program may discard before its group ends;
+ * outputs stay where it said. All in one piece of memory. */
+static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements *q)
+{
+    size_t n = 0;
+    size_t n_teams = 0;
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next) {
+        n++;
+    }
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL; t = t->next) {
+        n_teams++;
+    }
+    ncclDevCommRequirements *copy = malloc(sizeof(*copy) + n * sizeof(ncclDevResourceRequirements) +
+                                           n_teams * sizeof(ncclTeamRequirements));
+    if (copy == NULL) {
+        return NULL;
+    }
+    ncclDevResourceRequirements *to = (ncclDevResourceRequirements *)(copy + 1);
+    ncclTeamRequirements *to_team = (ncclTeamRequirements *)(to + n);
+    *copy = *q;
+    if (n_teams > 0) {
+        copy->teamRequirementsList = to_team;
+    }
+    for (const ncclTeamRequirements *t = q->teamRequirementsList; t != NULL;
+         t = t->next, to_team++) {
+        *to_team = *t;
+        to_team->next = t->next != NULL ? to_team + 1 : NULL;
+    }
+    if (n > 0) {
+        copy->resourceRequirementsList = to;
+    }
+    for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
+         r = r->next, to++) {
+        *to = *r;
+        to->next = r->next != NULL ? to + 1 : NULL;
+    }
+    return copy;
+}
+
+/* In the PE's turn. */
+static ncclResult_t create(const struct gsh_nccl_call *c)
+{
+    struct ncclComm *comm = c->comm;
+    const ncclDevCommRequirements *q = c->in;
+    ncclDevComm d = {
+        .rank = comm->rank,
+        .nRanks = comm->n_ranks,
+        .lsaRank = comm->lsa_rank,
+        .lsaSize = comm->lsa_size,
+        .magic = MAGIC,
+        .state = comm->job->state,
+        .pe_of = comm->rings.pe_of,
+        .lsa_stride = comm->lsa_stride,
+        .windows = comm->job->windows,
+        .id = gsh_nccl_comm_id(comm),
+        .nWindows = GSH_NCCL_N_WINDOWS,
+    };
+    struct plan p = make_plan(comm, q, &d, false);
+    ncclResult_t r = compare(c->name, comm, &p);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    struct gsh_nccl_devcomm *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
+    }
+    const struct gsh_nccl_wanted wanted = {p.bytes, p.bytes, p.bytes};
+    r = gsh_nccl_take(c->name, comm->job, comm->meet, &comm->holding, &wanted, &entry->range);
+    if (r != ncclSuccess) {
+        free(entry);
+        return r;
+    }
+    d.resources = entry->range.base;
+    gsh_nccl_clear(d.resources, p.bytes);
+    d.signals = (uint64_t *)(d.resources + p.signals_off);
+    d.shadows = (uint64_t *)(d.resources + p.shadows_off);
+    d.counters = (uint64_t *)(d.resources + p.counters_off);
+    d.ginContextCount = p.n_contexts;
+    d.ginSignalCount = (int)p.n_signals;
+    d.ginCounterCount = (int)p.n_counters;
+    r = gsh_nccl_window_place(c->name, comm, d.resources, p.bytes, 0, &entry->place);
+    if (r != ncclSuccess) {
+        gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
+        free(entry);
+        return r;
+    }
+    d.resourceWindow = &comm->job->windows[entry->place];
+    (void)make_plan(comm, q, &d, true);
+    entry->made = d;
+    pthread_mutex_lock(&comm->job->lock);
+    entry->next = comm->devcomms;
+    comm->devcomms = entry;
+    pthread_mutex_unlock(&comm->job->lock);
+    *(ncclDevComm *)c->out = d;
+    /* No rank's kernels may use it before all have cleared. */
+    return gsh_nccl_meet(c->name, comm->job, comm->meet);
+}
+
+static ncclResult_t run_create(const struct gsh_nccl_call *c)
+{
+    struct gsh_nccl_job *job = c->comm->job;
+    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    if (r == ncclSuccess) {
+        r = create(c);
+        gsh_nccl_turn_give(job);
+    }
+    return r;
+}
+
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
+                               ncclDevComm *outDevComm)
+{
+    static const char call[] = "ncclDevCommCreate";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess && (reqs == NULL || outDevComm == NULL)) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
+                          (const void *)reqs, (void *)outDevComm);
+    }
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
+    ncclDevCommRequirements whole = whole_requirements(reqs);
+    r = check_requirements(call, &whole);
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
+    ncclDevCommRequirements *copy = copy_requirements(&whole);
+    if (copy == NULL) {
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
+    }
+    struct gsh_nccl_call c = {.name = call,
+                              .run = run_create,
+                              .comm = comm,
+                              .meets = true,
+                              .in = copy,
+                              .owned = copy,
+                              .out = outDevComm};
+    return gsh_nccl_submit(r, &c);
+}
+
+static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
+{
+    struct gsh_nccl_devcomm *entry = *p;
+    pthread_mutex_lock(&comm->job->lock);
+    *p = entry->next;
+    pthread_mutex_unlock(&comm->job->lock);
+    gsh_nccl_window_unplace(comm, entry->place);
+    gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
+    free(entry);
+}
+
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
+{
+    static const char call[] = "ncclDevCommDestroy";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (devComm == NULL || devComm->magic != MAGIC) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %p is not a device communicator", call,
+                             (const void *)devComm);
+    }
+    struct gsh_nccl_devcomm **p = &comm->devcomms;
+    while (*p != NULL && (*p)->range.base != devComm->resources) {
+        p = &(*p)->next;
+    }
+    if (*p == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: the communicator has no such device communicator, or not any "
+                             "more",
+                             call);
+    }
+    gsh_nccl_window_hide(comm, (*p)->place);
+    end(comm, p);
+    return ncclSuccess;
+}
+
+void gsh_nccl_devcomms_free(struct ncclComm *comm)
+{
+    while (comm->devcomms != NULL) {
+        end(comm, &comm->devcomms);
+    }
+}
+
+size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
+{
+    size_t bytes = 0;
+    for (const struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
+        bytes += d->range.bytes;
+    }
+    return bytes;
+}
+
+/* ---- windows, as kernels find them ---- */
+
+uint64_t gsh_nccl_comm_id(struct ncclComm *comm)
+{
+    static uint64_t latest; /* atomic: threads make communicators */
+    if (comm->id == 0) {
+        comm->id = __atomic_add_fetch(&latest, 1, __ATOMIC_RELAXED);
+    }
+    return comm->id;
+}
+
+void gsh_nccl_window_hide(struct ncclComm *comm, int place)
+{
+    static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
+    struct gshmemx_layer_turn turn;
+    gsh_nccl_enter(comm->job, &turn);
+    gsh_nccl_write(&comm->job->windows[place].owner, &gone, sizeof(gone));
+    gsh_nccl_leave(&turn);
+}
+
+/* ---- requirements ---- */
+
+ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
+                                             ncclLsaBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclLsaBarrierCreateRequirement";
+    if (team.nRanks < 1 || !is_count(nBarriers) || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
+                             nBarriers, team.nRanks);
+    }
+    *outHandle = (ncclLsaBarrierHandle){0, nBarriers};
+    *outReq = (ncclDevResourceRequirements){
+        .bufferSize =
+            (size_t)nBarriers * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks) * sizeof(uint32_t),
+        .bufferAlign = UNIT,
+        .outBufferHandle = &outHandle->bufHandle};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int nBarriers,
+                                             ncclGinBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinBarrierCreateRequirement";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    if (team.nRanks < 1 || team.nRanks > comm->n_ranks || !is_count(nBarriers) ||
+        outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
+                             nBarriers, team.nRanks);
+    }
+    *outHandle = (ncclGinBarrierHandle){0, (uint32_t)nBarriers};
+    *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
+                                            .outGinSignalStart = &outHandle->signal0};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinOutboxCreateRequirement(int nBlocks, int size_log2,
+                                            ncclGinOutboxHandle *outHandle,
+                                            ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinOutboxCreateRequirement";
+    enum { COUNTERS = 512 };
+    if (!is_count(nBlocks) || nBlocks > MAX_COUNT / COUNTERS || size_log2 < 0 ||
+        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of 2^%d bytes: not valid", call,
+                             nBlocks, size_log2);
+    }
+    *outHandle = (ncclGinOutboxHandle){.size_log2 = (uint32_t)size_log2};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle,
+                                            .ginCounterCount = nBlocks * COUNTERS,
+                                            .outGinCounterStart = &outHandle->counter0};
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam_t peers, int nBlocks, int size_log2,
+                                              ncclGinInboxA2AHandle *outHandle,
+                                              ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclGinInboxA2ACreateRequirement";
+    enum { SIGNALS = 4 };
+    const int n_peers = peers.nRanks - 1;
+    if (n_peers < 0 || !is_count(nBlocks) ||
+        nBlocks > MAX_COUNT / SIGNALS / (n_peers > 0 ? n_peers : 1) || size_log2 < 0 ||
+        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: %d blocks of 2^%d bytes for %d ranks: not valid", call, nBlocks,
+                             size_log2, peers.nRanks);
+    }
+    *outHandle = (ncclGinInboxA2AHandle){
+        .size_log2 = (uint32_t)size_log2,
+        .nPeers_rcp32 =
+            n_peers > 1 ? (uint32_t)(((uint64_t)1 << 32) / (uint32_t)n_peers) : UINT32_MAX};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle,
+                                            .ginSignalCount = nBlocks * n_peers * SIGNALS,
+                                            .outGinSignalStart = &outHandle->signals};
+    return ncclSuccess;
+}
+
+int ncclLLA2ACalcSlots(int maxElts, int maxEltSize)
+{
+    return maxElts * ((maxEltSize + 7) / 8);
+}
+
+ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
+                                        ncclDevResourceRequirements *outReq)
+{
+    static const char call[] = "ncclLLA2ACreateRequirement";
+    if (!is_count(nBlocks) || !is_count(nSlots) || outHandle == NULL || outReq == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of %d slots: not valid", call,
+                             nBlocks, nSlots);
+    }
+    *outHandle = (ncclLLA2AHandle){0, (uint32_t)nSlots};
+    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks *
+                                                          GSHMEM_NCCL_LLA2A_BLOCK_BYTES(nSlots),
+                                            .bufferAlign = UNIT,
+                                            .outBufferHandle = &outHandle->bufHandle};
+    return ncclSuccess;
+}
+
+/* ---- asking ---- */
+
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+{
+    static const char call[] = "ncclCommQueryProperties";
+    int device = -1;
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r != ncclSuccess) {
+        return r;
+    }
+    /* Those of 2.29.2 end there. */
+    if (props == NULL || props->magic != NCCL_API_MAGIC ||
+        props->size < offsetof(ncclCommProperties_t, nLsaTeams)) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
+    }
+    r = ncclCommCuDevice(comm, &device);
+    ncclCommProperties_t all = {
+        .size = props->size,
+        .magic = props->magic,
+        .version = props->version,
+        .rank = comm->rank,
+        .nRanks = comm->n_ranks,
+        .cudaDev = device,
+        .nvmlDev = device,
+        .deviceApiSupport = true,
+        .multimemSupport = false,
+        .ginType = NCCL_GIN_TYPE_PROXY,
+        .nLsaTeams = comm->n_ranks / comm->lsa_size,
+        .hostRmaSupport = true,
+        .railedGinType = NCCL_GIN_TYPE_PROXY,
+    };
+    memcpy(props, &all, props->size < sizeof(all) ? props->size : sizeof(all));
+    return r;
+}
+
+ncclTeam_t ncclTeamWorld(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamWorld", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->n_ranks, comm->rank, 1};
+}
+
+ncclTeam_t ncclTeamLsa(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamLsa", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->lsa_size, comm->lsa_rank, 1};
+}
+
+ncclTeam_t ncclTeamRail(ncclComm_t comm)
+{
+    return gsh_nccl_need("ncclTeamRail", comm) != ncclSuccess
+               ? (ncclTeam_t){0, 0, 1}
+               : (ncclTeam_t){comm->n_ranks / comm->lsa_size, comm->rank / comm->lsa_size,
+                              comm->lsa_size};
+}
+
+int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank)
+{
+    return gsh_nccl_need("ncclTeamRankToWorld", comm) != ncclSuccess
+               ? -1
+               : comm->rank + (rank - team.rank) * team.stride;
+}
+
+int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank)
+{
+    return gsh_nccl_need("ncclTeamRankToLsa", comm) != ncclSuccess
+               ? -1
+               : comm->lsa_rank + (rank - team.rank) * team.stride;
+}
+
+static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t offset, int rank,
+                                bool is_world, void **out)
+{
+    struct ncclWindow_vidmem w;
+    struct gshmemx_layer_turn turn;
+    const struct gsh_nccl_job *job = gsh_nccl_job_of_window(window);
+    if (job == NULL || out == NULL) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
+                             (void *)window, (void *)out);
+    }
+    gsh_nccl_enter(job, &turn);
+    gsh_nccl_read(&w, window, sizeof(w));
+    gsh_nccl_leave(&turn);
+    if (offset >= w.bytes) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
+                             (size_t)w.bytes, offset);
+    }
+    int i = is_world ? rank - (w.rank - w.lsa_rank) : rank;
+    *out =
+        i < 0 || i >= w.lsa_size
+            ? NULL
+            : (void *)(uintptr_t)(w.local + offset + (uint64_t)((i - w.lsa_rank) * w.lsa_stride));
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank, void **outPtr)
+{
+    return lsa_pointer("ncclGetLsaDevicePointer", window, offset, lsaRank, false, outPtr);
+}
+
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **outPtr)
+{
+    return lsa_pointer("ncclGetPeerDevicePointer", window, offset, peer, true, outPtr);
+}
+
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **outPtr)
+{
+    void *unused;
+    ncclResult_t r =
+        lsa_pointer("ncclGetLsaMultimemDevicePointer", window, offset, 0, false, &unused);
+    if (r == ncclSuccess && outPtr != NULL) {
+        *outPtr = NULL;
+    }
+    return r;
+}
+
+ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
+                                          ncclMultimemHandle multimem, void **outPtr)
+{
+    (void)multimem;
+    return ncclGetLsaMultimemDevicePointer(window, offset, outPtr);
+}
