@@ -23,9 +23,9 @@ inline void atomic_done(bool has_changed)
 }
 
 /* Replaces *p by f(*p); returns the value before. */
-template <class T, class F> inline T atomic_update(T *p, F f)
+template <class Type, class Function> inline Type atomic_update(Type *p, Function f)
 {
-    T old, desired;
+    Type old, desired;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do {
         desired = f(old);
@@ -34,9 +34,9 @@ template <class T, class F> inline T atomic_update(T *p, F f)
     return old;
 }
 
-template <class T> inline T atomic_add(T *p, T v)
+template <class Type> inline Type atomic_add(Type *p, Type v)
 {
-    T old = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+    Type old = __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
     atomic_done(v != 0);
     return old;
 }
@@ -51,15 +51,15 @@ template <> inline double atomic_add(double *p, double v)
     return atomic_update(p, [v](double old) { return old + v; });
 }
 
-template <class T> inline T atomic_exchange(T *p, T v)
+template <class Type> inline Type atomic_exchange(Type *p, Type v)
 {
-    T old;
+    Type old;
     __atomic_exchange(p, &v, &old, __ATOMIC_RELAXED);
     atomic_done(memcmp(&old, &v, sizeof(v)) != 0);
     return old;
 }
 
-template <class T> inline T atomic_compare(T *p, T expected, T v)
+template <class Type> inline Type atomic_compare(Type *p, Type expected, Type v)
 {
     bool is_equal =
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -67,9 +67,9 @@ template <class T> inline T atomic_compare(T *p, T expected, T v)
     return expected;
 }
 
-template <class T> inline T atomic_or(T *p, T v)
+template <class Type> inline Type atomic_or(Type *p, Type v)
 {
-    T old = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+    Type old = __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
     atomic_done(v != 0);
     return old;
 }

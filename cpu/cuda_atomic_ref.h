@@ -37,10 +37,10 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
+template <class Type, thread_scope Scope = thread_scope_system> class atomic_ref
 {
-    static_assert(sizeof(T) <= 8, "an atomic has at most 8 bytes");
-    T *const p_;
+    static_assert(sizeof(Type) <= 8, "an atomic has at most 8 bytes");
+    Type *const p_;
 
     static constexpr int order_of(memory_order order) { return static_cast<int>(order); }
 
@@ -52,9 +52,9 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
                                                : order;
     }
 
-    template <class F> T update(F f, memory_order order) const
+    template <class Function> Type update(Function f, memory_order order) const
     {
-        T old, desired;
+        Type old, desired;
         __atomic_load(p_, &old, __ATOMIC_RELAXED);
         do {
             desired = f(old);
@@ -65,12 +65,12 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
     }
 
   public:
-    using value_type = T;
-    explicit atomic_ref(T &object) : p_(&object) {}
+    using value_type = Type;
+    explicit atomic_ref(Type &object) : p_(&object) {}
 
-    T load(memory_order order = memory_order_seq_cst) const
+    Type load(memory_order order = memory_order_seq_cst) const
     {
-        T value;
+        Type value;
         __atomic_load(p_, &value, order_of(order));
         if (gshmem_cpu_self != nullptr) {
             uint64_t bits = 0;
@@ -80,27 +80,27 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
         }
         return value;
     }
-    operator T() const { return load(); }
+    operator Type() const { return load(); }
 
-    void store(T value, memory_order order = memory_order_seq_cst) const
+    void store(Type value, memory_order order = memory_order_seq_cst) const
     {
         __atomic_store(p_, &value, order_of(order));
         gshmemx_cpu_progress();
     }
-    T operator=(T value) const
+    Type operator=(Type value) const
     {
         store(value);
         return value;
     }
 
-    T exchange(T value, memory_order order = memory_order_seq_cst) const
+    Type exchange(Type value, memory_order order = memory_order_seq_cst) const
     {
-        T old;
+        Type old;
         __atomic_exchange(p_, &value, &old, order_of(order));
-        gshmem::cpu::atomic_done(memcmp(&old, &value, sizeof(T)) != 0);
+        gshmem::cpu::atomic_done(memcmp(&old, &value, sizeof(Type)) != 0);
         return old;
     }
-    bool compare_exchange_strong(T &expected, T value, memory_order success,
+    bool compare_exchange_strong(Type &expected, Type value, memory_order success,
                                  memory_order failure) const
     {
         bool is_equal = __atomic_compare_exchange(p_, &expected, &value, false, order_of(success),
@@ -108,59 +108,59 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
         gshmem::cpu::atomic_done(is_equal);
         return is_equal;
     }
-    bool compare_exchange_strong(T &expected, T value,
+    bool compare_exchange_strong(Type &expected, Type value,
                                  memory_order order = memory_order_seq_cst) const
     {
         return compare_exchange_strong(expected, value, order, without_release(order));
     }
-    bool compare_exchange_weak(T &expected, T value, memory_order success,
+    bool compare_exchange_weak(Type &expected, Type value, memory_order success,
                                memory_order failure) const
     {
         return compare_exchange_strong(expected, value, success, failure);
     }
-    bool compare_exchange_weak(T &expected, T value,
+    bool compare_exchange_weak(Type &expected, Type value,
                                memory_order order = memory_order_seq_cst) const
     {
         return compare_exchange_strong(expected, value, order);
     }
 
-    T fetch_add(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_add(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return static_cast<T>(old + v); }, order);
+        return update([v](Type old) { return static_cast<Type>(old + v); }, order);
     }
-    T fetch_sub(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_sub(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return static_cast<T>(old - v); }, order);
+        return update([v](Type old) { return static_cast<Type>(old - v); }, order);
     }
-    T fetch_and(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_and(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return static_cast<T>(old & v); }, order);
+        return update([v](Type old) { return static_cast<Type>(old & v); }, order);
     }
-    T fetch_or(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_or(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return static_cast<T>(old | v); }, order);
+        return update([v](Type old) { return static_cast<Type>(old | v); }, order);
     }
-    T fetch_xor(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_xor(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return static_cast<T>(old ^ v); }, order);
+        return update([v](Type old) { return static_cast<Type>(old ^ v); }, order);
     }
-    T fetch_min(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_min(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return v < old ? v : old; }, order);
+        return update([v](Type old) { return v < old ? v : old; }, order);
     }
-    T fetch_max(T v, memory_order order = memory_order_seq_cst) const
+    Type fetch_max(Type v, memory_order order = memory_order_seq_cst) const
     {
-        return update([v](T old) { return old < v ? v : old; }, order);
+        return update([v](Type old) { return old < v ? v : old; }, order);
     }
-    T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
-    T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
-    T operator++(int) const { return fetch_add(1); }
-    T operator--(int) const { return fetch_sub(1); }
-    T operator+=(T v) const { return static_cast<T>(fetch_add(v) + v); }
-    T operator-=(T v) const { return static_cast<T>(fetch_sub(v) - v); }
+    Type operator++() const { return static_cast<Type>(fetch_add(1) + 1); }
+    Type operator--() const { return static_cast<Type>(fetch_sub(1) - 1); }
+    Type operator++(int) const { return fetch_add(1); }
+    Type operator--(int) const { return fetch_sub(1); }
+    Type operator+=(Type v) const { return static_cast<Type>(fetch_add(v) + v); }
+    Type operator-=(Type v) const { return static_cast<Type>(fetch_sub(v) - v); }
 
     /* Returns once the value is not `old`. */
-    void wait(T old, memory_order order = memory_order_seq_cst) const
+    void wait(Type old, memory_order order = memory_order_seq_cst) const
     {
         while (load(order) == old) {
         }
@@ -169,38 +169,39 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic_ref
     void notify_all() const {}
 };
 
-template <class T, thread_scope Scope = thread_scope_system> class atomic
+template <class Type, thread_scope Scope = thread_scope_system> class atomic
 {
-    mutable T value_;
-    using ref = atomic_ref<T, Scope>;
+    mutable Type value_;
+    using ref = atomic_ref<Type, Scope>;
 
   public:
-    using value_type = T;
+    using value_type = Type;
     atomic() = default;
-    constexpr atomic(T value) : value_(value) {}
+    constexpr atomic(Type value) : value_(value) {}
     atomic(const atomic &) = delete;
     atomic &operator=(const atomic &) = delete;
 
-    T load(memory_order order = memory_order_seq_cst) const { return ref(value_).load(order); }
-    operator T() const { return load(); }
-    void store(T v, memory_order order = memory_order_seq_cst) { ref(value_).store(v, order); }
-    T operator=(T v) { return ref(value_) = v; }
-    T exchange(T v, memory_order order = memory_order_seq_cst)
+    Type load(memory_order order = memory_order_seq_cst) const { return ref(value_).load(order); }
+    operator Type() const { return load(); }
+    void store(Type v, memory_order order = memory_order_seq_cst) { ref(value_).store(v, order); }
+    Type operator=(Type v) { return ref(value_) = v; }
+    Type exchange(Type v, memory_order order = memory_order_seq_cst)
     {
         return ref(value_).exchange(v, order);
     }
-    template <class... Orders> bool compare_exchange_strong(T &expected, T v, Orders... orders)
+    template <class... Orders>
+    bool compare_exchange_strong(Type &expected, Type v, Orders... orders)
     {
         return ref(value_).compare_exchange_strong(expected, v, orders...);
     }
-    template <class... Orders> bool compare_exchange_weak(T &expected, T v, Orders... orders)
+    template <class... Orders> bool compare_exchange_weak(Type &expected, Type v, Orders... orders)
     {
         return ref(value_).compare_exchange_strong(expected, v, orders...);
     }
-#define GSHMEM_CUDA_ATOMIC_FETCH(NAME)                     \
-    T NAME(T v, memory_order order = memory_order_seq_cst) \
-    {                                                      \
-        return ref(value_).NAME(v, order);                 \
+#define GSHMEM_CUDA_ATOMIC_FETCH(NAME)                           \
+    Type NAME(Type v, memory_order order = memory_order_seq_cst) \
+    {                                                            \
+        return ref(value_).NAME(v, order);                       \
     }
     GSHMEM_CUDA_ATOMIC_FETCH(fetch_add)
     GSHMEM_CUDA_ATOMIC_FETCH(fetch_sub)
@@ -210,31 +211,31 @@ template <class T, thread_scope Scope = thread_scope_system> class atomic
     GSHMEM_CUDA_ATOMIC_FETCH(fetch_min)
     GSHMEM_CUDA_ATOMIC_FETCH(fetch_max)
 #undef GSHMEM_CUDA_ATOMIC_FETCH
-    T operator++()
+    Type operator++()
     {
         return ++ref(value_);
     }
-    T operator--()
+    Type operator--()
     {
         return --ref(value_);
     }
-    T operator++(int)
+    Type operator++(int)
     {
         return ref(value_)++;
     }
-    T operator--(int)
+    Type operator--(int)
     {
         return ref(value_)--;
     }
-    T operator+=(T v)
+    Type operator+=(Type v)
     {
         return ref(value_) += v;
     }
-    T operator-=(T v)
+    Type operator-=(Type v)
     {
         return ref(value_) -= v;
     }
-    void wait(T old, memory_order order = memory_order_seq_cst) const
+    void wait(Type old, memory_order order = memory_order_seq_cst) const
     {
         ref(value_).wait(old, order);
     }

@@ -125,7 +125,7 @@ namespace cpu
 {
 
 /* Through a caller's pointer, which may be NULL by mistake. */
-template <class T> inline cudaError_t give(T *out, T value)
+template <class Type> inline cudaError_t give(Type *out, Type value)
 {
     if (out == nullptr) {
         return result(cudaErrorInvalidValue);
@@ -241,7 +241,7 @@ inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t)
 {
     return cudaSuccess;
 }
-template <class F> inline cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache)
+template <class Function> inline cudaError_t cudaFuncSetCacheConfig(Function, cudaFuncCache)
 {
     return cudaSuccess;
 }
@@ -300,9 +300,9 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
 }
 
 /* One block keeps one core busy. */
-template <class F>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, F, int threads,
-                                                                 size_t shared_bytes)
+template <class Function>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, Function,
+                                                                 int threads, size_t shared_bytes)
 {
     bool fits =
         threads > 0 && threads <= (int)GSH_CPU_MAX_THREADS && shared_bytes <= GSH_CPU_MAX_SHARED;
@@ -313,17 +313,17 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n_blocks, 
     return gshmem::cpu::result(fits ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-template <class F>
+template <class Function>
 inline cudaError_t
-cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n_blocks, F kernel, int threads,
+cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n_blocks, Function kernel, int threads,
                                                        size_t shared_bytes, unsigned)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, kernel, threads, shared_bytes);
 }
 
 /* More threads in a block keep no more cores busy: enough for code that counts in warps. */
-template <class F>
-inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, F,
+template <class Function>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *min_grid, int *block, Function,
                                                       size_t shared_bytes = 0, int limit = 0)
 {
     if (shared_bytes > GSH_CPU_MAX_SHARED || min_grid == nullptr || block == nullptr) {
@@ -344,7 +344,8 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
-template <class F> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, F)
+template <class Function>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, Function)
 {
     if (attributes == nullptr) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
@@ -355,7 +356,8 @@ template <class F> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *
     return cudaSuccess;
 }
 
-template <class F> inline cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attr, int value)
+template <class Function>
+inline cudaError_t cudaFuncSetAttribute(Function, cudaFuncAttribute attr, int value)
 {
     bool fits = attr != cudaFuncAttributeMaxDynamicSharedMemorySize ||
                 (value >= 0 && value <= (int)GSH_CPU_MAX_SHARED);

@@ -50,18 +50,18 @@ namespace cpu
 
 /* The executor's copy of a launch's arguments: the kernel's address, then each argument,
  * aligned. */
-template <class... P> struct packed {
-    using kernel_type = void (*)(P...);
-    static constexpr size_t count = sizeof...(P);
+template <class... Parameters> struct packed {
+    using kernel_type = void (*)(Parameters...);
+    static constexpr size_t count = sizeof...(Parameters);
 
     struct layout {
-        size_t off[sizeof...(P) + 1];
+        size_t off[sizeof...(Parameters) + 1];
         size_t bytes;
     };
 
     static constexpr layout make_layout()
     {
-        constexpr size_t size[] = {sizeof(P)..., 0}, align[] = {alignof(P)..., 1};
+        constexpr size_t size[] = {sizeof(Parameters)..., 0}, align[] = {alignof(Parameters)..., 1};
         layout l = {};
         size_t at = sizeof(kernel_type);
         for (size_t i = 0; i < count; i++) {
@@ -74,26 +74,28 @@ template <class... P> struct packed {
     }
 
     static constexpr layout where = make_layout();
-    static_assert(((alignof(P) <= 16) && ... && true), "arguments are aligned to 16 bytes at most");
-    static_assert((__is_trivially_copyable(P) && ... && true), "arguments are copied as bytes");
+    static_assert(((alignof(Parameters) <= 16) && ... && true),
+                  "arguments are aligned to 16 bytes at most");
+    static_assert((__is_trivially_copyable(Parameters) && ... && true),
+                  "arguments are copied as bytes");
 
     template <size_t... at> static void call(char *bytes, std::index_sequence<at...>)
     {
         kernel_type kernel;
         memcpy(&kernel, bytes, sizeof(kernel));
-        kernel(*reinterpret_cast<P *>(bytes + where.off[at])...);
+        kernel(*reinterpret_cast<Parameters *>(bytes + where.off[at])...);
     }
 
     static void entry(void *bytes)
     {
-        call(static_cast<char *>(bytes), std::index_sequence_for<P...>());
+        call(static_cast<char *>(bytes), std::index_sequence_for<Parameters...>());
     }
 
     /* args[i] points to a value of the i-th type. Returns the executor's result. */
     static int launch(kernel_type kernel, dim3 grid, dim3 block, void **args, size_t smem,
                       CUstream_st *stream, bool is_cooperative)
     {
-        constexpr size_t size[] = {sizeof(P)..., 0};
+        constexpr size_t size[] = {sizeof(Parameters)..., 0};
         alignas(16) char bytes[where.bytes];
         if (kernel == nullptr || (count > 0 && args == nullptr)) {
             return kernel == nullptr ? GSH_CPU_ERR_KERNEL : GSH_CPU_ERR_ARGS;
@@ -115,9 +117,9 @@ template <class... P> struct packed {
     }
 
     static cudaError_t launch_values(kernel_type kernel, dim3 grid, dim3 block, size_t smem,
-                                     CUstream_st *stream, bool is_cooperative, P... values)
+                                     CUstream_st *stream, bool is_cooperative, Parameters... values)
     {
-        void *pointers[sizeof...(P) + 1] = {
+        void *pointers[sizeof...(Parameters) + 1] = {
             const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
         return result_of(launch(kernel, grid, block, pointers, smem, stream, is_cooperative));
     }
@@ -133,32 +135,34 @@ template <class...> constexpr bool no = false;
 } // namespace cpu
 } // namespace gshmem
 
-template <class... P>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
-                                    size_t smem = 0, cudaStream_t stream = nullptr)
+template <class... Parameters>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                    void **args, size_t smem = 0, cudaStream_t stream = nullptr)
 {
     return gshmem::cpu::result_of(
-        gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, false));
+        gshmem::cpu::packed<Parameters...>::launch(kernel, grid, block, args, smem, stream, false));
 }
 
-template <class... P>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
+template <class... Parameters>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                                void **args, size_t smem = 0,
                                                cudaStream_t stream = nullptr)
 {
     return gshmem::cpu::result_of(
-        gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true));
+        gshmem::cpu::packed<Parameters...>::launch(kernel, grid, block, args, smem, stream, true));
 }
 
-template <class V, class... Rest> inline cudaError_t cudaLaunchKernel(const V *, Rest...)
+template <class Variable, class... Rest>
+inline cudaError_t cudaLaunchKernel(const Variable *, Rest...)
 {
-    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    GSHMEM_CPU_REFUSE_ADDRESS(Variable);
     return cudaErrorInvalidDeviceFunction;
 }
 
-template <class V, class... Rest> inline cudaError_t cudaLaunchCooperativeKernel(const V *, Rest...)
+template <class Variable, class... Rest>
+inline cudaError_t cudaLaunchCooperativeKernel(const Variable *, Rest...)
 {
-    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    GSHMEM_CPU_REFUSE_ADDRESS(Variable);
     return cudaErrorInvalidDeviceFunction;
 }
 
@@ -198,9 +202,9 @@ struct cudaLaunchConfig_t {
     unsigned numAttrs;
 };
 
-template <class... P, class... A>
-inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
-                                      A &&...args)
+template <class... Parameters, class... Arguments>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
+                                      void (*kernel)(Parameters...), Arguments &&...args)
 {
     bool is_cooperative = false;
     if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) {
@@ -214,9 +218,9 @@ inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
             return gshmem::cpu::result(cudaErrorNotSupported);
         }
     }
-    return gshmem::cpu::packed<P...>::launch_values(kernel, config->gridDim, config->blockDim,
-                                                    config->dynamicSmemBytes, config->stream,
-                                                    is_cooperative, static_cast<A &&>(args)...);
+    return gshmem::cpu::packed<Parameters...>::launch_values(
+        kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream,
+        is_cooperative, static_cast<Arguments &&>(args)...);
 }
 
 #endif

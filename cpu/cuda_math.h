@@ -367,15 +367,15 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b)
     return max(a, b);
 }
 
-#define LOAD(NAME)                               \
-    template <class T> inline T NAME(const T *p) \
-    {                                            \
-        return *p;                               \
+#define LOAD(NAME)                                        \
+    template <class Type> inline Type NAME(const Type *p) \
+    {                                                     \
+        return *p;                                        \
     }
-#define STORE(NAME)                                \
-    template <class T> inline void NAME(T *p, T v) \
-    {                                              \
-        *p = v;                                    \
+#define STORE(NAME)                                         \
+    template <class Type> inline void NAME(Type *p, Type v) \
+    {                                                       \
+        *p = v;                                             \
     }
 LOAD(__ldg)
 LOAD(__ldcg)

@@ -33,7 +33,7 @@ namespace cpu
 {
 
 /* kind: GSH_CPU_MEMORY_DEVICE or HOST. */
-template <class T> inline cudaError_t give_memory(T **p, size_t bytes, int kind)
+template <class Type> inline cudaError_t give_memory(Type **p, size_t bytes, int kind)
 {
     if (p == nullptr) {
         return result(cudaErrorInvalidValue);
@@ -44,7 +44,7 @@ template <class T> inline cudaError_t give_memory(T **p, size_t bytes, int kind)
         free(memory);
         return result(cudaErrorMemoryAllocation);
     }
-    *p = static_cast<T *>(memory);
+    *p = static_cast<Type *>(memory);
     return cudaSuccess;
 }
 
@@ -65,7 +65,7 @@ inline cudaError_t take_memory(void *p, int kind)
 } // namespace cpu
 } // namespace gshmem
 
-template <class T> inline cudaError_t cudaMalloc(T **p, size_t bytes)
+template <class Type> inline cudaError_t cudaMalloc(Type **p, size_t bytes)
 {
     return gshmem::cpu::give_memory(p, bytes, GSH_CPU_MEMORY_DEVICE);
 }
@@ -76,7 +76,7 @@ inline cudaError_t cudaFree(void *p)
 }
 
 /* Takes effect at once, although earlier work in the stream still runs. */
-template <class T> inline cudaError_t cudaMallocAsync(T **p, size_t bytes, cudaStream_t)
+template <class Type> inline cudaError_t cudaMallocAsync(Type **p, size_t bytes, cudaStream_t)
 {
     return cudaMalloc(p, bytes);
 }
@@ -106,15 +106,15 @@ inline cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     return r;
 }
 
-template <class T>
-inline cudaError_t cudaMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
+template <class Type>
+inline cudaError_t cudaMallocPitch(Type **p, size_t *pitch, size_t width, size_t height)
 {
     const size_t row = (width + 255) / 256 * 256;
     const cudaError_t r = gshmem::cpu::give(pitch, row);
     return r == cudaSuccess ? cudaMalloc(p, row * height) : r;
 }
 
-template <class T> inline cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = 1)
+template <class Type> inline cudaError_t cudaMallocManaged(Type **p, size_t bytes, unsigned = 1)
 {
     return cudaMalloc(p, bytes);
 }
@@ -188,13 +188,13 @@ inline bool is_pinned(const void *p)
 } // namespace cpu
 } // namespace gshmem
 
-template <class T> inline cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned)
+template <class Type> inline cudaError_t cudaHostAlloc(Type **p, size_t bytes, unsigned)
 {
     cudaError_t r = gshmem::cpu::give_memory(p, bytes, GSH_CPU_MEMORY_HOST);
     return r == cudaSuccess && bytes ? gshmem::cpu::pin(*p, bytes) : r;
 }
 
-template <class T> inline cudaError_t cudaMallocHost(T **p, size_t bytes, unsigned flags = 0)
+template <class Type> inline cudaError_t cudaMallocHost(Type **p, size_t bytes, unsigned flags = 0)
 {
     return cudaHostAlloc(p, bytes, flags);
 }
@@ -231,12 +231,13 @@ inline cudaError_t cudaHostUnregister(void *p)
     return gshmem::cpu::unpin(p), cudaSuccess;
 }
 
-template <class T> inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned)
+template <class Type>
+inline cudaError_t cudaHostGetDevicePointer(Type **device, void *host, unsigned)
 {
     if (host == nullptr) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
-    return gshmem::cpu::give(device, static_cast<T *>(host));
+    return gshmem::cpu::give(device, static_cast<Type *>(host));
 }
 
 /* All memory is both the device's and the host's; only pinned memory is known to be the host's. */
@@ -462,56 +463,56 @@ inline cudaError_t cudaMemset2D(void *dest, size_t pitch, int value, size_t widt
 /* ---- __constant__ and __device__ variables: ordinary variables, shared by all PEs of the process
  */
 
-template <class T> inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol)
+template <class Type> inline cudaError_t cudaGetSymbolAddress(void **address, const Type &symbol)
 {
-    return gshmem::cpu::give<void *>(address, const_cast<T *>(&symbol));
+    return gshmem::cpu::give<void *>(address, const_cast<Type *>(&symbol));
 }
 
-template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &)
+template <class Type> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const Type &)
 {
-    return gshmem::cpu::give(bytes, sizeof(T));
+    return gshmem::cpu::give(bytes, sizeof(Type));
 }
 
-template <class T>
-inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *source, size_t bytes,
+template <class Type>
+inline cudaError_t cudaMemcpyToSymbolAsync(const Type &symbol, const void *source, size_t bytes,
                                            size_t offset, cudaMemcpyKind kind,
                                            cudaStream_t stream = nullptr)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
+    if (offset > sizeof(Type) || bytes > sizeof(Type) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
-    char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
+    char *base = reinterpret_cast<char *>(const_cast<Type *>(&symbol));
     return cudaMemcpyAsync(base + offset, source, bytes, kind, stream);
 }
 
-template <class T>
-inline cudaError_t cudaMemcpyFromSymbolAsync(void *dest, const T &symbol, size_t bytes,
+template <class Type>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *dest, const Type &symbol, size_t bytes,
                                              size_t offset, cudaMemcpyKind kind,
                                              cudaStream_t stream = nullptr)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
+    if (offset > sizeof(Type) || bytes > sizeof(Type) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
     const char *base = reinterpret_cast<const char *>(&symbol);
     return cudaMemcpyAsync(dest, base + offset, bytes, kind, stream);
 }
 
-template <class T>
-inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t bytes,
+template <class Type>
+inline cudaError_t cudaMemcpyToSymbol(const Type &symbol, const void *source, size_t bytes,
                                       size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
+    if (offset > sizeof(Type) || bytes > sizeof(Type) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
-    char *base = reinterpret_cast<char *>(const_cast<T *>(&symbol));
+    char *base = reinterpret_cast<char *>(const_cast<Type *>(&symbol));
     return cudaMemcpy(base + offset, source, bytes, cudaMemcpyHostToDevice);
 }
 
-template <class T>
-inline cudaError_t cudaMemcpyFromSymbol(void *dest, const T &symbol, size_t bytes,
+template <class Type>
+inline cudaError_t cudaMemcpyFromSymbol(void *dest, const Type &symbol, size_t bytes,
                                         size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost)
 {
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset) {
+    if (offset > sizeof(Type) || bytes > sizeof(Type) - offset) {
         return gshmem::cpu::result(cudaErrorInvalidValue);
     }
     const char *base = reinterpret_cast<const char *>(&symbol);

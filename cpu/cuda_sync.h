@@ -55,18 +55,18 @@ namespace cpu
 {
 
 /* A 4- or 8-byte value to bits and back. */
-template <class T> inline uint64_t to_bits(T value)
+template <class Type> inline uint64_t to_bits(Type value)
 {
-    static_assert(sizeof(T) <= 8, "warp calls take values of at most 8 bytes");
+    static_assert(sizeof(Type) <= 8, "warp calls take values of at most 8 bytes");
     uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof(T));
+    memcpy(&bits, &value, sizeof(Type));
     return bits;
 }
 
-template <class T> inline T from_bits(uint64_t bits)
+template <class Type> inline Type from_bits(uint64_t bits)
 {
-    T value;
-    memcpy(&value, &bits, sizeof(T));
+    Type value;
+    memcpy(&value, &bits, sizeof(Type));
     return value;
 }
 
@@ -76,46 +76,49 @@ inline int lane()
 }
 
 /* A source outside the caller's segment of `width` lanes means the caller itself. */
-template <class T> inline T shuffle(unsigned mask, T value, int source, bool is_inside)
+template <class Type> inline Type shuffle(unsigned mask, Type value, int source, bool is_inside)
 {
-    return from_bits<T>(gshmemx_cpu_warp(GSH_CPU_SHFL, mask, to_bits(value),
-                                         (uint32_t)(is_inside ? source : lane())));
+    return from_bits<Type>(gshmemx_cpu_warp(GSH_CPU_SHFL, mask, to_bits(value),
+                                            (uint32_t)(is_inside ? source : lane())));
 }
 
 } // namespace cpu
 } // namespace gshmem
 
-template <class T> inline T __shfl_sync(unsigned mask, T value, int source, int width = 32)
+template <class Type> inline Type __shfl_sync(unsigned mask, Type value, int source, int width = 32)
 {
     int first = gshmem::cpu::lane() & ~(width - 1);
     return gshmem::cpu::shuffle(mask, value, first + (source & (width - 1)), true);
 }
 
-template <class T> inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32)
+template <class Type>
+inline Type __shfl_up_sync(unsigned mask, Type value, unsigned delta, int width = 32)
 {
     int lane = gshmem::cpu::lane(), first = lane & ~(width - 1);
     return gshmem::cpu::shuffle(mask, value, lane - (int)delta, lane - (int)delta >= first);
 }
 
-template <class T> inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32)
+template <class Type>
+inline Type __shfl_down_sync(unsigned mask, Type value, unsigned delta, int width = 32)
 {
     int lane = gshmem::cpu::lane(), end = (lane & ~(width - 1)) + width;
     return gshmem::cpu::shuffle(mask, value, lane + (int)delta, lane + (int)delta < end);
 }
 
 /* As on the GPU, lanes before the caller's segment can be read, those after it cannot. */
-template <class T> inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32)
+template <class Type>
+inline Type __shfl_xor_sync(unsigned mask, Type value, int lane_mask, int width = 32)
 {
     int lane = gshmem::cpu::lane(), end = (lane & ~(width - 1)) + width;
     return gshmem::cpu::shuffle(mask, value, lane ^ lane_mask, (lane ^ lane_mask) < end);
 }
 
-template <class T> inline unsigned __match_any_sync(unsigned mask, T value)
+template <class Type> inline unsigned __match_any_sync(unsigned mask, Type value)
 {
     return (unsigned)gshmemx_cpu_warp(GSH_CPU_MATCH_ANY, mask, gshmem::cpu::to_bits(value), 0);
 }
 
-template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int *is_same)
+template <class Type> inline unsigned __match_all_sync(unsigned mask, Type value, int *is_same)
 {
     unsigned same =
         (unsigned)gshmemx_cpu_warp(GSH_CPU_MATCH_ALL, mask, gshmem::cpu::to_bits(value), 0);

@@ -19,23 +19,26 @@ namespace detail
 
 /* The run: consecutive PEs mapped in consecutive slots; most peers belong to it. A peer belongs to
  * it exactly if its number in the run is below run_n. */
-template <class C> __device__ __forceinline__ uint32_t number_in_run(const C &c, int pe)
+template <class Context> __device__ __forceinline__ uint32_t number_in_run(const Context &c, int pe)
 {
     return (uint32_t)pe - (uint32_t)state_of(c).run_first_pe;
 }
 
-template <class C> __device__ __forceinline__ bool is_of_run(const C &c, uint32_t number)
+template <class Context>
+__device__ __forceinline__ bool is_of_run(const Context &c, uint32_t number)
 {
     return number < (uint32_t)state_of(c).run_n;
 }
 
-template <class C> __device__ __forceinline__ int32_t slot_in_run(const C &c, uint32_t number)
+template <class Context>
+__device__ __forceinline__ int32_t slot_in_run(const Context &c, uint32_t number)
 {
     return state_of(c).run_first_slot + (int32_t)number;
 }
 
 /* For a PE outside the run: one load fetches both. */
-template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const C &c, int pe)
+template <class Context>
+__device__ __forceinline__ gsh_peer_route look_up_route(const Context &c, int pe)
 {
     word<gsh_peer_route> both =
         reinterpret_cast<const word<gsh_peer_route> *>(state_of(c).routes)[pe];
@@ -44,7 +47,8 @@ template <class C> __device__ __forceinline__ gsh_peer_route look_up_route(const
 
 /* pe is in range. The run's slot is computed unconditionally; otherwise its constants would be
  * loaded only after the branch. */
-template <class C> __device__ __forceinline__ gsh_peer_route route_of(const C &c, int pe)
+template <class Context>
+__device__ __forceinline__ gsh_peer_route route_of(const Context &c, int pe)
 {
     uint32_t number = number_in_run(c, pe);
     gsh_peer_route peer = {slot_in_run(c, number), GSH_ROUTE_NEAR};
@@ -53,15 +57,15 @@ template <class C> __device__ __forceinline__ gsh_peer_route route_of(const C &c
     return peer;
 }
 
-template <class C> __device__ __forceinline__ bool is_near(const C &c, int pe)
+template <class Context> __device__ __forceinline__ bool is_near(const Context &c, int pe)
 {
     return route_of(c, pe).route == GSH_ROUTE_NEAR;
 }
 
 /* Where a symmetric object lies in this PE's heap. On the CPU device the address may be one of the
  * program's globals, which lie in the heap as well. */
-template <class C>
-__device__ __forceinline__ uint64_t address_in_heap(const C &c, const void *symmetric)
+template <class Context>
+__device__ __forceinline__ uint64_t address_in_heap(const Context &c, const void *symmetric)
 {
     uint64_t address = reinterpret_cast<uint64_t>(symmetric);
     if constexpr (is_cpu_device) {
@@ -76,8 +80,8 @@ __device__ __forceinline__ uint64_t address_in_heap(const C &c, const void *symm
 }
 
 /* The address rule of state.h. */
-template <class T, class C>
-__device__ __forceinline__ T *address_in_slot(const C &c, T *symmetric, int32_t at)
+template <class Type, class Context>
+__device__ __forceinline__ Type *address_in_slot(const Context &c, Type *symmetric, int32_t at)
 {
     const gsh_state &s = state_of(c);
     uint64_t mapped = address_in_heap(c, symmetric);
@@ -88,18 +92,18 @@ __device__ __forceinline__ T *address_in_slot(const C &c, T *symmetric, int32_t 
             (uint32_t)(mapped >> 32) + (uint32_t)(at - s.my_slot) * (uint32_t)(s.stride >> 32);
         mapped = (uint64_t)high << 32 | (uint32_t)mapped;
     }
-    return as_global(reinterpret_cast<T *>(mapped));
+    return as_global(reinterpret_cast<Type *>(mapped));
 }
 
-template <class T, class C>
-__device__ __forceinline__ T *address_in_run(const C &c, T *symmetric, uint32_t number)
+template <class Type, class Context>
+__device__ __forceinline__ Type *address_in_run(const Context &c, Type *symmetric, uint32_t number)
 {
     return address_in_slot(c, symmetric, slot_in_run(c, number));
 }
 
 /* pe is near. */
-template <class T, class C>
-__device__ __forceinline__ T *peer_address(const C &c, T *symmetric, int pe)
+template <class Type, class Context>
+__device__ __forceinline__ Type *peer_address(const Context &c, Type *symmetric, int pe)
 {
     return address_in_slot(c, symmetric, route_of(c, pe).slot);
 }
@@ -113,15 +117,15 @@ constexpr bool may_be_far = true;
 #endif
 
 /* Some peer is far. */
-template <class C> __device__ __forceinline__ bool has_far(const C &c)
+template <class Context> __device__ __forceinline__ bool has_far(const Context &c)
 {
     return may_be_far && __builtin_expect(state_of(c).rings != 0, 0);
 }
 
 /* Chooses the route: calls near(mapped address) if pe is mapped, else far(). For a peer of the run,
  * the usual case, this costs only the slot computation. */
-template <class T, class Near, class Far, class C>
-__device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near near, Far far)
+template <class Type, class Near, class Far, class Context>
+__device__ __forceinline__ auto route(const Context &c, Type *symmetric, int pe, Near near, Far far)
 {
     uint32_t number = number_in_run(c, pe);
     int32_t at = slot_in_run(c, number);
@@ -144,8 +148,8 @@ __device__ __forceinline__ auto route(const C &c, T *symmetric, int pe, Near nea
  * is out of line and called directly; it uses route() and calls the far part through out_of_line.
  * Around a call through a pointer the compiler keeps at most 16 registers, too few for the caller's
  * own parameters, which a loop would then reload in each iteration. */
-template <class T, class Near, class Elsewhere, class C>
-__device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Near near,
+template <class Type, class Near, class Elsewhere, class Context>
+__device__ __forceinline__ auto route_word(const Context &c, Type *symmetric, int pe, Near near,
                                            Elsewhere elsewhere)
 {
     uint32_t number = number_in_run(c, pe);
@@ -158,16 +162,17 @@ __device__ __forceinline__ auto route_word(const C &c, T *symmetric, int pe, Nea
 }
 
 /* Whether the address lies in this PE's range of the heap. */
-template <class C> __device__ __forceinline__ bool is_symmetric(const C &c, const void *address)
+template <class Context>
+__device__ __forceinline__ bool is_symmetric(const Context &c, const void *address)
 {
     return address_in_heap(c, address) - state_of(c).base < state_of(c).stride;
 }
 
 /* Returns the element's value; the caller may be looping until it changes. */
-template <class T> __device__ __forceinline__ T seen(const T *symmetric, T value)
+template <class Type> __device__ __forceinline__ Type seen(const Type *symmetric, Type value)
 {
-    if constexpr (sizeof(T) <= 8)
-        poll_pause(symmetric, bit_cast<word<T>>(value));
+    if constexpr (sizeof(Type) <= 8)
+        poll_pause(symmetric, bit_cast<word<Type>>(value));
     else
         poll_pause(symmetric);
     return value;
@@ -185,14 +190,16 @@ __device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)
 
 #if defined(GSHMEM_CHECKS)
 
-template <class C> __device__ __forceinline__ void check_pe(const C &c, const char *call, int pe)
+template <class Context>
+__device__ __forceinline__ void check_pe(const Context &c, const char *call, int pe)
 {
     if (pe < 0 || pe >= state_of(c).n_pes || (state_of(c).rings == 0 && !is_near(c, pe)))
         report(c, GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
 }
 
 /* Whether [off, off + bytes) is inside one live allocation. */
-template <class C> __device__ inline bool is_allocated(const C &c, uint64_t off, uint64_t bytes)
+template <class Context>
+__device__ inline bool is_allocated(const Context &c, uint64_t off, uint64_t bytes)
 {
     const gsh_control *control = control_of(c);
     const gsh_alloc_range *table = reinterpret_cast<const gsh_alloc_range *>(control->alloc_table);
@@ -212,8 +219,8 @@ template <class C> __device__ inline bool is_allocated(const C &c, uint64_t off,
     return inside <= table[low - 1].bytes && bytes <= table[low - 1].bytes - inside;
 }
 
-template <class C>
-__device__ GSHMEM_APART void report_range(const C &c, const char *call, const void *address,
+template <class Context>
+__device__ GSHMEM_APART void report_range(const Context &c, const char *call, const void *address,
                                           uint64_t bytes, int pe)
 {
     uint64_t value = reinterpret_cast<uint64_t>(address);
@@ -223,17 +230,17 @@ __device__ GSHMEM_APART void report_range(const C &c, const char *call, const vo
         report(c, GSH_REPORT_NOT_ALLOCATED, call, pe, 0, value, 0, 0, bytes);
 }
 
-template <class C>
-__device__ __forceinline__ void check_range(const C &c, const char *call, const void *address,
+template <class Context>
+__device__ __forceinline__ void check_range(const Context &c, const char *call, const void *address,
                                             uint64_t bytes, int pe)
 {
     if (bytes != 0)
-        apart<report_range<C>>(c, call, address, bytes, pe);
+        apart<report_range<Context>>(c, call, address, bytes, pe);
 }
 
 /* Checks a number that the caller chose, in a call that concerns pe; kind says which number. */
-template <class C>
-__device__ __forceinline__ void check_value(const C &c, const char *call, bool is_valid,
+template <class Context>
+__device__ __forceinline__ void check_value(const Context &c, const char *call, bool is_valid,
                                             uint32_t kind, int64_t value, int pe)
 {
     if (!is_valid)
@@ -241,9 +248,9 @@ __device__ __forceinline__ void check_value(const C &c, const char *call, bool i
 }
 
 /* Checks that words of elem_bytes at the address can be read and written by one access each. */
-template <class C>
-__device__ __forceinline__ void check_aligned(const C &c, const char *call, const void *address,
-                                              uint64_t elem_bytes, int pe)
+template <class Context>
+__device__ __forceinline__ void check_aligned(const Context &c, const char *call,
+                                              const void *address, uint64_t elem_bytes, int pe)
 {
     uint64_t value = reinterpret_cast<uint64_t>(address);
     if (value % elem_bytes != 0)
@@ -251,8 +258,8 @@ __device__ __forceinline__ void check_aligned(const C &c, const char *call, cons
 }
 
 /* Checks this PE's side of a copy of that many bytes to or from pe. */
-template <class C>
-__device__ __forceinline__ void check_local(const C &c, const char *call, const void *local,
+template <class Context>
+__device__ __forceinline__ void check_local(const Context &c, const char *call, const void *local,
                                             uint64_t bytes, int pe)
 {
     if (local == nullptr && bytes > 0)
@@ -280,14 +287,14 @@ __device__ __forceinline__ void check_local(const context &, const char *, const
 #endif
 
 /* The size of nelems elements, capped at UINT64_MAX, for check(): no allocation is that large. */
-template <class T> __device__ __forceinline__ uint64_t bytes_of(size_t nelems)
+template <class Type> __device__ __forceinline__ uint64_t bytes_of(size_t nelems)
 {
-    return nelems > UINT64_MAX / sizeof(T) ? UINT64_MAX : nelems * sizeof(T);
+    return nelems > UINT64_MAX / sizeof(Type) ? UINT64_MAX : nelems * sizeof(Type);
 }
 
 /* Checks pe, and that [address, address + bytes) is symmetric; pe is this PE for its own words. */
-template <class C>
-__device__ __forceinline__ void check(const C &c, const char *call, const void *address,
+template <class Context>
+__device__ __forceinline__ void check(const Context &c, const char *call, const void *address,
                                       uint64_t bytes, int pe)
 {
     check_pe(c, call, pe);
@@ -295,12 +302,12 @@ __device__ __forceinline__ void check(const C &c, const char *call, const void *
 }
 
 /* The same for nelems words that are waited on or changed atomically. */
-template <class T, class C>
-__device__ __forceinline__ void check_words(const C &c, const char *call, const T *words,
+template <class Type, class Context>
+__device__ __forceinline__ void check_words(const Context &c, const char *call, const Type *words,
                                             size_t nelems, int pe)
 {
-    check_aligned(c, call, words, sizeof(T), pe);
-    check(c, call, words, bytes_of<T>(nelems), pe);
+    check_aligned(c, call, words, sizeof(Type), pe);
+    check(c, call, words, bytes_of<Type>(nelems), pe);
 }
 
 /* Bytes from the first to the last of nelems elements that are stride elements apart. */
@@ -314,18 +321,19 @@ __device__ __forceinline__ uint64_t strided_bytes(uint64_t elem_bytes, ptrdiff_t
 
 /* ---- for kernels ---------------------------------------------------------------------------- */
 
-template <class C> __device__ __forceinline__ int my_pe(const C &c)
+template <class Context> __device__ __forceinline__ int my_pe(const Context &c)
 {
     return detail::state_of(c).my_pe;
 }
 
-template <class C> __device__ __forceinline__ int n_pes(const C &c)
+template <class Context> __device__ __forceinline__ int n_pes(const Context &c)
 {
     return detail::state_of(c).n_pes;
 }
 
 /* NULL if there is no such PE, it is not near, or the address is not symmetric. */
-template <class C> __device__ __forceinline__ void *ptr(const C &c, const void *dest, int pe)
+template <class Context>
+__device__ __forceinline__ void *ptr(const Context &c, const void *dest, int pe)
 {
     if (pe < 0 || pe >= detail::state_of(c).n_pes || !detail::is_near(c, pe) ||
         !detail::is_symmetric(c, dest))

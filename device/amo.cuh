@@ -15,8 +15,8 @@ namespace detail
 {
 
 /* Performs the operation on a mapped word. Returns the value before if it fetches, else 0. */
-template <gsh_amo_op op, bool is_fetch, class W>
-__device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
+template <gsh_amo_op op, bool is_fetch, class Word>
+__device__ __forceinline__ Word amo_mapped(Word *w, Word operand, Word cond)
 {
     (void)operand, (void)cond;
     if constexpr (op == GSH_AMO_FETCH)
@@ -47,78 +47,82 @@ __device__ __forceinline__ W amo_mapped(W *w, W operand, W cond)
 }
 
 /* The same for a peer outside the run. */
-template <gsh_amo_op op, bool is_fetch, class W, class C>
-__device__ GSHMEM_APART W amo_elsewhere(const C &c, W *w, W operand, W cond, int pe,
-                                        const char *call)
+template <gsh_amo_op op, bool is_fetch, class Word, class Context>
+__device__ GSHMEM_APART Word amo_elsewhere(const Context &c, Word *w, Word operand, Word cond,
+                                           int pe, const char *call)
 {
     return route(
-        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
-        [&] { return (W)far_amo(c, op, w, sizeof(W), operand, cond, is_fetch, pe, call); });
+        c, w, pe, [&](Word *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
+        [&] { return (Word)far_amo(c, op, w, sizeof(Word), operand, cond, is_fetch, pe, call); });
 }
 
-template <gsh_amo_op op, bool is_fetch, class T, class C>
-__device__ __forceinline__ T amo(const C &c, const T *symmetric, word<T> operand, word<T> cond,
-                                 int pe, const char *call)
+template <gsh_amo_op op, bool is_fetch, class Type, class Context>
+__device__ __forceinline__ Type amo(const Context &c, const Type *symmetric, word<Type> operand,
+                                    word<Type> cond, int pe, const char *call)
 {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are on words of 4 and 8 bytes");
-    typedef word<T> W;
+    static_assert(sizeof(Type) == 4 || sizeof(Type) == 8, "atomics are on words of 4 and 8 bytes");
+    typedef word<Type> Word;
     check_words(c, call, symmetric, 1, pe);
-    W *w = reinterpret_cast<W *>(const_cast<T *>(symmetric));
-    return bit_cast<T>(route_word(
-        c, w, pe, [&](W *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
-        [&] { return apart<amo_elsewhere<op, is_fetch, W, C>>(c, w, operand, cond, pe, call); }));
+    Word *w = reinterpret_cast<Word *>(const_cast<Type *>(symmetric));
+    return bit_cast<Type>(route_word(
+        c, w, pe, [&](Word *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
+        [&] {
+            return apart<amo_elsewhere<op, is_fetch, Word, Context>>(c, w, operand, cond, pe, call);
+        }));
 }
 
 } // namespace detail
 
-template <class T, class C>
-__device__ __forceinline__ T atomic_fetch(const C &c, const T *source, int pe,
-                                          const char *call = "gshmem::atomic_fetch")
+template <class Type, class Context>
+__device__ __forceinline__ Type atomic_fetch(const Context &c, const Type *source, int pe,
+                                             const char *call = "gshmem::atomic_fetch")
 {
     return detail::seen(source, detail::amo<GSH_AMO_FETCH, true>(c, source, 0, 0, pe, call));
 }
 
-template <class T, class C>
-__device__ __forceinline__ void atomic_set(const C &c, T *dest, T value, int pe,
+template <class Type, class Context>
+__device__ __forceinline__ void atomic_set(const Context &c, Type *dest, Type value, int pe,
                                            const char *call = "gshmem::atomic_set")
 {
-    (void)detail::amo<GSH_AMO_SET, false>(c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe,
-                                          call);
+    (void)detail::amo<GSH_AMO_SET, false>(c, dest, detail::bit_cast<detail::word<Type>>(value), 0,
+                                          pe, call);
 }
 
-template <class T, class C>
-__device__ __forceinline__ T atomic_swap(const C &c, T *dest, T value, int pe,
-                                         const char *call = "gshmem::atomic_swap")
+template <class Type, class Context>
+__device__ __forceinline__ Type atomic_swap(const Context &c, Type *dest, Type value, int pe,
+                                            const char *call = "gshmem::atomic_swap")
 {
-    typedef detail::word<T> W;
+    typedef detail::word<Type> Word;
     return detail::seen(
-        dest, detail::amo<GSH_AMO_SWAP, true>(c, dest, detail::bit_cast<W>(value), 0, pe, call));
+        dest, detail::amo<GSH_AMO_SWAP, true>(c, dest, detail::bit_cast<Word>(value), 0, pe, call));
 }
 
-template <class T, class C>
-__device__ __forceinline__ T atomic_compare_swap(const C &c, T *dest, T cond, T value, int pe,
-                                                 const char *call = "gshmem::atomic_compare_swap")
+template <class Type, class Context>
+__device__ __forceinline__ Type
+atomic_compare_swap(const Context &c, Type *dest, Type cond, Type value, int pe,
+                    const char *call = "gshmem::atomic_compare_swap")
 {
-    typedef detail::word<T> W;
+    typedef detail::word<Type> Word;
     return detail::seen(dest,
-                        detail::amo<GSH_AMO_CSWAP, true>(c, dest, detail::bit_cast<W>(value),
-                                                         detail::bit_cast<W>(cond), pe, call));
+                        detail::amo<GSH_AMO_CSWAP, true>(c, dest, detail::bit_cast<Word>(value),
+                                                         detail::bit_cast<Word>(cond), pe, call));
 }
 
-#define GSHMEM_AMO(OP, NAME)                                                                       \
-    template <class T, class C>                                                                    \
-    __device__ __forceinline__ T atomic_fetch_##OP(const C &c, T *dest, T value, int pe,           \
-                                                   const char *call = "gshmem::atomic_fetch_" #OP) \
-    {                                                                                              \
-        return detail::amo<GSH_AMO_##NAME, true>(                                                  \
-            c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe, call);                       \
-    }                                                                                              \
-    template <class T, class C>                                                                    \
-    __device__ __forceinline__ void atomic_##OP(const C &c, T *dest, T value, int pe,              \
-                                                const char *call = "gshmem::atomic_" #OP)          \
-    {                                                                                              \
-        (void)detail::amo<GSH_AMO_##NAME, false>(                                                  \
-            c, dest, detail::bit_cast<detail::word<T>>(value), 0, pe, call);                       \
+#define GSHMEM_AMO(OP, NAME)                                                                      \
+    template <class Type, class Context>                                                          \
+    __device__ __forceinline__ Type atomic_fetch_##OP(                                            \
+        const Context &c, Type *dest, Type value, int pe,                                         \
+        const char *call = "gshmem::atomic_fetch_" #OP)                                           \
+    {                                                                                             \
+        return detail::amo<GSH_AMO_##NAME, true>(                                                 \
+            c, dest, detail::bit_cast<detail::word<Type>>(value), 0, pe, call);                   \
+    }                                                                                             \
+    template <class Type, class Context>                                                          \
+    __device__ __forceinline__ void atomic_##OP(const Context &c, Type *dest, Type value, int pe, \
+                                                const char *call = "gshmem::atomic_" #OP)         \
+    {                                                                                             \
+        (void)detail::amo<GSH_AMO_##NAME, false>(                                                 \
+            c, dest, detail::bit_cast<detail::word<Type>>(value), 0, pe, call);                   \
     }
 GSHMEM_AMO(add, ADD)
 GSHMEM_AMO(and, AND)
@@ -126,18 +130,18 @@ GSHMEM_AMO(or, OR)
 GSHMEM_AMO(xor, XOR)
 #undef GSHMEM_AMO
 
-template <class T, class C>
-__device__ __forceinline__ T atomic_fetch_inc(const C &c, T *dest, int pe,
-                                              const char *call = "gshmem::atomic_fetch_inc")
+template <class Type, class Context>
+__device__ __forceinline__ Type atomic_fetch_inc(const Context &c, Type *dest, int pe,
+                                                 const char *call = "gshmem::atomic_fetch_inc")
 {
-    return atomic_fetch_add(c, dest, (T)1, pe, call);
+    return atomic_fetch_add(c, dest, (Type)1, pe, call);
 }
 
-template <class T, class C>
-__device__ __forceinline__ void atomic_inc(const C &c, T *dest, int pe,
+template <class Type, class Context>
+__device__ __forceinline__ void atomic_inc(const Context &c, Type *dest, int pe,
                                            const char *call = "gshmem::atomic_inc")
 {
-    atomic_add(c, dest, (T)1, pe, call);
+    atomic_add(c, dest, (Type)1, pe, call);
 }
 
 } // namespace gshmem

@@ -63,21 +63,21 @@ __device__ inline void vendor_name(char *name)
         name[i] = text[i];
 }
 
-template <class C> __device__ __forceinline__ bool is_pe(const C &c, int pe)
+template <class Context> __device__ __forceinline__ bool is_pe(const Context &c, int pe)
 {
     return pe >= 0 && pe < state_of(c).n_pes;
 }
 
 /* Where a fetched value goes. */
-template <class T> __device__ __forceinline__ void keep(T *fetch, T value)
+template <class Type> __device__ __forceinline__ void keep(Type *fetch, Type value)
 {
     *fetch = value;
 }
 
 /* NULL if there is no such team or member, or as for gshmem_ptr. */
-template <class C>
-__device__ __forceinline__ void *team_pointer(const C &c, gshmem_team_t team, const void *dest,
-                                              int pe)
+template <class Context>
+__device__ __forceinline__ void *team_pointer(const Context &c, gshmem_team_t team,
+                                              const void *dest, int pe)
 {
     const gsh_team_state *t = find_team(c, team);
     return t && pe >= 0 && pe < t->n_pes ? ptr(c, dest, team_pe(*t, pe)) : nullptr;

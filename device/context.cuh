@@ -218,7 +218,7 @@ __device__ __forceinline__ uint32_t number_of(numbered_context c)
 }
 #endif
 
-template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c)
+template <class Context> __device__ __forceinline__ gsh_control *control_of(const Context &c)
 {
     return reinterpret_cast<gsh_control *>(state_of(c).control);
 }
@@ -226,7 +226,7 @@ template <class C> __device__ __forceinline__ gsh_control *control_of(const C &c
 /* ---- calls that are not inlined -------------------------------------------------------------- */
 
 /* The same function, hidden from the optimiser. */
-template <class F> __device__ __forceinline__ F *unknown(F *f)
+template <class Function> __device__ __forceinline__ Function *unknown(Function *f)
 {
 #if defined(__CUDACC__)
     asm("" : "+l"(f));
@@ -241,25 +241,38 @@ template <class F> __device__ __forceinline__ F *unknown(F *f)
 
 /* The functions into which f is inlined, one for each kind of context; they are not inlined
  * themselves. The default context is no argument: it would take a register. */
-template <auto f, class F = decltype(f)> struct frame;
-template <auto f, class R, class C, class... P> struct frame<f, R (*)(const C &, P...)> {
-    static __device__ __noinline__ R in_unit(P... p) { return f(unit_context(), p...); }
-    static __device__ __noinline__ R in_number(numbered_context c, P... p) { return f(c, p...); }
-    static __device__ __noinline__ R in_context(context c, P... p) { return f(c, p...); }
+template <auto f, class Function = decltype(f)> struct frame;
+template <auto f, class Result, class Context, class... Parameters>
+struct frame<f, Result (*)(const Context &, Parameters...)> {
+    static __device__ __noinline__ Result in_unit(Parameters... p)
+    {
+        return f(unit_context(), p...);
+    }
+    static __device__ __noinline__ Result in_number(numbered_context c, Parameters... p)
+    {
+        return f(c, p...);
+    }
+    static __device__ __noinline__ Result in_context(context c, Parameters... p)
+    {
+        return f(c, p...);
+    }
 };
 
 /* Calls f, which is not inlined. */
-template <auto f, class... A> __device__ __forceinline__ auto apart(unit_context, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto apart(unit_context, Arguments... a)
 {
     return frame<f>::in_unit(a...);
 }
 
-template <auto f, class... A> __device__ __forceinline__ auto apart(numbered_context c, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto apart(numbered_context c, Arguments... a)
 {
     return frame<f>::in_number(c, a...);
 }
 
-template <auto f, class... A> __device__ __forceinline__ auto apart(const context &c, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto apart(const context &c, Arguments... a)
 {
     return frame<f>::in_context(c, a...);
 }
@@ -267,30 +280,32 @@ template <auto f, class... A> __device__ __forceinline__ auto apart(const contex
 /* The same for a rare call from a path that must stay small. The compiler cannot see through the
  * pointer, so the kernel needs the registers of the larger of the two, not of both together, and
  * live values go to the stack only where the call is made. */
-template <auto f, class... A> __device__ __forceinline__ auto out_of_line(unit_context, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto out_of_line(unit_context, Arguments... a)
 {
     return unknown(&frame<f>::in_unit)(a...);
 }
 
-template <auto f, class... A>
-__device__ __forceinline__ auto out_of_line(numbered_context c, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto out_of_line(numbered_context c, Arguments... a)
 {
     return unknown(&frame<f>::in_number)(c, a...);
 }
 
-template <auto f, class... A> __device__ __forceinline__ auto out_of_line(const context &c, A... a)
+template <auto f, class... Arguments>
+__device__ __forceinline__ auto out_of_line(const context &c, Arguments... a)
 {
     return unknown(&frame<f>::in_context)(c, a...);
 }
 #else
 #define GSHMEM_APART __attribute__((noinline))
 
-template <auto f, class... A> inline auto apart(const context &c, A... a)
+template <auto f, class... Arguments> inline auto apart(const context &c, Arguments... a)
 {
     return f(c, a...);
 }
 
-template <auto f, class... A> inline auto out_of_line(const context &c, A... a)
+template <auto f, class... Arguments> inline auto out_of_line(const context &c, Arguments... a)
 {
     return f(c, a...);
 }
@@ -311,7 +326,7 @@ __device__ __forceinline__ void leave_kernel()
 #endif
 }
 
-template <class C> __device__ __forceinline__ uint32_t *has_left_of(const C &c)
+template <class Context> __device__ __forceinline__ uint32_t *has_left_of(const Context &c)
 {
     return &reinterpret_cast<gsh_sync_area *>(state_of(c).base + GSH_WORLD_SYNC_OFF)->has_left;
 }
@@ -354,7 +369,7 @@ __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind
  * has_left: what load_has_left has loaded, early, so that other loads need not wait for it. A GPU
  * reads the abort word, which is in the host's memory, only once some kernel has been left. No
  * order needed: a kernel that follows another sees all that the other has seen and written. */
-template <class C> __device__ __forceinline__ uint32_t load_has_left(const C &c)
+template <class Context> __device__ __forceinline__ uint32_t load_has_left(const Context &c)
 {
 #if defined(__CUDACC__)
     return load_relaxed(has_left_of(c));
@@ -363,19 +378,21 @@ template <class C> __device__ __forceinline__ uint32_t load_has_left(const C &c)
     return 1;
 #endif
 }
-template <class C> __device__ __forceinline__ bool is_given_up(const C &c, uint32_t has_left)
+template <class Context>
+__device__ __forceinline__ bool is_given_up(const Context &c, uint32_t has_left)
 {
     return has_left != 0 && load_relaxed(&control_of(c)->abort_word) >= GSH_ABORT_LEAVE;
 }
 
-template <class C> __device__ __forceinline__ void leave_if_given_up(const C &c, uint32_t has_left)
+template <class Context>
+__device__ __forceinline__ void leave_if_given_up(const Context &c, uint32_t has_left)
 {
     if (is_given_up(c, has_left))
         leave_kernel();
 }
 
 /* By all threads of a block, which get the same answer. */
-template <class C> __device__ __forceinline__ bool is_given_up(const C &c)
+template <class Context> __device__ __forceinline__ bool is_given_up(const Context &c)
 {
     const bool is_to_end = threadIdx.x == 0 && is_given_up(c, load_has_left(c));
     return __syncthreads_or(is_to_end) != 0;
@@ -405,7 +422,8 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
 /* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
  * report counts. If kernels leave their waits, leaves this one instead: it may have found what
  * another has left half-done. */
-template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const trouble *t)
+template <class Context>
+__device__ GSHMEM_APART void report_trouble(const Context &c, const trouble *t)
 {
     const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
     if (abort_word >= GSH_ABORT_LEAVE && t->kind != GSH_REPORT_GLOBAL_EXIT)
@@ -431,18 +449,19 @@ template <class C> __device__ GSHMEM_APART void report_trouble(const C &c, const
     await_end(GSH_ABORT_END, GSH_REPORT_NONE, has_left_of(c));
 }
 
-template <class C>
-__device__ __forceinline__ void report(const C &c, uint32_t kind, const char *call, int32_t pe,
-                                       uint32_t cmp, uint64_t address, uint64_t expected,
-                                       uint64_t seen, uint64_t bytes)
+template <class Context>
+__device__ __forceinline__ void report(const Context &c, uint32_t kind, const char *call,
+                                       int32_t pe, uint32_t cmp, uint64_t address,
+                                       uint64_t expected, uint64_t seen, uint64_t bytes)
 {
     trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
-    apart<report_trouble<C>>(c, &t);
+    apart<report_trouble<Context>>(c, &t);
 }
 
 #if defined(GSHMEM_CHECKS)
 /* Tells the host why a call returns an error. Only a PE's first refusal counts. */
-template <class C> __device__ GSHMEM_APART void tell_refusal(const C &c, const trouble *t)
+template <class Context>
+__device__ GSHMEM_APART void tell_refusal(const Context &c, const trouble *t)
 {
     gsh_refusal *n = &control_of(c)->refusal;
     if (!claim(&n->state))
@@ -460,14 +479,14 @@ template <class C> __device__ GSHMEM_APART void tell_refusal(const C &c, const t
 
 /* A collective's answer to arguments that cannot be; in checking builds one thread of the group
  * also says what is wrong. The library's own kernels do that themselves. */
-template <class C, class G>
-__device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_t what, int value,
-                                      int of)
+template <class Context, class Group>
+__device__ __forceinline__ int refuse(const Context &c, Group g, const char *call, uint32_t what,
+                                      int value, int of)
 {
 #if defined(GSHMEM_CHECKS) && !defined(GSHMEM_SILENT_REFUSALS)
     if (g.rank() == 0) {
         trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
-        apart<tell_refusal<C>>(c, &t);
+        apart<tell_refusal<Context>>(c, &t);
     }
 #else
     (void)c, (void)g, (void)call, (void)what, (void)value, (void)of;
@@ -478,7 +497,7 @@ __device__ __forceinline__ int refuse(const C &c, G g, const char *call, uint32_
 } // namespace detail
 
 /* Ends the job. */
-template <class C> __device__ __forceinline__ void global_exit(const C &c, int status)
+template <class Context> __device__ __forceinline__ void global_exit(const Context &c, int status)
 {
     detail::report(c, GSH_REPORT_GLOBAL_EXIT, "gshmem_global_exit", -1, 0, 0,
                    (uint64_t)(int64_t)status, 0, 0);

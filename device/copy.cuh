@@ -22,22 +22,23 @@ namespace detail
 enum class direction { put, get };
 
 /* A get must see what the peer stored, not what a cache kept. */
-template <direction D, class W> __device__ __forceinline__ W load_source(const W *p)
+template <direction Direction, class Word>
+__device__ __forceinline__ Word load_source(const Word *p)
 {
-    if constexpr (D == direction::get)
+    if constexpr (Direction == direction::get)
         return load_relaxed_word(p);
     else
         return load_plain(p);
 }
 
-template <direction D, class W>
+template <direction Direction, class Word>
 __device__ __forceinline__ void move_one(char *dest, const char *source)
 {
-    W v = load_source<D>(reinterpret_cast<const W *>(source));
-    if constexpr (D == direction::put)
-        store_global(reinterpret_cast<W *>(dest), v);
+    Word v = load_source<Direction>(reinterpret_cast<const Word *>(source));
+    if constexpr (Direction == direction::put)
+        store_global(reinterpret_cast<Word *>(dest), v);
     else
-        store_plain(reinterpret_cast<W *>(dest), v);
+        store_plain(reinterpret_cast<Word *>(dest), v);
 }
 
 /* ---- 16 bytes of the local side -------------------------------------------------------------- */
@@ -50,13 +51,14 @@ enum class local_side {
 };
 
 /* `bytes` reads up to 3 bytes before and after the vector; they must be part of the source. */
-template <local_side N> __device__ __forceinline__ vec16 load_local(const char *p, unsigned shift)
+template <local_side Side>
+__device__ __forceinline__ vec16 load_local(const char *p, unsigned shift)
 {
-    if constexpr (N == local_side::aligned)
+    if constexpr (Side == local_side::aligned)
         return *reinterpret_cast<const vec16 *>(p);
     const uint32_t *w = reinterpret_cast<const uint32_t *>(p - shift);
     vec16 v = {w[0], w[1], w[2], w[3]};
-    if constexpr (N == local_side::bytes) {
+    if constexpr (Side == local_side::bytes) {
         uint32_t last = w[4];
         v.x = join_words(v.x, v.y, shift);
         v.y = join_words(v.y, v.z, shift);
@@ -74,12 +76,12 @@ __device__ __forceinline__ void store_local_bytes(char *p, uint32_t v, unsigned 
         p[i] = (char)(v >> (8 * i));
 }
 
-template <local_side N>
+template <local_side Side>
 __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
 {
-    if constexpr (N == local_side::aligned) {
+    if constexpr (Side == local_side::aligned) {
         *reinterpret_cast<vec16 *>(p) = v;
-    } else if constexpr (N == local_side::words) {
+    } else if constexpr (Side == local_side::words) {
         uint32_t *w = reinterpret_cast<uint32_t *>(p);
         w[0] = v.x;
         w[1] = v.y;
@@ -105,87 +107,91 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
  * are copied without a call. row: this many threads access adjacent vectors; a thread's vectors in
  * flight are one row apart, a constant, so their addresses take no instruction. bulk_from: bytes
  * from which on the bulk-copy engine is faster. */
-template <class G> struct manner;
+template <class Group> struct manner;
 template <> struct manner<group_thread> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 4, row = 1;
-    template <direction D> static constexpr size_t bulk_from = D == direction::put ? 512 : 256;
-    template <direction D> static constexpr int long_in_flight = in_flight;
+    template <direction Direction>
+    static constexpr size_t bulk_from = Direction == direction::put ? 512 : 256;
+    template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_warp> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 1, row = 32;
-    template <direction D>
-    static constexpr size_t bulk_from = D == direction::put ? SIZE_MAX : 16384;
-    template <direction D> static constexpr int long_in_flight = in_flight;
+    template <direction Direction>
+    static constexpr size_t bulk_from = Direction == direction::put ? SIZE_MAX : 16384;
+    template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 /* Not measured: like a small block. */
 template <> struct manner<group_warpgroup> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
-    template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
-    template <direction D> static constexpr int long_in_flight = in_flight;
+    template <direction Direction> static constexpr size_t bulk_from = SIZE_MAX;
+    template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 template <> struct manner<group_block> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
-    template <direction D> static constexpr size_t bulk_from = SIZE_MAX;
-    template <direction D>
-    static constexpr int long_in_flight = D == direction::put || is_narrow ? in_flight : 8;
+    template <direction Direction> static constexpr size_t bulk_from = SIZE_MAX;
+    template <direction Direction>
+    static constexpr int long_in_flight = Direction == direction::put || is_narrow ? in_flight : 8;
 };
 
 /* ---- the body: whole vectors ----------------------------------------------------------------- */
 
-template <direction D, local_side N>
+template <direction Direction, local_side Side>
 __device__ __forceinline__ vec16 load_vector(const char *source, unsigned shift)
 {
-    if constexpr (D == direction::get)
+    if constexpr (Direction == direction::get)
         return load_relaxed_word(reinterpret_cast<const vec16 *>(source));
     else
-        return load_local<N>(source, shift);
+        return load_local<Side>(source, shift);
 }
 
-template <direction D, local_side N>
+template <direction Direction, local_side Side>
 __device__ __forceinline__ void store_vector(char *dest, vec16 v, unsigned shift)
 {
-    if constexpr (D == direction::put)
+    if constexpr (Direction == direction::put)
         store_global(reinterpret_cast<vec16 *>(dest), v);
     else
-        store_local<N>(dest, v, shift);
+        store_local<Side>(dest, v, shift);
 }
 
-/* U vectors, step bytes apart. The addresses are incremented, not indexed: on a GPU an address
+/* Unroll vectors, step bytes apart. The addresses are incremented, not indexed: on a GPU an address
  * takes two registers. */
-template <direction D, local_side N, int U>
+template <direction Direction, local_side Side, int Unroll>
 __device__ __forceinline__ void load_batch(vec16 *v, const char *source, size_t step,
                                            unsigned shift)
 {
     GSHMEM_UNROLL
-    for (int u = 0; u < U; u++) {
-        v[u] = load_vector<D, N>(source, shift);
+    for (int u = 0; u < Unroll; u++) {
+        v[u] = load_vector<Direction, Side>(source, shift);
         source += step;
     }
 }
 
-template <direction D, local_side N, int U>
+template <direction Direction, local_side Side, int Unroll>
 __device__ __forceinline__ void store_batch(char *dest, const vec16 *v, size_t step, unsigned shift)
 {
     GSHMEM_UNROLL
-    for (int u = 0; u < U; u++) {
-        store_vector<D, N>(dest, v[u], shift);
+    for (int u = 0; u < Unroll; u++) {
+        store_vector<Direction, Side>(dest, v[u], shift);
         dest += step;
     }
 }
 
-template <direction D, local_side N, int U>
+template <direction Direction, local_side Side, int Unroll>
 __device__ __forceinline__ void copy_batch(char *dest, const char *source, size_t step,
                                            unsigned shift)
 {
-    vec16 v[U];
-    load_batch<D, N, U>(v, source, step, shift);
-    store_batch<D, N, U>(dest, v, step, shift);
+    vec16 v[Unroll];
+    load_batch<Direction, Side, Unroll>(v, source, step, shift);
+    store_batch<Direction, Side, Unroll>(dest, v, step, shift);
 }
 
 /* Vectors in flight per thread if the alignments differ: fewer, since each vector takes more
  * registers then. */
 constexpr int words_in_flight = is_narrow ? 2 : 4;
-template <direction D> constexpr int bytes_in_flight = D == direction::put ? 2 : is_narrow ? 1 : 3;
+template <direction Direction>
+constexpr int bytes_in_flight = Direction == direction::put ? 2
+                                : is_narrow                 ? 1
+                                                            : 3;
 
 /* A copy that is not whole vectors on both sides. Kept in the caller's local memory, so that
  * registers used by one of its parts are not held while the other runs. */
@@ -199,10 +205,10 @@ struct ragged_copy {
     size_t nvectors; /* between the edges */
 };
 
-/* Copies the vectors, U in flight per thread: rank, rank + size and so on. All loads of an
+/* Copies the vectors, Unroll in flight per thread: rank, rank + size and so on. All loads of an
  * iteration come first. Addresses and counts are incremented and pinned: if the compiler
  * precomputed them before the loop, each would need its own registers. */
-template <direction D, local_side N, int U>
+template <direction Direction, local_side Side, int Unroll>
 __device__ __noinline__ void copy_body(const ragged_copy *r)
 {
     const uint32_t size = r->size, rank = r->rank, shift = r->shift, step = 16 * size;
@@ -213,24 +219,24 @@ __device__ __noinline__ void copy_body(const ragged_copy *r)
     while (left > 0) {
         /* Cleared: otherwise the compiler keeps their previous contents across the loads, in local
          * memory. */
-        vec16 v[U] = {};
-        uint32_t now = left < U * (ptrdiff_t)size ? (uint32_t)left : U * size, n = now;
+        vec16 v[Unroll] = {};
+        uint32_t now = left < Unroll * (ptrdiff_t)size ? (uint32_t)left : Unroll * size, n = now;
         GSHMEM_UNROLL
-        for (int u = 0; u < U; u++) {
+        for (int u = 0; u < Unroll; u++) {
             if ((int)n > 0)
-                v[u] = load_vector<D, N>(source, shift);
+                v[u] = load_vector<Direction, Side>(source, shift);
             source = pinned(source + step);
             n = pinned(n - size);
         }
         n = now;
         GSHMEM_UNROLL
-        for (int u = 0; u < U; u++) {
+        for (int u = 0; u < Unroll; u++) {
             if ((int)n > 0)
-                store_vector<D, N>(dest, v[u], shift);
+                store_vector<Direction, Side>(dest, v[u], shift);
             dest = pinned(dest + step);
             n = pinned(n - size);
         }
-        left -= U * (ptrdiff_t)size;
+        left -= Unroll * (ptrdiff_t)size;
     }
 }
 
@@ -260,13 +266,14 @@ __device__ __forceinline__ edge_piece find_piece(unsigned i, unsigned head, unsi
     return {tail & ~1u, tail & 1};
 }
 
-template <direction D> __device__ __forceinline__ uint32_t load_piece(const char *p, unsigned bytes)
+template <direction Direction>
+__device__ __forceinline__ uint32_t load_piece(const char *p, unsigned bytes)
 {
     if (bytes == 4)
-        return load_source<D>(reinterpret_cast<const uint32_t *>(p));
+        return load_source<Direction>(reinterpret_cast<const uint32_t *>(p));
     if (bytes == 2)
-        return load_source<D>(reinterpret_cast<const uint16_t *>(p));
-    return bytes == 1 ? load_source<D>(reinterpret_cast<const uint8_t *>(p)) : 0u;
+        return load_source<Direction>(reinterpret_cast<const uint16_t *>(p));
+    return bytes == 1 ? load_source<Direction>(reinterpret_cast<const uint8_t *>(p)) : 0u;
 }
 
 __device__ __forceinline__ void store_piece(char *p, uint32_t v, unsigned bytes)
@@ -280,7 +287,7 @@ __device__ __forceinline__ void store_piece(char *p, uint32_t v, unsigned bytes)
 }
 
 /* A thread alone loads all n pieces before it stores any: one latency for all, or two. */
-template <direction D, bool are_words>
+template <direction Direction, bool are_words>
 __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
 {
     constexpr unsigned n = are_words ? 6 : 4;
@@ -294,7 +301,8 @@ __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
         GSHMEM_UNROLL
         for (unsigned k = first; k < first + at_once; k++) {
             edge_piece e = find_piece(piece(k), head, tail);
-            v[k - first] = load_piece<D>(r->source + e.off + (k < n / 2 ? 0 : tail_off), e.bytes);
+            v[k - first] =
+                load_piece<Direction>(r->source + e.off + (k < n / 2 ? 0 : tail_off), e.bytes);
         }
         GSHMEM_UNROLL
         for (unsigned k = first; k < first + at_once; k++) {
@@ -304,152 +312,155 @@ __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
     }
 }
 
-template <direction D, class G> __device__ __forceinline__ void copy_edges(const ragged_copy *r)
+template <direction Direction, class Group>
+__device__ __forceinline__ void copy_edges(const ragged_copy *r)
 {
-    if constexpr (manner<G>::row == 1) {
-        copy_edges_alone<D, true>(r);
+    if constexpr (manner<Group>::row == 1) {
+        copy_edges_alone<Direction, true>(r);
         if (((r->head | r->tail) & 3) != 0)
-            copy_edges_alone<D, false>(r);
+            copy_edges_alone<Direction, false>(r);
     } else {
         const size_t tail_off = r->head + 16 * r->nvectors;
         GSHMEM_NO_UNROLL
         for (unsigned i = r->rank; i < edge_pieces; i += r->size) {
             edge_piece e = find_piece(i, r->head, r->tail);
             size_t off = e.off + (i < head_pieces ? 0 : tail_off);
-            store_piece(r->dest + off, load_piece<D>(r->source + off, e.bytes), e.bytes);
+            store_piece(r->dest + off, load_piece<Direction>(r->source + off, e.bytes), e.bytes);
         }
     }
 }
 
-template <direction D, class W>
+template <direction Direction, class Word>
 __device__ __forceinline__ void copy_elements(uint32_t rank, uint32_t size, char *dest,
                                               const char *source, size_t bytes)
 {
     GSHMEM_NO_UNROLL
-    for (size_t i = rank; i < bytes / sizeof(W); i += size)
-        move_one<D, W>(dest + i * sizeof(W), source + i * sizeof(W));
+    for (size_t i = rank; i < bytes / sizeof(Word); i += size)
+        move_one<Direction, Word>(dest + i * sizeof(Word), source + i * sizeof(Word));
 }
 
 /* ---- any number ------------------------------------------------------------------------------ */
 
 /* At most 16 bytes, by the widest accesses the alignment allows. */
-template <direction D>
+template <direction Direction>
 __device__ __forceinline__ void copy_small(uint32_t rank, uint32_t size, char *dest,
                                            const char *source, size_t bytes)
 {
     unsigned bits =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source) | bytes);
     if ((bits & 7) == 0)
-        copy_elements<D, uint64_t>(rank, size, dest, source, bytes);
+        copy_elements<Direction, uint64_t>(rank, size, dest, source, bytes);
     else if ((bits & 3) == 0)
-        copy_elements<D, uint32_t>(rank, size, dest, source, bytes);
+        copy_elements<Direction, uint32_t>(rank, size, dest, source, bytes);
     else if ((bits & 1) == 0)
-        copy_elements<D, uint16_t>(rank, size, dest, source, bytes);
+        copy_elements<Direction, uint16_t>(rank, size, dest, source, bytes);
     else
-        copy_elements<D, uint8_t>(rank, size, dest, source, bytes);
+        copy_elements<Direction, uint8_t>(rank, size, dest, source, bytes);
 }
 
-/* The first of the vectors that a thread has in flight; there are U of them, a row apart: each row
- * of threads has U rows of vectors. */
-template <class G, int U> __device__ __forceinline__ uint32_t first_vector(uint32_t rank)
+/* The first of the vectors that a thread has in flight; there are Unroll of them, a row apart: each
+ * row of threads has Unroll rows of vectors. */
+template <class Group, int Unroll> __device__ __forceinline__ uint32_t first_vector(uint32_t rank)
 {
-    return rank + (rank & ~(manner<G>::row - 1u)) * (U - 1);
+    return rank + (rank & ~(manner<Group>::row - 1u)) * (Unroll - 1);
 }
 
-/* Copies vectors 0, row, 2 * row and so on below left: at most U, at least one. All loads come
+/* Copies vectors 0, row, 2 * row and so on below left: at most Unroll, at least one. All loads come
  * first. */
-template <direction D, class G, int U>
+template <direction Direction, class Group, int Unroll>
 __device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
 {
-    constexpr int row = manner<G>::row;
+    constexpr int row = manner<Group>::row;
     /* Cleared: otherwise the compiler keeps their previous contents across the loads. */
-    vec16 v[U] = {};
+    vec16 v[Unroll] = {};
     GSHMEM_UNROLL
-    for (int u = 0; u < U; u++)
+    for (int u = 0; u < Unroll; u++)
         if (u == 0 || u * row < left)
-            v[u] = load_vector<D, local_side::aligned>(source + 16 * u * row, 0);
+            v[u] = load_vector<Direction, local_side::aligned>(source + 16 * u * row, 0);
     GSHMEM_UNROLL
-    for (int u = 0; u < U; u++)
+    for (int u = 0; u < Unroll; u++)
         if (u == 0 || u * row < left)
-            store_vector<D, local_side::aligned>(dest + 16 * u * row, v[u], 0);
+            store_vector<Direction, local_side::aligned>(dest + 16 * u * row, v[u], 0);
 }
 
-/* U in flight per thread; is_once: there are no more than those. */
-template <direction D, class G, int U, bool is_once>
+/* Unroll in flight per thread; is_once: there are no more than those. */
+template <direction Direction, class Group, int Unroll, bool is_once>
 __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
 {
-    constexpr int row = manner<G>::row;
-    uint32_t first = first_vector<G, U>(rank);
+    constexpr int row = manner<Group>::row;
+    uint32_t first = first_vector<Group, Unroll>(rank);
     int left = nvectors - (int)first;
     dest += (size_t)16 * first;
     source += (size_t)16 * first;
     GSHMEM_NO_UNROLL
-    while (left > (U - 1) * row) {
+    while (left > (Unroll - 1) * row) {
         if (is_once) {
-            copy_batch<D, local_side::aligned, U>(dest, source, 16 * row, 0);
+            copy_batch<Direction, local_side::aligned, Unroll>(dest, source, 16 * row, 0);
             return;
         }
         /* Each address replaces the previous one, and size gives the step: anything more would take
          * registers. */
-        vec16 v[U];
-        load_batch<D, local_side::aligned, U>(v, source, 16 * row, 0);
-        left -= (int)(U * pinned(size));
-        source += (size_t)16 * U * pinned(size);
-        store_batch<D, local_side::aligned, U>(dest, v, 16 * row, 0);
-        dest += (size_t)16 * U * pinned(size);
+        vec16 v[Unroll];
+        load_batch<Direction, local_side::aligned, Unroll>(v, source, 16 * row, 0);
+        left -= (int)(Unroll * pinned(size));
+        source += (size_t)16 * Unroll * pinned(size);
+        store_batch<Direction, local_side::aligned, Unroll>(dest, v, 16 * row, 0);
+        dest += (size_t)16 * Unroll * pinned(size);
     }
     /* Not all of the rest at once: that would take more registers than the loop. */
-    constexpr int rest = U - 1, first_rest = rest < 4 ? rest : 4;
+    constexpr int rest = Unroll - 1, first_rest = rest < 4 ? rest : 4;
     if (left > 0)
-        copy_few<D, G, first_rest>(left, dest, source);
+        copy_few<Direction, Group, first_rest>(left, dest, source);
     if constexpr (rest > first_rest) {
         constexpr int gone = first_rest * row;
         if (left > gone)
-            copy_few<D, G, rest - first_rest>(left - gone, dest + 16 * gone, source + 16 * gone);
+            copy_few<Direction, Group, rest - first_rest>(left - gone, dest + 16 * gone,
+                                                          source + 16 * gone);
     }
 }
 
 /* At most 32 GiB in whole vectors, both sides aligned, by whole rows of threads: most copies. */
-template <direction D, class G>
+template <direction Direction, class Group>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
 {
-    constexpr int U = manner<G>::in_flight, long_U = manner<G>::template long_in_flight<D>;
-    constexpr size_t bulk_from = manner<G>::template bulk_from<D>;
+    constexpr int unroll = manner<Group>::in_flight,
+                  long_unroll = manner<Group>::template long_in_flight<Direction>;
+    constexpr size_t bulk_from = manner<Group>::template bulk_from<Direction>;
     if (bulk_from != SIZE_MAX && 16 * (size_t)nvectors >= bulk_from &&
         bulk_copy(rank, size, dest, source, 16 * (size_t)nvectors))
         return;
-    if (long_U > U && nvectors >= long_U * (int)size)
-        copy_rows<D, G, long_U, false>(rank, size, dest, source, nvectors);
+    if (long_unroll > unroll && nvectors >= long_unroll * (int)size)
+        copy_rows<Direction, Group, long_unroll, false>(rank, size, dest, source, nvectors);
     else
-        copy_rows<D, G, U, false>(rank, size, dest, source, nvectors);
+        copy_rows<Direction, Group, unroll, false>(rank, size, dest, source, nvectors);
 }
 
 /* Both sides have the same last two address bits. */
-template <direction D, class G>
+template <direction Direction, class Group>
 __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
 {
-    const char *remote = D == direction::put ? r->dest : r->source;
+    const char *remote = Direction == direction::put ? r->dest : r->source;
     r->head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
     r->nvectors = (bytes - r->head) / 16;
     r->tail = (unsigned)(bytes - r->head) & 15u;
     r->shift = 0;
     if (r->head + r->tail > 0)
-        copy_edges<D, G>(r);
-    if (r->is_alike && r->size % manner<G>::row == 0 && r->nvectors >> 31 == 0)
-        copy_aligned<D, G>(r->rank, r->size, r->dest + r->head, r->source + r->head,
-                           (int)r->nvectors);
+        copy_edges<Direction, Group>(r);
+    if (r->is_alike && r->size % manner<Group>::row == 0 && r->nvectors >> 31 == 0)
+        copy_aligned<Direction, Group>(r->rank, r->size, r->dest + r->head, r->source + r->head,
+                                       (int)r->nvectors);
     else
-        copy_body<D, local_side::words, words_in_flight>(r);
+        copy_body<Direction, local_side::words, words_in_flight>(r);
 }
 
 /* They differ there. The edges grow to at least 3 bytes, so whole words can be read. */
-template <direction D, class G>
+template <direction Direction, class Group>
 __device__ __forceinline__ void copy_bytes(ragged_copy *r, size_t bytes)
 {
-    const char *remote = D == direction::put ? r->dest : r->source;
-    const char *local = D == direction::put ? r->source : r->dest;
+    const char *remote = Direction == direction::put ? r->dest : r->source;
+    const char *local = Direction == direction::put ? r->source : r->dest;
     unsigned head = (unsigned)-reinterpret_cast<uintptr_t>(remote) & 15u;
     if (head < 3)
         head += 16;
@@ -457,38 +468,38 @@ __device__ __forceinline__ void copy_bytes(ragged_copy *r, size_t bytes)
     if (nvectors == 0)
         head = 0;
     size_t tail_off = head + 16 * nvectors;
-    copy_elements<D, uint8_t>(r->rank, r->size, r->dest, r->source, head);
-    copy_elements<D, uint8_t>(r->rank, r->size, r->dest + tail_off, r->source + tail_off,
-                              bytes - tail_off);
+    copy_elements<Direction, uint8_t>(r->rank, r->size, r->dest, r->source, head);
+    copy_elements<Direction, uint8_t>(r->rank, r->size, r->dest + tail_off, r->source + tail_off,
+                                      bytes - tail_off);
     r->head = head;
     r->nvectors = nvectors;
     r->shift = (unsigned)(reinterpret_cast<uintptr_t>(local) + head) & 3u;
     if (nvectors > 0)
-        copy_body<D, local_side::bytes, bytes_in_flight<D>>(r);
+        copy_body<Direction, local_side::bytes, bytes_in_flight<Direction>>(r);
 }
 
 /* Not inlined: a call costs little beside the copy, and its code is long. has_words: the caller
  * knows that both addresses are multiples of 4. */
-template <direction D, bool has_words, class G>
+template <direction Direction, bool has_words, class Group>
 __device__ __noinline__ void copy_ragged(uint32_t rank, uint32_t size, char *dest,
                                          const char *source, size_t bytes)
 {
     unsigned unlike =
         (unsigned)(reinterpret_cast<uintptr_t>(dest) ^ reinterpret_cast<uintptr_t>(source));
-    if (D == direction::put)
+    if (Direction == direction::put)
         dest = as_global(dest);
     else
         source = as_global(source);
     if (bytes <= 16) {
-        copy_small<D>(rank, size, dest, source, bytes);
+        copy_small<Direction>(rank, size, dest, source, bytes);
         return;
     }
     ragged_copy memory = {dest, source, rank, size, 0, 0, 0, (unlike & 15) == 0, 0},
                 *r = opaque(&memory);
     if (has_words || (unlike & 3) == 0)
-        copy_words<D, G>(r, bytes);
+        copy_words<Direction, Group>(r, bytes);
     else
-        copy_bytes<D, G>(r, bytes);
+        copy_bytes<Direction, Group>(r, bytes);
 }
 
 /* 0: whole vectors, both sides aligned, less than 32 GiB. */
@@ -502,43 +513,46 @@ __device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void 
 
 /* Copies whole vectors, by whole rows of threads, if they are few enough to be copied at once,
  * without a call; otherwise copies nothing. dest and source are as in copy_aligned. */
-template <direction D, class G>
+template <direction Direction, class Group>
 __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const char *source,
                                                  int nvectors)
 {
-    constexpr int at_once = manner<G>::at_once;
+    constexpr int at_once = manner<Group>::at_once;
     if (nvectors <= (int)at.size) {
         if ((int)at.rank < nvectors)
-            copy_batch<D, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
-                                                  source + (size_t)16 * at.rank, 0, 0);
+            copy_batch<Direction, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
+                                                          source + (size_t)16 * at.rank, 0, 0);
     } else if (nvectors > at_once * (int)at.size) {
         return false;
     } else if constexpr (at_once > 1) {
-        copy_rows<D, G, at_once, true>(at.rank, at.size, dest, source, nvectors);
+        copy_rows<Direction, Group, at_once, true>(at.rank, at.size, dest, source, nvectors);
     }
     return true;
 }
 
 /* Any number of vectors. `around` receives a callable that calls the function for large copies, so
  * it can spill what its caller would otherwise keep in registers during the call. */
-template <direction D, class G, class Around>
+template <direction Direction, class Group, class Around>
 __device__ __forceinline__ void
 copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)
 {
     char *dest = static_cast<char *>(dest_address);
     const char *source = static_cast<const char *>(source_address);
-    if (D == direction::put)
+    if (Direction == direction::put)
         dest = as_global(dest);
     else
         source = as_global(source);
     const int nvectors = (int)(bytes / 16);
-    if (!copy_few_vectors<D, G>(at, dest, source, nvectors))
-        around([&] { copy_aligned<D, G>(at.rank, at.size, dest, source, nvectors); });
+    if (!copy_few_vectors<Direction, Group>(at, dest, source, nvectors))
+        around([&] { copy_aligned<Direction, Group>(at.rank, at.size, dest, source, nvectors); });
 }
 
 /* Nothing to spill. */
 struct keep_nothing {
-    template <class F> __device__ __forceinline__ void operator()(F call) const { call(); }
+    template <class Function> __device__ __forceinline__ void operator()(Function call) const
+    {
+        call();
+    }
 };
 
 /* 8 or 4 bytes that form one word, by one thread. */
@@ -551,47 +565,47 @@ __device__ __forceinline__ bool is_word(const void *dest, const void *source, si
            (bytes == 4 && (align >= 4 || (bits & 3) == 0));
 }
 
-template <direction D>
+template <direction Direction>
 __device__ __forceinline__ void copy_word(void *dest_address, const void *source_address,
                                           size_t bytes)
 {
     char *dest = static_cast<char *>(dest_address);
     const char *source = static_cast<const char *>(source_address);
     if (bytes == 8)
-        move_one<D, uint64_t>(dest, source);
+        move_one<Direction, uint64_t>(dest, source);
     else
-        move_one<D, uint32_t>(dest, source);
+        move_one<Direction, uint32_t>(dest, source);
 }
 
 /* Copies any number of bytes, by any group. has_words: as for copy_ragged. */
-template <direction D, bool has_words, class G>
+template <direction Direction, bool has_words, class Group>
 __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
                                               size_t bytes)
 {
-    if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<G>::row == 0)
-        copy_vectors<D, G>(at, dest, source, bytes, keep_nothing());
+    if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<Group>::row == 0)
+        copy_vectors<Direction, Group>(at, dest, source, bytes, keep_nothing());
     else
-        copy_ragged<D, has_words, G>(at.rank, at.size, static_cast<char *>(dest),
-                                     static_cast<const char *>(source), bytes);
+        copy_ragged<Direction, has_words, Group>(at.rank, at.size, static_cast<char *>(dest),
+                                                 static_cast<const char *>(source), bytes);
 }
 
 /* On a GPU: copy_vectors and copy_dispatch; on the CPU device each thread moves one contiguous
  * part, in whole cache lines. */
 #if defined(__CUDACC__)
-template <direction D, class G, class Around = keep_nothing>
+template <direction Direction, class Group, class Around = keep_nothing>
 __device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,
                                                    size_t bytes, Around around = Around())
 {
-    copy_vectors<D, G>(at, dest, source, bytes, around);
+    copy_vectors<Direction, Group>(at, dest, source, bytes, around);
 }
 
-template <direction D, bool has_words, class G>
+template <direction Direction, bool has_words, class Group>
 __device__ __forceinline__ void copy(place at, void *dest, const void *source, size_t bytes)
 {
-    copy_dispatch<D, has_words, G>(at, dest, source, bytes);
+    copy_dispatch<Direction, has_words, Group>(at, dest, source, bytes);
 }
 #else
-template <direction D, class G, class Around = keep_nothing>
+template <direction Direction, class Group, class Around = keep_nothing>
 inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes,
                                Around = Around())
 {
@@ -602,10 +616,10 @@ inline void copy_whole_vectors(place at, void *dest, const void *source, size_t 
                 bytes - off < part ? bytes - off : part);
 }
 
-template <direction D, bool has_words, class G>
+template <direction Direction, bool has_words, class Group>
 inline void copy(place at, void *dest, const void *source, size_t bytes)
 {
-    copy_whole_vectors<D, G>(at, dest, source, bytes);
+    copy_whole_vectors<Direction, Group>(at, dest, source, bytes);
 }
 #endif
 

@@ -24,16 +24,16 @@ __device__ __forceinline__ numbered_context in_ctx(gshmem_ctx_t ctx)
     return numbered(GSH_CTX_NUMBER(handle_of(ctx)));
 }
 
-template <class C>
-__device__ __forceinline__ void report_ctx(const C &c, uint64_t handle, const char *call)
+template <class Context>
+__device__ __forceinline__ void report_ctx(const Context &c, uint64_t handle, const char *call)
 {
     report(c, GSH_REPORT_BAD_CTX, call, -1, 0, 0, 0, handle, 0);
 }
 
 #if defined(GSHMEM_CHECKS)
 /* Whether the context exists. */
-template <class C>
-__device__ GSHMEM_APART void check_handle(const C &c, uint64_t handle, const char *call)
+template <class Context>
+__device__ GSHMEM_APART void check_handle(const Context &c, uint64_t handle, const char *call)
 {
     const gsh_ctx_record *table =
         reinterpret_cast<const gsh_ctx_record *>(control_of(c)->ctx_table);
@@ -51,8 +51,9 @@ __device__ __forceinline__ void check_ctx(gshmem_ctx_t, const char *) {}
 #endif
 
 /* The PE of member pe of the context's team, which is not the team of all PEs. */
-template <class C>
-__device__ GSHMEM_APART int member_of_team(const C &c, uint64_t handle, int pe, const char *call)
+template <class Context>
+__device__ GSHMEM_APART int member_of_team(const Context &c, uint64_t handle, int pe,
+                                           const char *call)
 {
     const gsh_team_state *t =
         handle == GSH_CTX_INVALID ? nullptr : find_team(c, GSH_CTX_TEAM(handle));

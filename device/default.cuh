@@ -48,12 +48,12 @@ __device__ __forceinline__ int team_translate_pe(gshmem_team_t src_team, int src
 
 /* ---- remote memory access -------------------------------------------------------------------- */
 
-#define GSHMEM_COPY(CALL)                                                                      \
-    template <class G, class T>                                                                \
-    __device__ __forceinline__ void CALL(G g, T *dest, const T *source, size_t nelems, int pe, \
-                                         const char *call = "gshmem::" #CALL)                  \
-    {                                                                                          \
-        CALL(default_context(), g, dest, source, nelems, pe, call);                            \
+#define GSHMEM_COPY(CALL)                                                                        \
+    template <class Group, class Type>                                                           \
+    __device__ __forceinline__ void CALL(Group g, Type *dest, const Type *source, size_t nelems, \
+                                         int pe, const char *call = "gshmem::" #CALL)            \
+    {                                                                                            \
+        CALL(default_context(), g, dest, source, nelems, pe, call);                              \
     }
 GSHMEM_COPY(put)
 GSHMEM_COPY(put_nbi)
@@ -61,50 +61,50 @@ GSHMEM_COPY(get)
 GSHMEM_COPY(get_nbi)
 #undef GSHMEM_COPY
 
-#define GSHMEM_STRIDED(CALL)                                                           \
-    template <class G, class T>                                                        \
-    __device__ __forceinline__ void CALL(G g, T *dest, const T *source, ptrdiff_t dst, \
-                                         ptrdiff_t sst, size_t nelems, int pe,         \
-                                         const char *call = "gshmem::" #CALL)          \
-    {                                                                                  \
-        CALL(default_context(), g, dest, source, dst, sst, nelems, pe, call);          \
+#define GSHMEM_STRIDED(CALL)                                                                     \
+    template <class Group, class Type>                                                           \
+    __device__ __forceinline__ void CALL(Group g, Type *dest, const Type *source, ptrdiff_t dst, \
+                                         ptrdiff_t sst, size_t nelems, int pe,                   \
+                                         const char *call = "gshmem::" #CALL)                    \
+    {                                                                                            \
+        CALL(default_context(), g, dest, source, dst, sst, nelems, pe, call);                    \
     }
 GSHMEM_STRIDED(iput)
 GSHMEM_STRIDED(iget)
 #undef GSHMEM_STRIDED
 
-#define GSHMEM_BLOCKS(CALL)                                                                   \
-    template <class G, class T>                                                               \
-    __device__ __forceinline__ void CALL(G g, T *dest, const T *source, ptrdiff_t dst,        \
-                                         ptrdiff_t sst, size_t bsize, size_t nblocks, int pe, \
-                                         const char *call = "gshmem::" #CALL)                 \
-    {                                                                                         \
-        CALL(default_context(), g, dest, source, dst, sst, bsize, nblocks, pe, call);         \
+#define GSHMEM_BLOCKS(CALL)                                                                      \
+    template <class Group, class Type>                                                           \
+    __device__ __forceinline__ void CALL(Group g, Type *dest, const Type *source, ptrdiff_t dst, \
+                                         ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,    \
+                                         const char *call = "gshmem::" #CALL)                    \
+    {                                                                                            \
+        CALL(default_context(), g, dest, source, dst, sst, bsize, nblocks, pe, call);            \
     }
 GSHMEM_BLOCKS(ibput)
 GSHMEM_BLOCKS(ibget)
 #undef GSHMEM_BLOCKS
 
-template <class T>
-__device__ __forceinline__ void p(T *dest, T value, int pe, const char *call = "gshmem::p")
+template <class Type>
+__device__ __forceinline__ void p(Type *dest, Type value, int pe, const char *call = "gshmem::p")
 {
     p(default_context(), dest, value, pe, call);
 }
 
-template <class T>
-__device__ __forceinline__ T g(const T *source, int pe, const char *call = "gshmem::g")
+template <class Type>
+__device__ __forceinline__ Type g(const Type *source, int pe, const char *call = "gshmem::g")
 {
     return g(default_context(), source, pe, call);
 }
 
 /* ---- atomics --------------------------------------------------------------------------------- */
 
-#define GSHMEM_AMO(OP)                                                                 \
-    template <class T>                                                                 \
-    __device__ __forceinline__ T atomic_##OP(T *dest, T value, int pe,                 \
-                                             const char *call = "gshmem::atomic_" #OP) \
-    {                                                                                  \
-        return atomic_##OP(default_context(), dest, value, pe, call);                  \
+#define GSHMEM_AMO(OP)                                                                    \
+    template <class Type>                                                                 \
+    __device__ __forceinline__ Type atomic_##OP(Type *dest, Type value, int pe,           \
+                                                const char *call = "gshmem::atomic_" #OP) \
+    {                                                                                     \
+        return atomic_##OP(default_context(), dest, value, pe, call);                     \
     }
 GSHMEM_AMO(swap)
 GSHMEM_AMO(fetch_add)
@@ -114,8 +114,8 @@ GSHMEM_AMO(fetch_xor)
 #undef GSHMEM_AMO
 
 #define GSHMEM_AMO(OP)                                                                    \
-    template <class T>                                                                    \
-    __device__ __forceinline__ void atomic_##OP(T *dest, T value, int pe,                 \
+    template <class Type>                                                                 \
+    __device__ __forceinline__ void atomic_##OP(Type *dest, Type value, int pe,           \
                                                 const char *call = "gshmem::atomic_" #OP) \
     {                                                                                     \
         atomic_##OP(default_context(), dest, value, pe, call);                            \
@@ -127,29 +127,30 @@ GSHMEM_AMO(or)
 GSHMEM_AMO(xor)
 #undef GSHMEM_AMO
 
-template <class T>
-__device__ __forceinline__ T atomic_fetch(const T *source, int pe,
-                                          const char *call = "gshmem::atomic_fetch")
+template <class Type>
+__device__ __forceinline__ Type atomic_fetch(const Type *source, int pe,
+                                             const char *call = "gshmem::atomic_fetch")
 {
     return atomic_fetch(default_context(), source, pe, call);
 }
 
-template <class T>
-__device__ __forceinline__ T atomic_compare_swap(T *dest, T cond, T value, int pe,
-                                                 const char *call = "gshmem::atomic_compare_swap")
+template <class Type>
+__device__ __forceinline__ Type atomic_compare_swap(
+    Type *dest, Type cond, Type value, int pe, const char *call = "gshmem::atomic_compare_swap")
 {
     return atomic_compare_swap(default_context(), dest, cond, value, pe, call);
 }
 
-template <class T>
-__device__ __forceinline__ T atomic_fetch_inc(T *dest, int pe,
-                                              const char *call = "gshmem::atomic_fetch_inc")
+template <class Type>
+__device__ __forceinline__ Type atomic_fetch_inc(Type *dest, int pe,
+                                                 const char *call = "gshmem::atomic_fetch_inc")
 {
     return atomic_fetch_inc(default_context(), dest, pe, call);
 }
 
-template <class T>
-__device__ __forceinline__ void atomic_inc(T *dest, int pe, const char *call = "gshmem::atomic_inc")
+template <class Type>
+__device__ __forceinline__ void atomic_inc(Type *dest, int pe,
+                                           const char *call = "gshmem::atomic_inc")
 {
     atomic_inc(default_context(), dest, pe, call);
 }
@@ -157,8 +158,8 @@ __device__ __forceinline__ void atomic_inc(T *dest, int pe, const char *call = "
 /* ---- signals and order ----------------------------------------------------------------------- */
 
 #define GSHMEM_SIGNALLED(CALL)                                                                    \
-    template <class G, class T>                                                                   \
-    __device__ __forceinline__ void CALL(G g, T *dest, const T *source, size_t nelems,            \
+    template <class Group, class Type>                                                            \
+    __device__ __forceinline__ void CALL(Group g, Type *dest, const Type *source, size_t nelems,  \
                                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, \
                                          const char *call = "gshmem::" #CALL)                     \
     {                                                                                             \
@@ -192,8 +193,8 @@ __device__ __forceinline__ void quiet()
 
 /* ---- waits and tests ------------------------------------------------------------------------- */
 
-template <class T>
-__device__ __forceinline__ void wait_until(T *ivar, int cmp, T value,
+template <class Type>
+__device__ __forceinline__ void wait_until(Type *ivar, int cmp, Type value,
                                            const char *call = "gshmem::wait_until")
 {
     wait_until(default_context(), ivar, cmp, value, call);
@@ -205,22 +206,23 @@ __device__ __forceinline__ uint64_t signal_wait_until(
     return signal_wait_until(default_context(), sig_addr, cmp, value, call);
 }
 
-template <class T>
-__device__ __forceinline__ int test(T *ivar, int cmp, T value, const char *call = "gshmem::test")
+template <class Type>
+__device__ __forceinline__ int test(Type *ivar, int cmp, Type value,
+                                    const char *call = "gshmem::test")
 {
     return test(default_context(), ivar, cmp, value, call);
 }
 
-#define GSHMEM_FORM(R, CALL, ARGUMENT, VALUE)                                              \
-    template <class T>                                                                     \
-    __device__ __forceinline__ R CALL(T *ivars, size_t nelems, const int *status, int cmp, \
-                                      ARGUMENT, const char *call = "gshmem::" #CALL)       \
-    {                                                                                      \
-        return CALL(default_context(), ivars, nelems, status, cmp, VALUE, call);           \
+#define GSHMEM_FORM(R, CALL, ARGUMENT, VALUE)                                                 \
+    template <class Type>                                                                     \
+    __device__ __forceinline__ R CALL(Type *ivars, size_t nelems, const int *status, int cmp, \
+                                      ARGUMENT, const char *call = "gshmem::" #CALL)          \
+    {                                                                                         \
+        return CALL(default_context(), ivars, nelems, status, cmp, VALUE, call);              \
     }
 #define GSHMEM_SOME(CALL, ARGUMENT, VALUE)                                                \
-    template <class T>                                                                    \
-    __device__ __forceinline__ size_t CALL(T *ivars, size_t nelems, size_t *indices,      \
+    template <class Type>                                                                 \
+    __device__ __forceinline__ size_t CALL(Type *ivars, size_t nelems, size_t *indices,   \
                                            const int *status, int cmp, ARGUMENT,          \
                                            const char *call = "gshmem::" #CALL)           \
     {                                                                                     \
@@ -233,36 +235,36 @@ __device__ __forceinline__ int test(T *ivar, int cmp, T value, const char *call 
     GSHMEM_FORM(int, test_all##SUFFIX, ARGUMENT, VALUE)          \
     GSHMEM_FORM(size_t, test_any##SUFFIX, ARGUMENT, VALUE)       \
     GSHMEM_SOME(test_some##SUFFIX, ARGUMENT, VALUE)
-GSHMEM_FORMS(, T value, value)
-GSHMEM_FORMS(_vector, const T *values, values)
+GSHMEM_FORMS(, Type value, value)
+GSHMEM_FORMS(_vector, const Type *values, values)
 #undef GSHMEM_FORMS
 #undef GSHMEM_SOME
 #undef GSHMEM_FORM
 
 /* ---- teams ----------------------------------------------------------------------------------- */
 
-template <class G>
-__device__ __forceinline__ int barrier(G g, gshmem_team_t team, int lane = 0,
+template <class Group>
+__device__ __forceinline__ int barrier(Group g, gshmem_team_t team, int lane = 0,
                                        const char *call = "gshmem::barrier")
 {
     return barrier(default_context(), g, team, lane, call);
 }
 
-template <class G>
-__device__ __forceinline__ int sync(G g, gshmem_team_t team, int lane = 0,
+template <class Group>
+__device__ __forceinline__ int sync(Group g, gshmem_team_t team, int lane = 0,
                                     const char *call = "gshmem::sync")
 {
     return sync(default_context(), g, team, lane, call);
 }
 
-template <class G>
-__device__ __forceinline__ void barrier_all(G g, const char *call = "gshmem::barrier_all")
+template <class Group>
+__device__ __forceinline__ void barrier_all(Group g, const char *call = "gshmem::barrier_all")
 {
     barrier_all(default_context(), g, call);
 }
 
-template <class G>
-__device__ __forceinline__ void sync_all(G g, const char *call = "gshmem::sync_all")
+template <class Group>
+__device__ __forceinline__ void sync_all(Group g, const char *call = "gshmem::sync_all")
 {
     sync_all(default_context(), g, call);
 }

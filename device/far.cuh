@@ -17,31 +17,31 @@ namespace detail
 {
 
 /* Blocking: on return the source may be used again. */
-template <class G, class C>
-__device__ __forceinline__ void far_put(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void far_put(const Context &c, Group g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
 {
     ring_put(c, g, dest, source, bytes, pe, is_blocking, call);
 }
 
 /* Blocking: on return the data have arrived. */
-template <class G, class C>
-__device__ __forceinline__ void far_get(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void far_get(const Context &c, Group g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
 {
     ring_get(c, g, dest, source, bytes, pe, is_blocking, call);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void far_iput(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void far_iput(const Context &c, Group g, void *dest, const void *source,
                                          ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
                                          size_t nelems, int pe, const char *call)
 {
     ring_iput(c, g, dest, source, dst, sst, elem_bytes, nelems, pe, call);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void far_iget(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void far_iget(const Context &c, Group g, void *dest, const void *source,
                                          ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
                                          size_t nelems, int pe, const char *call)
 {
@@ -49,66 +49,68 @@ __device__ __forceinline__ void far_iget(const C &c, G g, void *dest, const void
 }
 
 /* One element of 1, 2, 4 or 8 bytes; higher bits are ignored in arguments and 0 in results. */
-template <class C>
-__device__ __forceinline__ void far_p(const C &c, void *dest, uint64_t bits, uint32_t bytes, int pe,
-                                      const char *call)
+template <class Context>
+__device__ __forceinline__ void far_p(const Context &c, void *dest, uint64_t bits, uint32_t bytes,
+                                      int pe, const char *call)
 {
-    out_of_line<ring_p<C>>(c, dest, bits, bytes, pe, call);
+    out_of_line<ring_p<Context>>(c, dest, bits, bytes, pe, call);
 }
 
-template <class C>
-__device__ __forceinline__ uint64_t far_g(const C &c, const void *source, uint32_t bytes, int pe,
-                                          const char *call)
+template <class Context>
+__device__ __forceinline__ uint64_t far_g(const Context &c, const void *source, uint32_t bytes,
+                                          int pe, const char *call)
 {
-    return out_of_line<ring_g<C>>(c, source, bytes, pe, call);
+    return out_of_line<ring_g<Context>>(c, source, bytes, pe, call);
 }
 
 /* bytes is 4 or 8. Returns the former value if is_fetch, else 0. */
-template <class C>
-__device__ __forceinline__ uint64_t far_amo(const C &c, gsh_amo_op op, void *dest, uint32_t bytes,
-                                            uint64_t operand, uint64_t cond, bool is_fetch, int pe,
-                                            const char *call)
+template <class Context>
+__device__ __forceinline__ uint64_t far_amo(const Context &c, gsh_amo_op op, void *dest,
+                                            uint32_t bytes, uint64_t operand, uint64_t cond,
+                                            bool is_fetch, int pe, const char *call)
 {
     if (is_fetch)
-        return out_of_line<ring_fetch_amo<C>>(c, op, dest, bytes, operand, cond, pe, call);
-    out_of_line<ring_amo<C>>(c, op, dest, bytes, operand, pe, call);
+        return out_of_line<ring_fetch_amo<Context>>(c, op, dest, bytes, operand, cond, pe, call);
+    out_of_line<ring_amo<Context>>(c, op, dest, bytes, operand, pe, call);
     return 0;
 }
 
 /* Fence first to order it after earlier puts. */
-template <class C>
-__device__ __forceinline__ void far_signal(const C &c, uint64_t *sig_addr, uint64_t signal,
+template <class Context>
+__device__ __forceinline__ void far_signal(const Context &c, uint64_t *sig_addr, uint64_t signal,
                                            int sig_op, int pe, const char *call)
 {
     (void)far_amo(c, amo_of_signal(sig_op), sig_addr, 8, signal, 0, false, pe, call);
 }
 
 /* Puts the bytes, then the signal. */
-template <class G, class C>
-__device__ __forceinline__ void
-far_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-               uint64_t signal, int sig_op, int pe, bool is_blocking, const char *call)
+template <class Group, class Context>
+__device__ __forceinline__ void far_put_signal(const Context &c, Group g, void *dest,
+                                               const void *source, size_t bytes, uint64_t *sig_addr,
+                                               uint64_t signal, int sig_op, int pe,
+                                               bool is_blocking, const char *call)
 {
     ring_put_signal(c, g, dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, call);
 }
 
 /* The far part of fence; the caller issues the near part as well, before or after. Some peer is
  * far. */
-template <class C> __device__ __forceinline__ void far_fence(const C &c)
+template <class Context> __device__ __forceinline__ void far_fence(const Context &c)
 {
-    out_of_line<ring_fence<C>>(c);
+    out_of_line<ring_fence<Context>>(c);
 }
 
 /* The far part of quiet; the near part's fence must come after it. */
-template <class C> __device__ __forceinline__ void far_quiet(const C &c)
+template <class Context> __device__ __forceinline__ void far_quiet(const Context &c)
 {
-    out_of_line<ring_quiet<C>>(c);
+    out_of_line<ring_quiet<Context>>(c);
 }
 
 /* Returns when the sources of all earlier far puts may be used again. Some peer is far. */
-template <class C> __device__ __forceinline__ void far_done(const C &c, const char *call)
+template <class Context>
+__device__ __forceinline__ void far_done(const Context &c, const char *call)
 {
-    out_of_line<await_done<C>>(c, call);
+    out_of_line<await_done<Context>>(c, call);
 }
 
 } // namespace detail

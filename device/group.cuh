@@ -31,7 +31,7 @@ struct place {
     uint32_t rank, size;
 };
 
-template <class G> __device__ __forceinline__ place place_of(G g)
+template <class Group> __device__ __forceinline__ place place_of(Group g)
 {
     return {g.rank(), g.size()};
 }
@@ -53,7 +53,7 @@ __device__ __forceinline__ uint64_t pinned(uint64_t x)
     return x;
 }
 
-template <class T> __device__ __forceinline__ T *pinned(T *x)
+template <class Type> __device__ __forceinline__ Type *pinned(Type *x)
 {
 #if defined(__CUDACC__)
     asm volatile("" : "+l"(x));

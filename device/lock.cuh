@@ -19,8 +19,8 @@ struct lock_words {
     int me, home;
 };
 
-template <class C>
-__device__ __forceinline__ lock_words words_of(const C &c, long *lock, const char *call)
+template <class Context>
+__device__ __forceinline__ lock_words words_of(const Context &c, long *lock, const char *call)
 {
     const gsh_state &s = state_of(c);
     check_words(c, call, lock, 1, s.my_pe);
@@ -30,9 +30,9 @@ __device__ __forceinline__ lock_words words_of(const C &c, long *lock, const cha
 }
 
 /* Waits until this PE's node has one of the bits, or (wants_any false) none of them. */
-template <class C>
-__device__ __forceinline__ uint32_t wait_for_bits(const C &c, const lock_words &l, uint32_t bits,
-                                                  bool wants_any, const char *call)
+template <class Context>
+__device__ __forceinline__ uint32_t wait_for_bits(const Context &c, const lock_words &l,
+                                                  uint32_t bits, bool wants_any, const char *call)
 {
     return spin_on(
         c, (const uint32_t *)l.node, [](const uint32_t *p) { return load_awaited(p); },
@@ -41,7 +41,8 @@ __device__ __forceinline__ uint32_t wait_for_bits(const C &c, const lock_words &
 }
 
 /* For finalize's message about locks still held; a GPU pays for it in checking builds alone. */
-template <class C> __device__ __forceinline__ void count_lock(const C &c, uint64_t change)
+template <class Context>
+__device__ __forceinline__ void count_lock(const Context &c, uint64_t change)
 {
 #if !defined(GSHMEM_CHECKS)
     if constexpr (is_cpu_device)
@@ -49,13 +50,14 @@ template <class C> __device__ __forceinline__ void count_lock(const C &c, uint64
         reduce_add(&control_of(c)->n_locks, change);
 }
 
-template <class C>
-__device__ __forceinline__ bool take_lock(const C &c, const lock_words &l, const char *call)
+template <class Context>
+__device__ __forceinline__ bool take_lock(const Context &c, const lock_words &l, const char *call)
 {
     return (atomic_fetch_or(c, l.node, GSH_LOCK_TAKEN, l.me, call) & GSH_LOCK_TAKEN) == 0;
 }
 
-template <class C> __device__ GSHMEM_APART void set_lock(const C &c, long *lock, const char *call)
+template <class Context>
+__device__ GSHMEM_APART void set_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     while (!take_lock(c, l, call))
@@ -70,7 +72,8 @@ template <class C> __device__ GSHMEM_APART void set_lock(const C &c, long *lock,
     count_lock(c, 1);
 }
 
-template <class C> __device__ GSHMEM_APART int test_lock(const C &c, long *lock, const char *call)
+template <class Context>
+__device__ GSHMEM_APART int test_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     if (!take_lock(c, l, call))
@@ -84,7 +87,8 @@ template <class C> __device__ GSHMEM_APART int test_lock(const C &c, long *lock,
     return 0;
 }
 
-template <class C> __device__ GSHMEM_APART void clear_lock(const C &c, long *lock, const char *call)
+template <class Context>
+__device__ GSHMEM_APART void clear_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     const uint32_t me = (uint32_t)l.me + 1;
@@ -108,25 +112,25 @@ template <class C> __device__ GSHMEM_APART void clear_lock(const C &c, long *loc
 } // namespace detail
 
 /* Contracts in gshmem.h. */
-template <class C>
-__device__ __forceinline__ void set_lock(const C &c, long *lock,
+template <class Context>
+__device__ __forceinline__ void set_lock(const Context &c, long *lock,
                                          const char *call = "gshmem::set_lock")
 {
-    detail::apart<detail::set_lock<C>>(c, lock, call);
+    detail::apart<detail::set_lock<Context>>(c, lock, call);
 }
 
-template <class C>
-__device__ __forceinline__ int test_lock(const C &c, long *lock,
+template <class Context>
+__device__ __forceinline__ int test_lock(const Context &c, long *lock,
                                          const char *call = "gshmem::test_lock")
 {
-    return detail::apart<detail::test_lock<C>>(c, lock, call);
+    return detail::apart<detail::test_lock<Context>>(c, lock, call);
 }
 
-template <class C>
-__device__ __forceinline__ void clear_lock(const C &c, long *lock,
+template <class Context>
+__device__ __forceinline__ void clear_lock(const Context &c, long *lock,
                                            const char *call = "gshmem::clear_lock")
 {
-    detail::apart<detail::clear_lock<C>>(c, lock, call);
+    detail::apart<detail::clear_lock<Context>>(c, lock, call);
 }
 
 } // namespace gshmem

@@ -62,7 +62,7 @@ template <> struct word_of<8> {
 template <> struct word_of<16> {
     typedef vec16 type;
 };
-template <class T> using word = typename word_of<sizeof(T)>::type;
+template <class Type> using word = typename word_of<sizeof(Type)>::type;
 
 template <class To, class From> __device__ __forceinline__ To bit_cast(const From &from)
 {
@@ -218,18 +218,18 @@ GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
 #undef GSHMEM_ATOMIC
 
 /* A relaxed load that acts as an atomic operation: a fence after it orders. */
-template <class W> __device__ __forceinline__ W atomic_load(const W *p)
+template <class Word> __device__ __forceinline__ Word atomic_load(const Word *p)
 {
     return load_relaxed_word(p);
 }
 
 /* Plain accesses to elements whose own type is a different one of that size. */
-template <class W> __device__ __forceinline__ W load_plain(const W *p)
+template <class Word> __device__ __forceinline__ Word load_plain(const Word *p)
 {
     return *p;
 }
 
-template <class W> __device__ __forceinline__ void store_plain(W *p, W v)
+template <class Word> __device__ __forceinline__ void store_plain(Word *p, Word v)
 {
     *p = v;
 }
@@ -279,7 +279,7 @@ __device__ __forceinline__ void fence_release()
 
 /* A wait polls with load_awaited until the value satisfies it, then calls acquire_awaited: together
  * they form one acquire load. Failed polls acquire nothing, which makes them faster. */
-template <class W> __device__ __forceinline__ W load_awaited_word(const W *p)
+template <class Word> __device__ __forceinline__ Word load_awaited_word(const Word *p)
 {
 #if defined(GSHMEM_HAS_HALF_FENCES)
     return load_relaxed_word(p);
@@ -324,14 +324,14 @@ __device__ __forceinline__ uint64_t clock_ns()
 }
 
 /* The same pointer, known to the compiler to be to global memory. */
-template <class T> __device__ __forceinline__ T *as_global(T *p)
+template <class Type> __device__ __forceinline__ Type *as_global(Type *p)
 {
-    return static_cast<T *>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
+    return static_cast<Type *>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
 }
 
 /* The same pointer, with the compiler knowing nothing about it: what it points to is in memory, not
  * in registers, wherever a function that makes this call on its parameter is called. */
-template <class T> __device__ __forceinline__ T *opaque(T *p)
+template <class Type> __device__ __forceinline__ Type *opaque(Type *p)
 {
     asm volatile("" : "+l"(p) : : "memory");
     return p;
@@ -356,35 +356,35 @@ namespace detail
 {
 
 /* The same by any type of 1, 2, 4 or 8 bytes. */
-template <class T> __device__ __forceinline__ T load_relaxed(const T *p)
+template <class Type> __device__ __forceinline__ Type load_relaxed(const Type *p)
 {
-    return bit_cast<T>(load_relaxed_word(reinterpret_cast<const word<T> *>(p)));
+    return bit_cast<Type>(load_relaxed_word(reinterpret_cast<const word<Type> *>(p)));
 }
 
-template <class T> __device__ __forceinline__ T load_acquire(const T *p)
+template <class Type> __device__ __forceinline__ Type load_acquire(const Type *p)
 {
-    return bit_cast<T>(load_acquire_word(reinterpret_cast<const word<T> *>(p)));
+    return bit_cast<Type>(load_acquire_word(reinterpret_cast<const word<Type> *>(p)));
 }
 
-template <class T> __device__ __forceinline__ T load_awaited(const T *p)
+template <class Type> __device__ __forceinline__ Type load_awaited(const Type *p)
 {
-    return bit_cast<T>(load_awaited_word(reinterpret_cast<const word<T> *>(p)));
+    return bit_cast<Type>(load_awaited_word(reinterpret_cast<const word<Type> *>(p)));
 }
 
-template <class T> __device__ __forceinline__ void store_relaxed(T *p, T v)
+template <class Type> __device__ __forceinline__ void store_relaxed(Type *p, Type v)
 {
-    store_relaxed_word(reinterpret_cast<word<T> *>(p), bit_cast<word<T>>(v));
+    store_relaxed_word(reinterpret_cast<word<Type> *>(p), bit_cast<word<Type>>(v));
 }
 
-template <class T> __device__ __forceinline__ void store_release(T *p, T v)
+template <class Type> __device__ __forceinline__ void store_release(Type *p, Type v)
 {
-    store_release_word(reinterpret_cast<word<T> *>(p), bit_cast<word<T>>(v));
+    store_release_word(reinterpret_cast<word<Type> *>(p), bit_cast<word<Type>>(v));
 }
 
 /* From here on these variables of the calling function are in its memory: each function that it
  * calls may have changed them, so they take no registers across calls. For functions deep in call
  * chains: what such functions keep in registers adds up in every kernel that might call them. */
-template <class... T> __device__ __forceinline__ void keep(const T &...variables)
+template <class... Types> __device__ __forceinline__ void keep(const Types &...variables)
 {
 #if defined(GSHMEM_LIBRARY_KERNELS)
     ((void)variables, ...); /* these have registers enough */
@@ -393,14 +393,15 @@ template <class... T> __device__ __forceinline__ void keep(const T &...variables
 #endif
 }
 
-/* Makes a call during which *s is in memory and not in registers. S has no padding: what is read
- * back includes it, in registers of its own. */
-template <class S, class F> __device__ __forceinline__ void put_away(S *s, F call)
+/* Makes a call during which *s is in memory and not in registers. Struct has no padding: what is
+ * read back includes it, in registers of its own. */
+template <class Struct, class Function>
+__device__ __forceinline__ void put_away(Struct *s, Function call)
 {
     if constexpr (is_cpu_device) {
         call();
     } else {
-        S memory = *s;
+        Struct memory = *s;
         (void)opaque(&memory);
         call();
         asm volatile("" ::: "memory"); /* opaque() would keep the address in registers */

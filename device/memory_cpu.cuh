@@ -197,10 +197,10 @@ GSHMEM_COMPARE_SWAP(uint64_t)
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
-template <class W> inline W atomic_load(const W *p)
+template <class Word> inline Word atomic_load(const Word *p)
 {
-    W v = load_relaxed_word(p);
-    tsan_observe(const_cast<W *>(p));
+    Word v = load_relaxed_word(p);
+    tsan_observe(const_cast<Word *>(p));
     return v;
 }
 
@@ -226,18 +226,18 @@ inline void publish_words(words2 *p, words2 v)
 }
 
 /* By memcpy, since the host compiler reorders accesses of different types. */
-template <class W> inline W load_plain(const W *p)
+template <class Word> inline Word load_plain(const Word *p)
 {
-    W v;
+    Word v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-template <class W> inline void store_plain(W *p, W v)
+template <class Word> inline void store_plain(Word *p, Word v)
 {
     memcpy(p, &v, sizeof v);
 }
-template <class W> inline void store_global(W *p, W v)
+template <class Word> inline void store_global(Word *p, Word v)
 {
     store_plain(p, v);
 }
@@ -263,7 +263,7 @@ inline void fence_release()
     fence_acq_rel();
 }
 
-template <class W> inline W load_awaited_word(const W *p)
+template <class Word> inline Word load_awaited_word(const Word *p)
 {
     return load_acquire_word(p);
 }
@@ -314,12 +314,12 @@ inline uint64_t clock_ns()
     return (uint64_t)clock64();
 }
 
-template <class T> inline T *as_global(T *p)
+template <class Type> inline Type *as_global(Type *p)
 {
     return p;
 }
 
-template <class T> inline T *opaque(T *p)
+template <class Type> inline Type *opaque(Type *p)
 {
     return p;
 }

@@ -13,7 +13,7 @@ namespace gshmem
 
 /* Guarantee: this thread's earlier puts and atomics to each PE (and those of its group that a group
  * call or synchronisation ordered before) are seen before its later ones to that PE. */
-template <class C> __device__ __forceinline__ void fence(const C &c)
+template <class Context> __device__ __forceinline__ void fence(const Context &c)
 {
     if (detail::has_far(c))
         detail::far_fence(c);
@@ -23,7 +23,7 @@ template <class C> __device__ __forceinline__ void fence(const C &c)
 /* Guarantee: the same calls and earlier nbi gets are complete: any later load, by this thread or
  * another, sees them. A sequentially consistent fence, because "complete" also orders a later get
  * after an earlier put to another address. */
-template <class C> __device__ __forceinline__ void quiet(const C &c)
+template <class Context> __device__ __forceinline__ void quiet(const Context &c)
 {
     /* The fence comes after, so that what far gets brought is ordered with the rest. */
     if (detail::has_far(c))

@@ -25,24 +25,25 @@ namespace detail
 
 /* ---- rings and waits ------------------------------------------------------------------------- */
 
-template <class C> __device__ __forceinline__ gsh_ring *ring_at(const C &c, uint32_t index)
+template <class Context>
+__device__ __forceinline__ gsh_ring *ring_at(const Context &c, uint32_t index)
 {
     return reinterpret_cast<gsh_ring *>(state_of(c).rings) + index;
 }
 
 /* A context's rings: [first, end). */
-template <class C> __device__ __forceinline__ uint32_t first_ring(const C &c)
+template <class Context> __device__ __forceinline__ uint32_t first_ring(const Context &c)
 {
     return number_of(c) == 0 ? 0 : state_of(c).n_rings - 1 + number_of(c);
 }
 
-template <class C> __device__ __forceinline__ uint32_t end_ring(const C &c)
+template <class Context> __device__ __forceinline__ uint32_t end_ring(const Context &c)
 {
     return state_of(c).n_rings + number_of(c);
 }
 
 /* The ring for all requests to pe. */
-template <class C> __device__ __forceinline__ uint32_t ring_index(const C &c, int pe)
+template <class Context> __device__ __forceinline__ uint32_t ring_index(const Context &c, int pe)
 {
     uint32_t by_pe = (uint32_t)pe & (state_of(c).n_rings - 1);
     return number_of(c) == 0 ? by_pe : first_ring(c);
@@ -75,7 +76,8 @@ struct request {
     uint32_t key, here, waiting, group; /* see ask() */
 };
 
-template <class C> __device__ __forceinline__ gsh_ring *ring_of(const C &c, const request *r)
+template <class Context>
+__device__ __forceinline__ gsh_ring *ring_of(const Context &c, const request *r)
 {
     return ring_at(c, r->ring);
 }
@@ -191,8 +193,8 @@ __device__ __forceinline__ bool is_in(uint32_t group)
 
 /* Waits until *word, written with release by the proxy (or a turn's last holder), has reached
  * value: what came before that is seen. */
-template <class C>
-__device__ GSHMEM_APART uint64_t await_word(const C &c, const uint64_t *word, uint64_t value,
+template <class Context>
+__device__ GSHMEM_APART uint64_t await_word(const Context &c, const uint64_t *word, uint64_t value,
                                             const request *r)
 {
     r = opaque(r);
@@ -223,25 +225,25 @@ __device__ __forceinline__ uint64_t slots_of_group(const request *r)
     return is_token(r) ? 1 : (uint64_t)size_of(r->group) * slots_of(r);
 }
 
-template <class C> __device__ GSHMEM_APART void await_room(const C &c, const request *r)
+template <class Context> __device__ GSHMEM_APART void await_room(const Context &c, const request *r)
 {
     r = opaque(r);
     gsh_ring *ring = ring_of(c, r);
     uint64_t needed = r->position + slots_of_group(r) - ring->n_slots;
-    uint64_t tail = apart<await_word<C>>(c, &proxy_words(ring)->cpu_tail, needed, r);
+    uint64_t tail = apart<await_word<Context>>(c, &proxy_words(ring)->cpu_tail, needed, r);
     store_relaxed(&ring_of(c, r)->gpu_tail, tail);
 }
 
 /* Reserves positions for the group and waits for room. No order is needed between reading the tail,
  * also by way of gpu_tail, and the stores to the slots: those depend on what was read. */
-template <class C> __device__ __forceinline__ void reserve(const C &c, request *r)
+template <class Context> __device__ __forceinline__ void reserve(const Context &c, request *r)
 {
     if (rank_in(r->group) == 0) {
         gsh_ring *ring = ring_of(c, r);
         uint64_t n = slots_of_group(r), tail = load_relaxed(&ring->gpu_tail);
         r->position = atomic_add(&ring->gpu_head, n);
         if (r->position + n - tail > ring->n_slots)
-            apart<await_room<C>>(c, r);
+            apart<await_room<Context>>(c, r);
     }
     r->position = of_first(r->group, r->position);
     if (!is_token(r))
@@ -299,7 +301,8 @@ __device__ __forceinline__ uint64_t header(gsh_ring_op op, uint32_t slots, int p
 }
 
 /* The header comes last, since it holds a bit of each word. */
-template <class C> __device__ __forceinline__ void write_request(const C &c, const request *r)
+template <class Context>
+__device__ __forceinline__ void write_request(const Context &c, const request *r)
 {
     gsh_ring *ring = ring_of(c, r);
     uint32_t payload = slots_of(r) - 1;
@@ -320,18 +323,19 @@ template <class C> __device__ __forceinline__ void write_request(const C &c, con
 /* Takes a ticket for each thread of the group and waits for the turns of all their cells: a thread
  * that went on alone would reserve for the group, and a thread that has reserved must not wait for
  * a turn. */
-template <class C> __device__ __forceinline__ void take_ticket(const C &c, request *r)
+template <class Context> __device__ __forceinline__ void take_ticket(const Context &c, request *r)
 {
     uint64_t first = 0;
     if (rank_in(r->group) == 0)
         first = atomic_add(&ring_of(c, r)->gpu_ticket, (uint64_t)size_of(r->group));
     r->immediate = of_first(r->group, first) + rank_in(r->group);
-    apart<await_word<C>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
-                         r->immediate / GSH_RING_REPLIES, r);
+    apart<await_word<Context>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+                               r->immediate / GSH_RING_REPLIES, r);
     meet(r->group);
 }
 
-template <class C> __device__ GSHMEM_APART uint64_t await_answer(const C &c, const request *r)
+template <class Context>
+__device__ GSHMEM_APART uint64_t await_answer(const Context &c, const request *r)
 {
     gsh_ring *ring = ring_of(c, r);
     const gsh_ring_reply *cell = &proxy_words(ring)->reply[r->immediate % GSH_RING_REPLIES];
@@ -352,7 +356,7 @@ template <class C> __device__ GSHMEM_APART uint64_t await_answer(const C &c, con
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-template <class C> __device__ __forceinline__ void push(const C &c, request *r)
+template <class Context> __device__ __forceinline__ void push(const Context &c, request *r)
 {
     if (r->wait == until::answer)
         take_ticket(c, r);
@@ -365,7 +369,7 @@ template <class C> __device__ __forceinline__ void push(const C &c, request *r)
  * position behind the request. The threads of the warp that are here push requests with the same
  * key together, lowest key first. Requests with an answer all have one size, so those in one ring
  * have one key. */
-template <class C> __device__ GSHMEM_APART uint64_t ask(const C &c, request *r)
+template <class Context> __device__ GSHMEM_APART uint64_t ask(const Context &c, request *r)
 {
     r = opaque(r);
     r->key = r->ring << 8 | (r->wait == until::answer ? 32u : 0u) | (is_token(r) ? 16u : 0u) |
@@ -378,10 +382,10 @@ template <class C> __device__ GSHMEM_APART uint64_t ask(const C &c, request *r)
             push(c, r);
     } while (r->waiting != 0);
     if (r->wait == until::answer)
-        return apart<await_answer<C>>(c, r);
+        return apart<await_answer<Context>>(c, r);
     if (r->wait == until::done)
-        apart<await_word<C>>(c, &proxy_words(ring_of(c, r))->cpu_done, r->position + slots_of(r),
-                             r);
+        apart<await_word<Context>>(c, &proxy_words(ring_of(c, r))->cpu_done,
+                                   r->position + slots_of(r), r);
     return r->position + slots_of(r);
 }
 
@@ -422,8 +426,9 @@ __device__ __forceinline__ uint64_t reserve_short(gsh_ring *ring, view v, uint64
 }
 
 /* This many slots behind the first of the group's requests. */
-template <class C>
-__device__ __forceinline__ void write_short(const C &c, const short_wait *s, uint64_t distance)
+template <class Context>
+__device__ __forceinline__ void write_short(const Context &c, const short_wait *s,
+                                            uint64_t distance)
 {
     const gsh_ring *ring = ring_of(c, &s->r);
     uint64_t position = s->r.position + distance;
@@ -433,18 +438,18 @@ __device__ __forceinline__ void write_short(const C &c, const short_wait *s, uin
     wake_proxy(ring);
 }
 
-template <class C> __device__ GSHMEM_APART void await_short(const C &c, short_wait *s)
+template <class Context> __device__ GSHMEM_APART void await_short(const Context &c, short_wait *s)
 {
     s = opaque(s);
     if (rank_in(s->r.group) == 0)
-        apart<await_room<C>>(c, &s->r);
+        apart<await_room<Context>>(c, &s->r);
     of_first(s->r.group, 0); /* the others wait here */
 }
 
 /* For several threads. */
-template <class C>
-__device__ GSHMEM_APART void push_together(const C &c, words4 w, uint32_t slots, uint32_t index,
-                                           const char *call)
+template <class Context>
+__device__ GSHMEM_APART void push_together(const Context &c, words4 w, uint32_t slots,
+                                           uint32_t index, const char *call)
 {
     short_wait memory, *s = opaque(&memory);
     note_short(s, w, slots, index, call);
@@ -467,7 +472,7 @@ __device__ GSHMEM_APART void push_together(const C &c, words4 w, uint32_t slots,
         if ((position & 1) == 0) {
             s->r.here = here;
             s->r.waiting = waiting;
-            apart<await_short<C>>(c, s);
+            apart<await_short<Context>>(c, s);
             here = s->r.here;
             waiting = s->r.waiting;
         }
@@ -476,26 +481,26 @@ __device__ GSHMEM_APART void push_together(const C &c, words4 w, uint32_t slots,
 }
 
 /* For one thread, which has reserved and found no room. */
-template <class C>
-__device__ GSHMEM_APART void push_late(const C &c, words4 w, uint32_t slots, uint32_t index,
+template <class Context>
+__device__ GSHMEM_APART void push_late(const Context &c, words4 w, uint32_t slots, uint32_t index,
                                        uint64_t position, const char *call)
 {
     short_wait memory, *s = opaque(&memory);
     note_short(s, w, slots, index, call);
     s->r.position = position;
     s->r.group = own_group();
-    apart<await_short<C>>(c, s);
+    apart<await_short<Context>>(c, s);
     write_short(c, s, 0);
 }
 
 /* ask() for a request that is only written, and is no token. A thread on its own keeps nothing in
  * memory. */
-template <class C>
-__device__ __forceinline__ void push_short(const C &c, words4 w, uint32_t slots, uint32_t index,
-                                           const char *call)
+template <class Context>
+__device__ __forceinline__ void push_short(const Context &c, words4 w, uint32_t slots,
+                                           uint32_t index, const char *call)
 {
     if (size_of(threads_here()) > 1) {
-        out_of_line<push_together<C>>(c, w, slots, index, call);
+        out_of_line<push_together<Context>>(c, w, slots, index, call);
         return;
     }
     gsh_ring *ring = ring_at(c, index);
@@ -503,7 +508,7 @@ __device__ __forceinline__ void push_short(const C &c, words4 w, uint32_t slots,
     bool has_room;
     uint64_t position = reserve_short(ring, v, slots, &has_room);
     if (!has_room) {
-        out_of_line<push_late<C>>(c, w, slots, index, position, call);
+        out_of_line<push_late<Context>>(c, w, slots, index, position, call);
         return;
     }
     if (slots > 1)

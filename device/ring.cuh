@@ -13,7 +13,8 @@ namespace detail
 {
 
 /* Offset from a heap's base, the same on all PEs. */
-template <class C> __device__ __forceinline__ uint64_t offset_of(const C &c, const void *symmetric)
+template <class Context>
+__device__ __forceinline__ uint64_t offset_of(const Context &c, const void *symmetric)
 {
     return address_in_heap(c, symmetric) - state_of(c).base;
 }
@@ -21,15 +22,17 @@ template <class C> __device__ __forceinline__ uint64_t offset_of(const C &c, con
 /* Whether the proxy can use this side's address. It reads and writes the heap, and on the CPU
  * device everything; on a GPU not a kernel's stack, shared memory or what cudaMalloc returned. Then
  * puts send their bytes through the ring, and gets fetch 8 bytes at a time: slow but correct. */
-template <class C> __device__ __forceinline__ bool is_for_proxy(const C &c, const void *local)
+template <class Context>
+__device__ __forceinline__ bool is_for_proxy(const Context &c, const void *local)
 {
     return is_cpu_device || is_symmetric(c, local);
 }
 
 /* A request to pe that carries no bytes. */
-template <class C>
-__device__ __forceinline__ request request_to(const C &c, int pe, gsh_ring_op op, uint64_t arg,
-                                              uint32_t n_values, until wait, const char *call)
+template <class Context>
+__device__ __forceinline__ request request_to(const Context &c, int pe, gsh_ring_op op,
+                                              uint64_t arg, uint32_t n_values, until wait,
+                                              const char *call)
 {
     request r;
     r.immediate = 0;
@@ -48,8 +51,8 @@ __device__ __forceinline__ request request_to(const C &c, int pe, gsh_ring_op op
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* A request of two values that is not waited for. */
-template <class C>
-__device__ __forceinline__ void push_two(const C &c, int pe, gsh_ring_op op, uint64_t arg,
+template <class Context>
+__device__ __forceinline__ void push_two(const Context &c, int pe, gsh_ring_op op, uint64_t arg,
                                          uint64_t immediate, uint64_t off, uint64_t value,
                                          const char *call)
 {
@@ -59,26 +62,26 @@ __device__ __forceinline__ void push_two(const C &c, int pe, gsh_ring_op op, uin
 }
 
 /* One element of 1, 2, 4 or 8 bytes; higher bits are ignored in arguments and 0 in results. */
-template <class C>
-__device__ GSHMEM_APART void ring_p(const C &c, void *dest, uint64_t bits, uint32_t bytes, int pe,
-                                    const char *call)
+template <class Context>
+__device__ GSHMEM_APART void ring_p(const Context &c, void *dest, uint64_t bits, uint32_t bytes,
+                                    int pe, const char *call)
 {
     push_two(c, pe, GSH_RING_PUT_INLINE, 0, bytes, offset_of(c, dest), bits, call);
 }
 
-template <class C>
-__device__ GSHMEM_APART uint64_t ring_g(const C &c, const void *source, uint32_t bytes, int pe,
-                                        const char *call)
+template <class Context>
+__device__ GSHMEM_APART uint64_t ring_g(const Context &c, const void *source, uint32_t bytes,
+                                        int pe, const char *call)
 {
     request r = request_to(c, pe, GSH_RING_G, bytes, GSH_RING_ANSWER_VALUES, until::answer, call);
     r.value[0] = offset_of(c, source);
     r.value[1] = r.value[2] = 0;
-    return out_of_line<ask<C>>(c, &r);
+    return out_of_line<ask<Context>>(c, &r);
 }
 
 /* bytes is 4 or 8. Nothing comes back. */
-template <class C>
-__device__ GSHMEM_APART void ring_amo(const C &c, gsh_amo_op op, void *dest, uint32_t bytes,
+template <class Context>
+__device__ GSHMEM_APART void ring_amo(const Context &c, gsh_amo_op op, void *dest, uint32_t bytes,
                                       uint64_t operand, int pe, const char *call)
 {
     uint32_t arg = (uint32_t)op | (bytes == 8 ? GSH_RING_AMO_IS_8 : 0u);
@@ -86,8 +89,8 @@ __device__ GSHMEM_APART void ring_amo(const C &c, gsh_amo_op op, void *dest, uin
 }
 
 /* The former value. */
-template <class C>
-__device__ GSHMEM_APART uint64_t ring_fetch_amo(const C &c, gsh_amo_op op, void *dest,
+template <class Context>
+__device__ GSHMEM_APART uint64_t ring_fetch_amo(const Context &c, gsh_amo_op op, void *dest,
                                                 uint32_t bytes, uint64_t operand, uint64_t cond,
                                                 int pe, const char *call)
 {
@@ -96,16 +99,16 @@ __device__ GSHMEM_APART uint64_t ring_fetch_amo(const C &c, gsh_amo_op op, void 
     r.value[0] = offset_of(c, dest);
     r.value[1] = operand;
     r.value[2] = cond;
-    return out_of_line<ask<C>>(c, &r);
+    return out_of_line<ask<Context>>(c, &r);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* op is PUT or GET, bytes is not 0, and the proxy can access local. */
-template <class C>
-__device__ __forceinline__ void copy_request(const C &c, gsh_ring_op op, const void *symmetric,
-                                             const void *local, uint64_t bytes, int pe,
-                                             bool is_blocking, const char *call)
+template <class Context>
+__device__ __forceinline__ void
+copy_request(const Context &c, gsh_ring_op op, const void *symmetric, const void *local,
+             uint64_t bytes, int pe, bool is_blocking, const char *call)
 {
     uint64_t off = offset_of(c, symmetric), local_off = offset_of(c, local), high = local_off >> 5;
     uint64_t word = off | bytes << GSH_RING_AT_BYTES | local_off << GSH_RING_AT_LOCAL_LOW;
@@ -129,12 +132,12 @@ __device__ __forceinline__ void copy_request(const C &c, gsh_ring_op op, const v
         r.value[1] = reinterpret_cast<uint64_t>(local);
         r.value[2] = bytes;
     }
-    out_of_line<ask<C>>(c, &r);
+    out_of_line<ask<Context>>(c, &r);
 }
 
 /* Sends the thread's part of the bytes through the ring. */
-template <class C>
-__device__ GSHMEM_APART void put_pieces(const C &c, place me, void *dest, const void *source,
+template <class Context>
+__device__ GSHMEM_APART void put_pieces(const Context &c, place me, void *dest, const void *source,
                                         uint64_t bytes, int pe, const char *call)
 {
     struct {
@@ -152,7 +155,7 @@ __device__ GSHMEM_APART void put_pieces(const C &c, place me, void *dest, const 
     for (;;) {
         s.r.n_bytes = s.left < GSH_RING_INLINE_MAX ? (uint32_t)s.left : GSH_RING_INLINE_MAX;
         s.r.immediate = s.r.n_bytes;
-        out_of_line<ask<C>>(c, &s.r);
+        out_of_line<ask<Context>>(c, &s.r);
         if (s.left <= s.step)
             return;
         s.left -= s.step;
@@ -162,8 +165,8 @@ __device__ GSHMEM_APART void put_pieces(const C &c, place me, void *dest, const 
 }
 
 /* Fetches the thread's part by words that are aligned on the far side, as g requires. */
-template <class C>
-__device__ GSHMEM_APART void get_pieces(const C &c, place me, void *dest, const void *source,
+template <class Context>
+__device__ GSHMEM_APART void get_pieces(const Context &c, place me, void *dest, const void *source,
                                         uint64_t bytes, int pe, const char *call)
 {
     struct {
@@ -186,7 +189,7 @@ __device__ GSHMEM_APART void get_pieces(const C &c, place me, void *dest, const 
             n /= 2;
         s.r.arg = n;
         s.r.value[0] = s.next;
-        uint64_t word = out_of_line<ask<C>>(c, &s.r);
+        uint64_t word = out_of_line<ask<Context>>(c, &s.r);
         for (uint64_t k = 0; k < s.r.arg; k++)
             s.dest[s.next - s.first + k] = (char)(word >> (8 * k));
         s.next += s.r.arg;
@@ -195,45 +198,45 @@ __device__ GSHMEM_APART void get_pieces(const C &c, place me, void *dest, const 
     }
 }
 
-template <class C>
-__device__ GSHMEM_APART void put_part(const C &c, place me, void *dest, const void *source,
+template <class Context>
+__device__ GSHMEM_APART void put_part(const Context &c, place me, void *dest, const void *source,
                                       uint64_t bytes, int pe, bool is_blocking, const char *call)
 {
     if (bytes <= GSH_RING_INLINE_MAX || !is_for_proxy(c, source)) {
-        apart<put_pieces<C>>(c, me, dest, source, bytes, pe, call);
+        apart<put_pieces<Context>>(c, me, dest, source, bytes, pe, call);
     } else if (me.rank == 0) {
         copy_request(c, GSH_RING_PUT, dest, source, bytes, pe, is_blocking, call);
     }
 }
 
-template <class C>
-__device__ GSHMEM_APART void get_part(const C &c, place me, void *dest, const void *source,
+template <class Context>
+__device__ GSHMEM_APART void get_part(const Context &c, place me, void *dest, const void *source,
                                       uint64_t bytes, int pe, bool is_blocking, const char *call)
 {
     if (!is_for_proxy(c, dest)) {
-        apart<get_pieces<C>>(c, me, dest, source, bytes, pe, call);
+        apart<get_pieces<Context>>(c, me, dest, source, bytes, pe, call);
     } else if (me.rank == 0 && bytes > 0) {
         copy_request(c, GSH_RING_GET, source, dest, bytes, pe, is_blocking, call);
     }
 }
 
 /* Blocking: on return the source may be used again. */
-template <class G, class C>
-__device__ __forceinline__ void ring_put(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void ring_put(const Context &c, Group g, void *dest, const void *source,
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line<put_part<C>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    out_of_line<put_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
 /* Blocking: on return the data have arrived. */
-template <class G, class C>
-__device__ __forceinline__ void ring_get(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void ring_get(const Context &c, Group g, void *dest, const void *source,
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line<get_part<C>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    out_of_line<get_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
@@ -250,25 +253,29 @@ struct strided {
     uint64_t next;
 };
 
-template <class C> __device__ GSHMEM_APART void strided_pieces(const C &c, place me, strided *s)
+template <class Context>
+__device__ GSHMEM_APART void strided_pieces(const Context &c, place me, strided *s)
 {
     s = opaque(s);
     for (s->next = me.rank; s->next < s->nelems; s->next += me.size) {
         char *remote = s->remote + s->next * s->remote_stride * s->elem_bytes;
         char *local = s->local + s->next * s->local_stride * s->elem_bytes;
         if (s->op == GSH_RING_IPUT)
-            apart<put_pieces<C>>(c, place{0, 1}, remote, local, s->elem_bytes, s->pe, s->call);
+            apart<put_pieces<Context>>(c, place{0, 1}, remote, local, s->elem_bytes, s->pe,
+                                       s->call);
         else
-            apart<get_pieces<C>>(c, place{0, 1}, local, remote, s->elem_bytes, s->pe, s->call);
+            apart<get_pieces<Context>>(c, place{0, 1}, local, remote, s->elem_bytes, s->pe,
+                                       s->call);
     }
 }
 
 /* Waits: both calls are blocking. */
-template <class C> __device__ GSHMEM_APART void strided_part(const C &c, place me, strided *s)
+template <class Context>
+__device__ GSHMEM_APART void strided_part(const Context &c, place me, strided *s)
 {
     s = opaque(s);
     if (!is_for_proxy(c, s->local)) {
-        apart<strided_pieces<C>>(c, me, s);
+        apart<strided_pieces<Context>>(c, me, s);
     } else if (me.rank == 0 && s->nelems > 0) {
         request r = request_to(c, s->pe, s->op, 0, 5, until::done, s->call);
         r.immediate = s->elem_bytes;
@@ -278,20 +285,20 @@ template <class C> __device__ GSHMEM_APART void strided_part(const C &c, place m
         r.value[3] = s->local_stride;
         r.value[4] = s->nelems;
         fence_acq_rel(); /* as in copy_request */
-        out_of_line<ask<C>>(c, &r);
+        out_of_line<ask<Context>>(c, &r);
     }
 }
 
-template <class G, class C>
-__device__ __forceinline__ void ring_strided(const C &c, G g, strided *s)
+template <class Group, class Context>
+__device__ __forceinline__ void ring_strided(const Context &c, Group g, strided *s)
 {
     g.sync();
-    out_of_line<strided_part<C>>(c, place_of(g), s);
+    out_of_line<strided_part<Context>>(c, place_of(g), s);
     g.sync();
 }
 
-template <class G, class C>
-__device__ __forceinline__ void ring_iput(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void ring_iput(const Context &c, Group g, void *dest, const void *source,
                                           ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
                                           size_t nelems, int pe, const char *call)
 {
@@ -308,8 +315,8 @@ __device__ __forceinline__ void ring_iput(const C &c, G g, void *dest, const voi
     ring_strided(c, g, &s);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void ring_iget(const C &c, G g, void *dest, const void *source,
+template <class Group, class Context>
+__device__ __forceinline__ void ring_iget(const Context &c, Group g, void *dest, const void *source,
                                           ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
                                           size_t nelems, int pe, const char *call)
 {
@@ -329,8 +336,8 @@ __device__ __forceinline__ void ring_iget(const C &c, G g, void *dest, const voi
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /* FENCE or QUIET; one is enough for all threads of the warp that are here. */
-template <class C>
-__device__ __forceinline__ request token(const C &c, uint32_t ring, gsh_ring_op op,
+template <class Context>
+__device__ __forceinline__ request token(const Context &c, uint32_t ring, gsh_ring_op op,
                                          const char *call)
 {
     request r = request_to(c, -1, op, 0, 0, until::written, call);
@@ -338,14 +345,14 @@ __device__ __forceinline__ request token(const C &c, uint32_t ring, gsh_ring_op 
     return r;
 }
 
-template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
+template <class Context> __device__ GSHMEM_APART void write_fences(const Context &c)
 {
     request r = token(c, first_ring(c), GSH_RING_FENCE,
                       number_of(c) == 0 ? "gshmem_fence" : "gshmem_ctx_fence");
     for (; r.ring < end_ring(c); r.ring++) {
         gsh_ring *ring = ring_of(c, &r);
         if (load_relaxed(&ring->gpu_head) != load_relaxed(&ring->gpu_fenced)) {
-            uint64_t end = out_of_line<ask<C>>(c, &r);
+            uint64_t end = out_of_line<ask<Context>>(c, &r);
             store_relaxed(&ring_of(c, &r)->gpu_fenced, end);
         }
     }
@@ -353,19 +360,20 @@ template <class C> __device__ GSHMEM_APART void write_fences(const C &c)
 
 /* The far part of fence; the near part's fence comes in addition, before or after. The state's
  * rings is not 0. A ring without requests since its newest fence costs two loads. */
-template <class C> __device__ GSHMEM_APART void ring_fence(const C &c)
+template <class Context> __device__ GSHMEM_APART void ring_fence(const Context &c)
 {
     bool is_fenced = true;
     for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_fenced &=
             load_relaxed(&ring_at(c, i)->gpu_head) == load_relaxed(&ring_at(c, i)->gpu_fenced);
     if (!is_fenced)
-        apart<write_fences<C>>(c);
+        apart<write_fences<Context>>(c);
 }
 
 /* The position in r->ring that must be done for quiet to return; 0: nothing to wait for. Asks for
  * it, unless another thread has asked and nothing came since. */
-template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, request *r)
+template <class Context>
+__device__ __forceinline__ uint64_t start_quiet(const Context &c, request *r)
 {
     gsh_ring *ring = ring_of(c, r);
     uint64_t end = load_relaxed(&ring->gpu_head);
@@ -373,13 +381,13 @@ template <class C> __device__ __forceinline__ uint64_t start_quiet(const C &c, r
         return 0;
     if (end == load_relaxed(&ring->gpu_quieting))
         return end;
-    end = out_of_line<ask<C>>(c, r);
+    end = out_of_line<ask<Context>>(c, r);
     store_relaxed(&ring_of(c, r)->gpu_quieting, end);
     return end;
 }
 
 /* Asks all rings before it waits for the first one. */
-template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
+template <class Context> __device__ GSHMEM_APART void await_quiet(const Context &c)
 {
     uint64_t ends[GSH_RING_MAX_RINGS];
     request r = token(c, first_ring(c), GSH_RING_QUIET,
@@ -390,7 +398,7 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
         uint64_t *end = &ends[r.ring - first_ring(c)];
         if (*end == 0)
             continue;
-        apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
+        apart<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
         /* Only now: until a quiet is complete it orders nothing after it. */
         store_relaxed(&ring_of(c, &r)->gpu_fenced, *end);
         /* pairs with the loads of gpu_quieted and the fence that follows ring_quiet */
@@ -399,24 +407,24 @@ template <class C> __device__ GSHMEM_APART void await_quiet(const C &c)
 }
 
 /* The far part of quiet; the near part's fence must come after it. Costs as much as ring_fence. */
-template <class C> __device__ GSHMEM_APART void ring_quiet(const C &c)
+template <class Context> __device__ GSHMEM_APART void ring_quiet(const Context &c)
 {
     bool is_quiet = true;
     for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_quiet &=
             load_relaxed(&ring_at(c, i)->gpu_head) == atomic_load(&ring_at(c, i)->gpu_quieted);
     if (!is_quiet)
-        apart<await_quiet<C>>(c);
+        apart<await_quiet<Context>>(c);
 }
 
 /* Every request so far is complete in its own sense: a put's source may be used again. */
-template <class C> __device__ GSHMEM_APART void await_done(const C &c, const char *call)
+template <class Context> __device__ GSHMEM_APART void await_done(const Context &c, const char *call)
 {
     request r = token(c, first_ring(c), GSH_RING_QUIET, call);
     for (; r.ring < end_ring(c); r.ring++) {
         const uint64_t end = load_relaxed(&ring_of(c, &r)->gpu_head);
         if (end != 0)
-            apart<await_word<C>>(c, &proxy_words(ring_of(c, &r))->cpu_done, end, &r);
+            apart<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, end, &r);
     }
 }
 
@@ -436,8 +444,8 @@ struct signalled {
 };
 
 /* bytes is not 0; the proxy can access the source, or it is inline. */
-template <class C>
-__device__ __forceinline__ void put_signal_request(const C &c, const signalled *s)
+template <class Context>
+__device__ __forceinline__ void put_signal_request(const Context &c, const signalled *s)
 {
     request r = request_to(c, s->pe, GSH_RING_PUT_SIGNAL_INLINE, (uint64_t)s->sig_op, 3,
                            until::written, s->call);
@@ -458,11 +466,12 @@ __device__ __forceinline__ void put_signal_request(const C &c, const signalled *
         r.value[4] = s->signal;
         fence_acq_rel(); /* as in copy_request */
     }
-    out_of_line<ask<C>>(c, &r);
+    out_of_line<ask<Context>>(c, &r);
 }
 
 /* By one thread, after the pieces have been sent. */
-template <class C> __device__ GSHMEM_APART void put_signal_part(const C &c, const signalled *s)
+template <class Context>
+__device__ GSHMEM_APART void put_signal_part(const Context &c, const signalled *s)
 {
     s = opaque(s);
     if (!s->is_in_pieces && s->bytes > 0) {
@@ -471,26 +480,27 @@ template <class C> __device__ GSHMEM_APART void put_signal_part(const C &c, cons
     }
     if (s->is_in_pieces || (s->sig_op & GSH_SIGNAL_STRONG) != 0) {
         request r = token(c, ring_index(c, s->pe), GSH_RING_FENCE, s->call);
-        out_of_line<ask<C>>(c, &r);
+        out_of_line<ask<Context>>(c, &r);
     }
-    apart<ring_amo<C>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr, 8, s->signal,
-                       s->pe, s->call);
+    apart<ring_amo<Context>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr, 8,
+                             s->signal, s->pe, s->call);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void
-ring_put_signal(const C &c, G g, void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                uint64_t signal, int sig_op, int pe, bool is_blocking, const char *call)
+template <class Group, class Context>
+__device__ __forceinline__ void ring_put_signal(const Context &c, Group g, void *dest,
+                                                const void *source, size_t bytes,
+                                                uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                                int pe, bool is_blocking, const char *call)
 {
     signalled s = {dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, false, call};
     s.is_in_pieces = bytes > GSH_RING_SIGNAL_MAX && !is_for_proxy(c, source);
     g.sync();
     if (s.is_in_pieces) {
-        out_of_line<put_pieces<C>>(c, place_of(g), dest, source, bytes, pe, call);
+        out_of_line<put_pieces<Context>>(c, place_of(g), dest, source, bytes, pe, call);
         g.sync();
     }
     if (g.rank() == 0)
-        out_of_line<put_signal_part<C>>(c, &s);
+        out_of_line<put_signal_part<Context>>(c, &s);
     g.sync();
 }
 

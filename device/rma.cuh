@@ -23,47 +23,47 @@ template <size_t size_bytes> struct element {
     unsigned char bytes[size_bytes];
 };
 
-/* The type as which copies treat elements of type T: not every byte of a long double is part of its
+/* The type as which copies treat elements of Type: not every byte of a long double is part of its
  * value. */
-template <class T> struct moved {
-    typedef T type;
+template <class Type> struct moved {
+    typedef Type type;
 };
 #if !defined(__CUDACC__)
 template <> struct moved<long double> {
     typedef element<sizeof(long double)> type;
 };
 #endif
-template <class T> using moved_as = typename moved<T>::type;
+template <class Type> using moved_as = typename moved<Type>::type;
 
 /* A put or get to any peer, by any group, of any size. Out of line, and not through a pointer:
  * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
  * may_be_far, and only makes the names differ: files with and without GSHMEM_NEAR_ONLY can be
  * linked. */
-template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void put_general(const C &c, void *dest, const void *source, size_t bytes,
-                                         int pe, const char *call)
+template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
+__device__ GSHMEM_APART void put_general(const Context &c, void *dest, const void *source,
+                                         size_t bytes, int pe, const char *call)
 {
-    G g;
+    Group g;
     route(
         c, dest, pe,
         [&](void *mapped) {
             g.sync();
-            copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
+            copy<direction::put, has_words, Group>({g.rank(), g.size()}, mapped, source, bytes);
             g.sync();
         },
         [&] { far_put(c, g, dest, source, bytes, pe, is_blocking, call); });
 }
 
-template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *source, size_t bytes,
-                                         int pe, const char *call)
+template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
+__device__ GSHMEM_APART void get_general(const Context &c, void *dest, const void *source,
+                                         size_t bytes, int pe, const char *call)
 {
-    G g;
+    Group g;
     route(
         c, source, pe,
         [&](const void *mapped) {
             g.sync();
-            copy<direction::get, has_words, G>({g.rank(), g.size()}, dest, mapped, bytes);
+            copy<direction::get, has_words, Group>({g.rank(), g.size()}, dest, mapped, bytes);
             g.sync();
             poll_pause(source);
         },
@@ -73,8 +73,8 @@ __device__ GSHMEM_APART void get_general(const C &c, void *dest, const void *sou
 /* Whole vectors, to or from a peer of the run. One more branch costs a call 10 ns on a GPU, and all
  * warps of a block of 1024 threads execute whatever it decides after its synchronisation: so the
  * vector path has a single branch, before the synchronisation. */
-template <class G, class C>
-__device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest,
+template <class Group, class Context>
+__device__ __forceinline__ bool is_vector_path(const Context &c, Group g, const void *dest,
                                                const void *source, size_t bytes, uint32_t number)
 {
     return __builtin_expect(
@@ -84,93 +84,97 @@ __device__ __forceinline__ bool is_vector_path(const C &c, G g, const void *dest
 }
 
 /* The next case: one word, to or from a peer of the run. */
-template <size_t align, class C>
-__device__ __forceinline__ bool is_word_path(const C &c, const void *dest, const void *source,
+template <size_t align, class Context>
+__device__ __forceinline__ bool is_word_path(const Context &c, const void *dest, const void *source,
                                              size_t bytes, uint32_t number)
 {
     return is_word<align>(dest, source, bytes) && is_of_run(c, number);
 }
 
-template <bool is_blocking, class G, class T, class C>
-__device__ __forceinline__ void put_dispatch(const C &c, G g, T *dest, const T *source,
-                                             size_t nelems, int pe, const char *call)
+template <bool is_blocking, class Group, class Type, class Context>
+__device__ __forceinline__ void put_dispatch(const Context &c, Group g, Type *dest,
+                                             const Type *source, size_t nelems, int pe,
+                                             const char *call)
 {
-    size_t bytes = nelems * sizeof(T);
+    size_t bytes = nelems * sizeof(Type);
     uint32_t number = number_in_run(c, pe);
-    check(c, call, dest, bytes_of<T>(nelems), pe);
-    check_local(c, call, source, bytes_of<T>(nelems), pe);
+    check(c, call, dest, bytes_of<Type>(nelems), pe);
+    check_local(c, call, source, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes);
+        copy_whole_vectors<direction::put, Group>(at, address_in_run(c, dest, number), source,
+                                                  bytes);
         g.sync();
-    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(Type)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         g.sync();
     } else {
-        apart<put_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
-                                                                             pe, call);
+        apart<put_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
+            c, dest, source, bytes, pe, call);
     }
 }
 
-template <bool is_blocking, class G, class T, class C>
-__device__ __forceinline__ void get_dispatch(const C &c, G g, T *dest, const T *source,
-                                             size_t nelems, int pe, const char *call)
+template <bool is_blocking, class Group, class Type, class Context>
+__device__ __forceinline__ void get_dispatch(const Context &c, Group g, Type *dest,
+                                             const Type *source, size_t nelems, int pe,
+                                             const char *call)
 {
-    size_t bytes = nelems * sizeof(T);
+    size_t bytes = nelems * sizeof(Type);
     uint32_t number = number_in_run(c, pe);
-    check(c, call, source, bytes_of<T>(nelems), pe);
-    check_local(c, call, dest, bytes_of<T>(nelems), pe);
+    check(c, call, source, bytes_of<Type>(nelems), pe);
+    check_local(c, call, dest, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         g.sync();
-        copy_whole_vectors<direction::get, G>(at, dest, address_in_run(c, source, number), bytes);
+        copy_whole_vectors<direction::get, Group>(at, dest, address_in_run(c, source, number),
+                                                  bytes);
         g.sync();
         poll_pause(source);
-    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(Type)>(c, dest, source, bytes, number)) {
         g.sync();
         if (g.rank() == 0)
             copy_word<direction::get>(dest, address_in_run(c, source, number), bytes);
         g.sync();
         poll_pause(source);
     } else {
-        apart<get_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(c, dest, source, bytes,
-                                                                             pe, call);
+        apart<get_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
+            c, dest, source, bytes, pe, call);
     }
 }
 
 } // namespace detail
 
 /* nelems elements from source to dest on pe. */
-template <class G, class T, class C>
-__device__ __forceinline__ void put(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                    int pe, const char *call = "gshmem::put")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void put(const Context &c, Group g, Type *dest, const Type *source,
+                                    size_t nelems, int pe, const char *call = "gshmem::put")
 {
     detail::put_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; source may be reused after quiet. */
-template <class G, class T, class C>
-__device__ __forceinline__ void put_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                        int pe, const char *call = "gshmem::put_nbi")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void put_nbi(const Context &c, Group g, Type *dest, const Type *source,
+                                        size_t nelems, int pe, const char *call = "gshmem::put_nbi")
 {
     detail::put_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
 /* nelems elements from source on pe to dest. */
-template <class G, class T, class C>
-__device__ __forceinline__ void get(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                    int pe, const char *call = "gshmem::get")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void get(const Context &c, Group g, Type *dest, const Type *source,
+                                    size_t nelems, int pe, const char *call = "gshmem::get")
 {
     detail::get_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
 /* The same; dest has them after quiet. */
-template <class G, class T, class C>
-__device__ __forceinline__ void get_nbi(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                        int pe, const char *call = "gshmem::get_nbi")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void get_nbi(const Context &c, Group g, Type *dest, const Type *source,
+                                        size_t nelems, int pe, const char *call = "gshmem::get_nbi")
 {
     detail::get_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
@@ -179,63 +183,70 @@ namespace detail
 {
 
 /* p and g for a peer outside the run. */
-template <class T, class C>
-__device__ GSHMEM_APART void p_elsewhere(const C &c, T *dest, T value, int pe, const char *call)
+template <class Type, class Context>
+__device__ GSHMEM_APART void p_elsewhere(const Context &c, Type *dest, Type value, int pe,
+                                         const char *call)
 {
     route(
-        c, dest, pe, [&](T *mapped) { store_relaxed(mapped, value); },
-        [&] { far_p(c, dest, bit_cast<word<T>>(value), sizeof(T), pe, call); });
+        c, dest, pe, [&](Type *mapped) { store_relaxed(mapped, value); },
+        [&] { far_p(c, dest, bit_cast<word<Type>>(value), sizeof(Type), pe, call); });
 }
 
-template <class T, class C>
-__device__ GSHMEM_APART T g_elsewhere(const C &c, const T *source, int pe, const char *call)
+template <class Type, class Context>
+__device__ GSHMEM_APART Type g_elsewhere(const Context &c, const Type *source, int pe,
+                                         const char *call)
 {
     return route(
-        c, source, pe, [&](const T *mapped) { return load_relaxed(mapped); },
-        [&] { return bit_cast<T>((word<T>)far_g(c, source, sizeof(T), pe, call)); });
+        c, source, pe, [&](const Type *mapped) { return load_relaxed(mapped); },
+        [&] { return bit_cast<Type>((word<Type>)far_g(c, source, sizeof(Type), pe, call)); });
 }
 
 } // namespace detail
 
 /* One element by value: a relaxed store at system scope, so that the peer may wait for it. */
-template <class T, class C>
-__device__ __forceinline__ void p(const C &c, T *dest, T value, int pe,
+template <class Type, class Context>
+__device__ __forceinline__ void p(const Context &c, Type *dest, Type value, int pe,
                                   const char *call = "gshmem::p")
 {
-    detail::check(c, call, dest, sizeof(T), pe);
+    detail::check(c, call, dest, sizeof(Type), pe);
     detail::route_word(
-        c, dest, pe, [&](T *mapped) { detail::store_relaxed(mapped, value); },
-        [&] { detail::apart<detail::p_elsewhere<T, C>>(c, dest, value, pe, call); });
+        c, dest, pe, [&](Type *mapped) { detail::store_relaxed(mapped, value); },
+        [&] { detail::apart<detail::p_elsewhere<Type, Context>>(c, dest, value, pe, call); });
 }
 
-template <class T, class C>
-__device__ __forceinline__ T g(const C &c, const T *source, int pe, const char *call = "gshmem::g")
+template <class Type, class Context>
+__device__ __forceinline__ Type g(const Context &c, const Type *source, int pe,
+                                  const char *call = "gshmem::g")
 {
-    detail::check(c, call, source, sizeof(T), pe);
+    detail::check(c, call, source, sizeof(Type), pe);
     return detail::seen(
         source, detail::route_word(
-                    c, source, pe, [&](const T *mapped) { return detail::load_relaxed(mapped); },
-                    [&] { return detail::apart<detail::g_elsewhere<T, C>>(c, source, pe, call); }));
+                    c, source, pe, [&](const Type *mapped) { return detail::load_relaxed(mapped); },
+                    [&] {
+                        return detail::apart<detail::g_elsewhere<Type, Context>>(c, source, pe,
+                                                                                 call);
+                    }));
 }
 
 #if !defined(__CUDACC__)
 /* For long double, too large for one access. */
-template <class C>
-inline void p(const C &c, long double *dest, long double value, int pe,
+template <class Context>
+inline void p(const Context &c, long double *dest, long double value, int pe,
               const char *call = "gshmem::p")
 {
-    typedef detail::moved_as<long double> E;
-    put(c, group_thread(), reinterpret_cast<E *>(dest), reinterpret_cast<const E *>(&value), 1, pe,
-        call);
+    typedef detail::moved_as<long double> Element;
+    put(c, group_thread(), reinterpret_cast<Element *>(dest),
+        reinterpret_cast<const Element *>(&value), 1, pe, call);
 }
 
-template <class C>
-inline long double g(const C &c, const long double *source, int pe, const char *call = "gshmem::g")
+template <class Context>
+inline long double g(const Context &c, const long double *source, int pe,
+                     const char *call = "gshmem::g")
 {
-    typedef detail::moved_as<long double> E;
+    typedef detail::moved_as<long double> Element;
     long double value;
-    get(c, group_thread(), reinterpret_cast<E *>(&value), reinterpret_cast<const E *>(source), 1,
-        pe, call);
+    get(c, group_thread(), reinterpret_cast<Element *>(&value),
+        reinterpret_cast<const Element *>(source), 1, pe, call);
     return value;
 }
 #endif
@@ -243,55 +254,55 @@ inline long double g(const C &c, const long double *source, int pe, const char *
 namespace detail
 {
 
-/* Elements of W, four at a time so that their loads overlap. */
-template <direction D, class W, class G>
-__device__ void copy_strided(G g, W *dest, const W *source, ptrdiff_t dst, ptrdiff_t sst,
+/* Elements that are words, four at a time so that their loads overlap. */
+template <direction Direction, class Word, class Group>
+__device__ void copy_strided(Group g, Word *dest, const Word *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems)
 {
-    constexpr int U = 4;
+    constexpr int unroll = 4;
     size_t size = g.size();
-    for (size_t i = g.rank(); i < nelems; i += U * size) {
-        W v[U] = {}; /* else gcc warns that the second loop's reads are uninitialised */
+    for (size_t i = g.rank(); i < nelems; i += unroll * size) {
+        Word v[unroll] = {}; /* else gcc warns that the second loop's reads are uninitialised */
         GSHMEM_UNROLL
-        for (int u = 0; u < U; u++)
+        for (int u = 0; u < unroll; u++)
             if (i + u * size < nelems)
-                v[u] = load_source<D>(source + (ptrdiff_t)(i + u * size) * sst);
+                v[u] = load_source<Direction>(source + (ptrdiff_t)(i + u * size) * sst);
         GSHMEM_UNROLL
-        for (int u = 0; u < U; u++)
+        for (int u = 0; u < unroll; u++)
             if (i + u * size < nelems)
                 store_plain(dest + (ptrdiff_t)(i + u * size) * dst, v[u]);
     }
 }
 
 /* The same for elements that lie anywhere. */
-template <direction D, class G>
-__device__ void copy_strided_bytes(G g, char *dest, const char *source, ptrdiff_t dst_bytes,
+template <direction Direction, class Group>
+__device__ void copy_strided_bytes(Group g, char *dest, const char *source, ptrdiff_t dst_bytes,
                                    ptrdiff_t sst_bytes, size_t elem_bytes, size_t nelems)
 {
     for (size_t i = g.rank(); i < nelems; i += g.size())
-        copy_elements<D, uint8_t>(0, 1, dest + (ptrdiff_t)i * dst_bytes,
-                                  source + (ptrdiff_t)i * sst_bytes, elem_bytes);
+        copy_elements<Direction, uint8_t>(0, 1, dest + (ptrdiff_t)i * dst_bytes,
+                                          source + (ptrdiff_t)i * sst_bytes, elem_bytes);
 }
 
-template <direction D, class T, class G>
-__device__ __forceinline__ void move_strided(G g, T *dest, const T *source, ptrdiff_t dst,
+template <direction Direction, class Type, class Group>
+__device__ __forceinline__ void move_strided(Group g, Type *dest, const Type *source, ptrdiff_t dst,
                                              ptrdiff_t sst, size_t nelems)
 {
-    typedef word<T> W;
+    typedef word<Type> Word;
     uintptr_t bits = reinterpret_cast<uintptr_t>(dest) | reinterpret_cast<uintptr_t>(source);
     g.sync();
-    if (alignof(T) == sizeof(T) || bits % sizeof(T) == 0)
-        copy_strided<D>(g, reinterpret_cast<W *>(dest), reinterpret_cast<const W *>(source), dst,
-                        sst, nelems);
+    if (alignof(Type) == sizeof(Type) || bits % sizeof(Type) == 0)
+        copy_strided<Direction>(g, reinterpret_cast<Word *>(dest),
+                                reinterpret_cast<const Word *>(source), dst, sst, nelems);
     else
-        copy_strided_bytes<D>(g, reinterpret_cast<char *>(dest),
-                              reinterpret_cast<const char *>(source), dst * (ptrdiff_t)sizeof(T),
-                              sst * (ptrdiff_t)sizeof(T), sizeof(T), nelems);
+        copy_strided_bytes<Direction>(
+            g, reinterpret_cast<char *>(dest), reinterpret_cast<const char *>(source),
+            dst * (ptrdiff_t)sizeof(Type), sst * (ptrdiff_t)sizeof(Type), sizeof(Type), nelems);
     g.sync();
 }
 
-template <class C>
-__device__ __forceinline__ void check_strides(const C &c, const char *call, ptrdiff_t dst,
+template <class Context>
+__device__ __forceinline__ void check_strides(const Context &c, const char *call, ptrdiff_t dst,
                                               ptrdiff_t sst, int pe)
 {
     check_value(c, call, dst >= 1, GSH_REPORT_BAD_STRIDE, dst, pe);
@@ -301,44 +312,44 @@ __device__ __forceinline__ void check_strides(const C &c, const char *call, ptrd
 } // namespace detail
 
 /* Element i from source[i * sst] to dest[i * dst] on pe. */
-template <class G, class T, class C>
-__device__ __forceinline__ void iput(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
-                                     ptrdiff_t sst, size_t nelems, int pe,
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void iput(const Context &c, Group g, Type *dest, const Type *source,
+                                     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe,
                                      const char *call = "gshmem::iput")
 {
     detail::check_strides(c, call, dst, sst, pe);
-    detail::check(c, call, dest, detail::strided_bytes(sizeof(T), dst, nelems), pe);
-    detail::check_local(c, call, source, detail::bytes_of<T>(nelems), pe);
+    detail::check(c, call, dest, detail::strided_bytes(sizeof(Type), dst, nelems), pe);
+    detail::check_local(c, call, source, detail::bytes_of<Type>(nelems), pe);
     detail::route(
         c, dest, pe,
-        [&](T *mapped) {
+        [&](Type *mapped) {
             detail::move_strided<detail::direction::put>(g, mapped, source, dst, sst, nelems);
         },
-        [&] { detail::far_iput(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
+        [&] { detail::far_iput(c, g, dest, source, dst, sst, sizeof(Type), nelems, pe, call); });
 }
 
 /* Element i from source[i * sst] on pe to dest[i * dst]. */
-template <class G, class T, class C>
-__device__ __forceinline__ void iget(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
-                                     ptrdiff_t sst, size_t nelems, int pe,
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void iget(const Context &c, Group g, Type *dest, const Type *source,
+                                     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe,
                                      const char *call = "gshmem::iget")
 {
     detail::check_strides(c, call, dst, sst, pe);
-    detail::check(c, call, source, detail::strided_bytes(sizeof(T), sst, nelems), pe);
-    detail::check_local(c, call, dest, detail::bytes_of<T>(nelems), pe);
+    detail::check(c, call, source, detail::strided_bytes(sizeof(Type), sst, nelems), pe);
+    detail::check_local(c, call, dest, detail::bytes_of<Type>(nelems), pe);
     detail::route(
         c, source, pe,
-        [&](const T *mapped) {
+        [&](const Type *mapped) {
             detail::move_strided<detail::direction::get>(g, dest, mapped, dst, sst, nelems);
         },
-        [&] { detail::far_iget(c, g, dest, source, dst, sst, sizeof(T), nelems, pe, call); });
+        [&] { detail::far_iget(c, g, dest, source, dst, sst, sizeof(Type), nelems, pe, call); });
 }
 
 /* Block i, of bsize elements, from source + i * sst to dest + i * dst on pe. */
-template <class G, class T, class C>
-__device__ __forceinline__ void ibput(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
-                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
-                                      const char *call = "gshmem::ibput")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void ibput(const Context &c, Group g, Type *dest, const Type *source,
+                                      ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks,
+                                      int pe, const char *call = "gshmem::ibput")
 {
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL
@@ -350,10 +361,10 @@ __device__ __forceinline__ void ibput(const C &c, G g, T *dest, const T *source,
 }
 
 /* Block i, of bsize elements, from source + i * sst on pe to dest + i * dst. */
-template <class G, class T, class C>
-__device__ __forceinline__ void ibget(const C &c, G g, T *dest, const T *source, ptrdiff_t dst,
-                                      ptrdiff_t sst, size_t bsize, size_t nblocks, int pe,
-                                      const char *call = "gshmem::ibget")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void ibget(const Context &c, Group g, Type *dest, const Type *source,
+                                      ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks,
+                                      int pe, const char *call = "gshmem::ibget")
 {
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL

@@ -12,9 +12,9 @@ namespace gshmem
 namespace detail
 {
 
-template <class C>
-__device__ __forceinline__ void check_signal(const C &c, const char *call, const uint64_t *sig_addr,
-                                             int op, int pe)
+template <class Context>
+__device__ __forceinline__ void check_signal(const Context &c, const char *call,
+                                             const uint64_t *sig_addr, int op, int pe)
 {
     const int kind = op & ~GSH_SIGNAL_STRONG;
     check_value(c, call, kind == GSHMEM_SIGNAL_SET || kind == GSHMEM_SIGNAL_ADD,
@@ -63,7 +63,8 @@ struct pending_signal {
 
 /* Called when the group has stored: its synchronisation brings all stores before the fence, which
  * serves "signal seen implies that the data are seen". */
-template <class G> __device__ __forceinline__ void finish_put_signal(G g, const pending_signal &s)
+template <class Group>
+__device__ __forceinline__ void finish_put_signal(Group g, const pending_signal &s)
 {
     g.sync();
     if (g.rank() == 0) {
@@ -73,19 +74,19 @@ template <class G> __device__ __forceinline__ void finish_put_signal(G g, const 
 }
 
 /* For any peer, group and size, like put_general. */
-template <bool is_blocking, bool has_words, bool is_far_possible, class G, class C>
-__device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const void *source,
+template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
+__device__ GSHMEM_APART void put_signal_general(const Context &c, void *dest, const void *source,
                                                 size_t bytes, uint64_t *sig_addr, uint64_t signal,
                                                 int sig_op, int pe, const char *call)
 {
-    G g;
+    Group g;
     route(
         c, dest, pe,
         [&](void *mapped) {
             pending_signal s = {peer_address(c, sig_addr, pe), signal, sig_op};
             g.sync();
             put_away(&s, [&] {
-                copy<direction::put, has_words, G>({g.rank(), g.size()}, mapped, source, bytes);
+                copy<direction::put, has_words, Group>({g.rank(), g.size()}, mapped, source, bytes);
             });
             finish_put_signal(g, s);
         },
@@ -95,24 +96,25 @@ __device__ GSHMEM_APART void put_signal_general(const C &c, void *dest, const vo
         });
 }
 
-template <bool is_blocking, class G, class T, class C>
+template <bool is_blocking, class Group, class Type, class Context>
 __device__ __forceinline__ void
-put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
-                    uint64_t signal, int sig_op, int pe, const char *call)
+put_signal_dispatch(const Context &c, Group g, Type *dest, const Type *source, size_t nelems,
+                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, const char *call)
 {
-    size_t bytes = nelems * sizeof(T);
+    size_t bytes = nelems * sizeof(Type);
     uint32_t number = number_in_run(c, pe);
     check_signal(c, call, sig_addr, sig_op, pe);
-    check(c, call, dest, bytes_of<T>(nelems), pe);
-    check_local(c, call, source, bytes_of<T>(nelems), pe);
+    check(c, call, dest, bytes_of<Type>(nelems), pe);
+    check_local(c, call, source, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
         place at = g.early();
         pending_signal s = {address_in_run(c, sig_addr, number), signal, sig_op};
         g.sync();
-        copy_whole_vectors<direction::put, G>(at, address_in_run(c, dest, number), source, bytes,
-                                              [&](auto copies) { put_away(&s, copies); });
+        copy_whole_vectors<direction::put, Group>(at, address_in_run(c, dest, number), source,
+                                                  bytes,
+                                                  [&](auto copies) { put_away(&s, copies); });
         finish_put_signal(g, s);
-    } else if (is_word_path<alignof(T)>(c, dest, source, bytes, number)) {
+    } else if (is_word_path<alignof(Type)>(c, dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
         g.sync();
         if (is_beside(dest, source, bytes, sig_addr, sig_op)) {
@@ -125,14 +127,14 @@ put_signal_dispatch(const C &c, G g, T *dest, const T *source, size_t nelems, ui
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         finish_put_signal(g, {address_in_run(c, sig_addr, number), signal, sig_op});
     } else {
-        apart<put_signal_general<is_blocking, (alignof(T) >= 4), may_be_far, G, C>>(
+        apart<put_signal_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
             c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);
     }
 }
 
 /* signal_op for a peer outside the run. */
-template <class C>
-__device__ GSHMEM_APART void signal_elsewhere(const C &c, uint64_t *sig_addr, uint64_t signal,
+template <class Context>
+__device__ GSHMEM_APART void signal_elsewhere(const Context &c, uint64_t *sig_addr, uint64_t signal,
                                               int sig_op, int pe, const char *call)
 {
     route(
@@ -144,21 +146,24 @@ __device__ GSHMEM_APART void signal_elsewhere(const C &c, uint64_t *sig_addr, ui
 
 /* Changes the signal on pe, like an AMO: fence first to order it after earlier puts. Leaving the
  * fence to the caller halves the time of a bare signal on NVLink. */
-template <class C>
-__device__ __forceinline__ void signal_op(const C &c, uint64_t *sig_addr, uint64_t signal,
+template <class Context>
+__device__ __forceinline__ void signal_op(const Context &c, uint64_t *sig_addr, uint64_t signal,
                                           int sig_op, int pe,
                                           const char *call = "gshmem::signal_op")
 {
     detail::check_signal(c, call, sig_addr, sig_op, pe);
     detail::route_word(
         c, sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
-        [&] { detail::apart<detail::signal_elsewhere<C>>(c, sig_addr, signal, sig_op, pe, call); });
+        [&] {
+            detail::apart<detail::signal_elsewhere<Context>>(c, sig_addr, signal, sig_op, pe, call);
+        });
 }
 
 /* Puts, then changes the signal on the same PE. */
-template <class G, class T, class C>
-__device__ __forceinline__ void put_signal(const C &c, G g, T *dest, const T *source, size_t nelems,
-                                           uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void put_signal(const Context &c, Group g, Type *dest,
+                                           const Type *source, size_t nelems, uint64_t *sig_addr,
+                                           uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
     detail::put_signal_dispatch<true>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
@@ -166,18 +171,19 @@ __device__ __forceinline__ void put_signal(const C &c, G g, T *dest, const T *so
 }
 
 /* The same; source may be reused after quiet. */
-template <class G, class T, class C>
-__device__ __forceinline__ void
-put_signal_nbi(const C &c, G g, T *dest, const T *source, size_t nelems, uint64_t *sig_addr,
-               uint64_t signal, int sig_op, int pe, const char *call = "gshmem::put_signal_nbi")
+template <class Group, class Type, class Context>
+__device__ __forceinline__ void put_signal_nbi(const Context &c, Group g, Type *dest,
+                                               const Type *source, size_t nelems,
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                               int pe, const char *call = "gshmem::put_signal_nbi")
 {
     detail::put_signal_dispatch<false>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
                                        call);
 }
 
 /* Reads this PE's own signal. What was sent before it is visible. */
-template <class C>
-__device__ __forceinline__ uint64_t signal_fetch(const C &c, const uint64_t *sig_addr,
+template <class Context>
+__device__ __forceinline__ uint64_t signal_fetch(const Context &c, const uint64_t *sig_addr,
                                                  const char *call = "gshmem::signal_fetch")
 {
     detail::check_words(c, call, sig_addr, 1, detail::state_of(c).my_pe);

@@ -33,8 +33,8 @@ namespace detail
 {
 
 /* NULL if there is no such team or this PE is not a member. */
-template <class C>
-__device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_team_t team)
+template <class Context>
+__device__ __forceinline__ const gsh_team_state *find_team(const Context &c, gshmem_team_t team)
 {
     if (team < 0 || (uint64_t)team >= state_of(c).n_team_units)
         return nullptr;
@@ -47,8 +47,8 @@ __device__ __forceinline__ const gsh_team_state *find_team(const C &c, gshmem_te
 
 /* The team does not exist, or has no such lane. As on the host, GSHMEM_TEAM_INVALID needs no words.
  */
-template <class C, class G>
-__device__ __forceinline__ int refuse_lane(const C &c, G g, gshmem_team_t team, int lane,
+template <class Context, class Group>
+__device__ __forceinline__ int refuse_lane(const Context &c, Group g, gshmem_team_t team, int lane,
                                            const char *call)
 {
 #if defined(GSHMEM_CHECKS)
@@ -91,7 +91,7 @@ __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
 }
 
 /* All PEs, from the constant block alone: device memory is not read before the flags can leave. */
-template <class C> __device__ __forceinline__ gsh_team_state world_team(const C &c)
+template <class Context> __device__ __forceinline__ gsh_team_state world_team(const Context &c)
 {
     gsh_team_state t = {};
     t.n_pes = state_of(c).n_pes;
@@ -104,10 +104,10 @@ template <class C> __device__ __forceinline__ gsh_team_state world_team(const C 
 /* The threads of a group that send flags and wait for them. writes_late: whether the epoch is
  * written after the flags have arrived, not while they are under way. Only a call by a single warp
  * is faster that way (perftest/results/h200-constants.md). */
-template <class G> struct flag_group {
+template <class Group> struct flag_group {
     typedef group_warp type;
     static constexpr bool is_warp = true, writes_late = false;
-    static __device__ __forceinline__ bool has(G g) { return g.rank() < 32; }
+    static __device__ __forceinline__ bool has(Group g) { return g.rank() < 32; }
 };
 template <> struct flag_group<group_warp> {
     typedef group_warp type;
@@ -127,23 +127,25 @@ __device__ __forceinline__ uint64_t lane_off(const gsh_team_state &t, int lane)
 }
 
 /* This PE's own area. */
-template <class C> __device__ __forceinline__ gsh_sync_area *sync_area(const C &c, uint64_t off)
+template <class Context>
+__device__ __forceinline__ gsh_sync_area *sync_area(const Context &c, uint64_t off)
 {
     return reinterpret_cast<gsh_sync_area *>(state_of(c).base + off);
 }
 
 /* Writes the epoch once all threads of w have read it. */
-template <class W> __device__ __forceinline__ void write_epoch(W w, uint64_t *epoch, uint64_t value)
+template <class Word>
+__device__ __forceinline__ void write_epoch(Word w, uint64_t *epoch, uint64_t value)
 {
     w.sync();
     if (w.rank() == 0)
         *epoch = value;
 }
 
-/* One flight of flags by G's flag_group w. The caller then synchronises the group: what each thread
- * has seen the others have then seen. */
-template <bool is_barrier, class G, class W, class C>
-__device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state &t,
+/* One flight of flags by Group's flag_group w. The caller then synchronises the group: what each
+ * thread has seen the others have then seen. */
+template <bool is_barrier, class Group, class Word, class Context>
+__device__ __forceinline__ void fly_flags(const Context &c, Word w, const gsh_team_state &t,
                                           uint64_t area_off, const char *call)
 {
     gsh_sync_area *area = sync_area(c, area_off);
@@ -166,7 +168,7 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
     for (int i = first + step; i < t.n_pes; i += step)
         reduce_add(flag_on(i), (uint64_t)1);
     uint64_t epoch = load_plain(&area->epoch) + 1;
-    if (!flag_group<G>::writes_late)
+    if (!flag_group<Group>::writes_late)
         write_epoch(w, &area->epoch, epoch);
     GSHMEM_NO_UNROLL
     for (int i = first; i < t.n_pes; i += step) {
@@ -179,15 +181,15 @@ __device__ __forceinline__ void fly_flags(const C &c, W w, const gsh_team_state 
     }
     if (is_barrier)
         acquire_awaited();
-    if (flag_group<G>::writes_late)
+    if (flag_group<Group>::writes_late)
         write_epoch(w, &area->epoch, epoch);
 }
 
 /* ---- in a job with far PEs: out of line, and small rather than fast -------------------------- */
 
 /* Which threads take part in a team's synchronisation, and how. */
-template <class C> struct sync_call {
-    C c;
+template <class Context> struct sync_call {
+    Context c;
     const gsh_team_state *team;
     const char *call;
     uint64_t area_off, epoch;
@@ -224,8 +226,8 @@ template <class C> struct sync_call {
 };
 
 /* Waits until one of this PE's words has reached the epoch. pe is the PE that has not arrived. */
-template <class C>
-__device__ __noinline__ void await_epoch(const sync_call<C> *s, const uint64_t *word, int pe)
+template <class Context>
+__device__ __noinline__ void await_epoch(const sync_call<Context> *s, const uint64_t *word, int pe)
 {
     uint64_t epoch = s->epoch;
     spin turns;
@@ -239,7 +241,7 @@ __device__ __noinline__ void await_epoch(const sync_call<C> *s, const uint64_t *
 }
 
 /* The rounds between leaders; one thread. */
-template <class C> __device__ __noinline__ void tell_leaders(const sync_call<C> *s)
+template <class Context> __device__ __noinline__ void tell_leaders(const sync_call<Context> *s)
 {
     uint64_t *word = s->area()->round;
     GSHMEM_NO_UNROLL
@@ -252,7 +254,7 @@ template <class C> __device__ __noinline__ void tell_leaders(const sync_call<C> 
     }
 }
 
-template <class C> __device__ __noinline__ void lead_node(const sync_call<C> *s)
+template <class Context> __device__ __noinline__ void lead_node(const sync_call<Context> *s)
 {
     int n_near = s->team->n_near, size = s->size();
     GSHMEM_NO_UNROLL
@@ -268,7 +270,7 @@ template <class C> __device__ __noinline__ void lead_node(const sync_call<C> *s)
         store_relaxed(peer_address(s->c, &s->area()->released, s->near_pe(i)), s->epoch);
 }
 
-template <class C> __device__ __forceinline__ void follow_leader(const sync_call<C> *s)
+template <class Context> __device__ __forceinline__ void follow_leader(const sync_call<Context> *s)
 {
     if (s->rank() == 0) {
         int leader = s->near_pe(0);
@@ -279,11 +281,11 @@ template <class C> __device__ __forceinline__ void follow_leader(const sync_call
 
 /* Does a quiet if the barrier begins with one. Then, if the team is on several nodes, does all of
  * the rest and returns true; otherwise returns false. */
-template <class C>
-__device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, int lane,
+template <class Context>
+__device__ GSHMEM_APART bool sync_far(const Context &c, const gsh_team_state *team, int lane,
                                       const char *call, bool is_barrier, bool is_warp)
 {
-    sync_call<C> s = {c, team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
+    sync_call<Context> s = {c, team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
     if (is_barrier) {
         if (s.rank() == 0)
             far_quiet(c);
@@ -309,26 +311,27 @@ __device__ GSHMEM_APART bool sync_far(const C &c, const gsh_team_state *team, in
 /* ---- any team -------------------------------------------------------------------------------- */
 
 /* team: NULL for all PEs, and then lane is 0. */
-template <bool is_barrier, class G, class C>
-__device__ __forceinline__ void sync_team(const C &c, G g, const gsh_team_state *team, int lane,
-                                          const char *call)
+template <bool is_barrier, class Group, class Context>
+__device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_team_state *team,
+                                          int lane, const char *call)
 {
-    typedef typename flag_group<G>::type W;
+    typedef typename flag_group<Group>::type Words;
     g.sync();
-    if (flag_group<G>::has(g)) {
+    if (flag_group<Group>::has(g)) {
         bool is_done = false;
         if (has_far(c))
-            is_done = out_of_line<sync_far<C>>(c, team ? team : find_team(c, GSHMEM_TEAM_WORLD),
-                                               lane, call, is_barrier, flag_group<G>::is_warp);
+            is_done =
+                out_of_line<sync_far<Context>>(c, team ? team : find_team(c, GSHMEM_TEAM_WORLD),
+                                               lane, call, is_barrier, flag_group<Group>::is_warp);
         if (!is_done)
-            fly_flags<is_barrier, G>(c, W(), team ? *team : world_team(c),
-                                     team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);
+            fly_flags<is_barrier, Group>(c, Words(), team ? *team : world_team(c),
+                                         team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);
     }
     g.sync();
 }
 
-template <bool is_barrier, class G, class C>
-__device__ __forceinline__ int sync_by_name(const C &c, G g, gshmem_team_t team, int lane,
+template <bool is_barrier, class Group, class Context>
+__device__ __forceinline__ int sync_by_name(const Context &c, Group g, gshmem_team_t team, int lane,
                                             const char *call)
 {
     if (team == GSHMEM_TEAM_WORLD && lane == 0) {
@@ -348,49 +351,52 @@ __device__ __forceinline__ int sync_by_name(const C &c, G g, gshmem_team_t team,
  * before is visible to every thread of the group after. 0, or an error if this PE is not in the
  * team or the team has no such lane. Groups that synchronise one team at the same time use
  * different lanes. */
-template <class G, class C>
-__device__ __forceinline__ int barrier(const C &c, G g, gshmem_team_t team, int lane = 0,
+template <class Group, class Context>
+__device__ __forceinline__ int barrier(const Context &c, Group g, gshmem_team_t team, int lane = 0,
                                        const char *call = "gshmem::barrier")
 {
     return detail::sync_by_name<true>(c, g, team, lane, call);
 }
 
 /* Returns when all PEs of the team have arrived; says nothing about data. */
-template <class G, class C>
-__device__ __forceinline__ int sync(const C &c, G g, gshmem_team_t team, int lane = 0,
+template <class Group, class Context>
+__device__ __forceinline__ int sync(const Context &c, Group g, gshmem_team_t team, int lane = 0,
                                     const char *call = "gshmem::sync")
 {
     return detail::sync_by_name<false>(c, g, team, lane, call);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void barrier_all(const C &c, G g,
+template <class Group, class Context>
+__device__ __forceinline__ void barrier_all(const Context &c, Group g,
                                             const char *call = "gshmem::barrier_all")
 {
     detail::sync_team<true>(c, g, nullptr, 0, call);
 }
 
-template <class G, class C>
-__device__ __forceinline__ void sync_all(const C &c, G g, const char *call = "gshmem::sync_all")
+template <class Group, class Context>
+__device__ __forceinline__ void sync_all(const Context &c, Group g,
+                                         const char *call = "gshmem::sync_all")
 {
     detail::sync_team<false>(c, g, nullptr, 0, call);
 }
 
 /* -1 if there is no such team or this PE is not a member. */
-template <class C> __device__ __forceinline__ int team_my_pe(const C &c, gshmem_team_t team)
+template <class Context>
+__device__ __forceinline__ int team_my_pe(const Context &c, gshmem_team_t team)
 {
     const gsh_team_state *t = detail::find_team(c, team);
     return t ? t->my_index : -1;
 }
 
-template <class C> __device__ __forceinline__ int team_n_pes(const C &c, gshmem_team_t team)
+template <class Context>
+__device__ __forceinline__ int team_n_pes(const Context &c, gshmem_team_t team)
 {
     const gsh_team_state *t = detail::find_team(c, team);
     return t ? t->n_pes : -1;
 }
 
-template <class C>
-__device__ inline int team_translate_pe(const C &c, gshmem_team_t src_team, int src_pe,
+template <class Context>
+__device__ inline int team_translate_pe(const Context &c, gshmem_team_t src_team, int src_pe,
                                         gshmem_team_t dest_team)
 {
     const gsh_team_state *from = detail::find_team(c, src_team),

@@ -36,7 +36,7 @@ constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 constexpr uint64_t abort_bits = 63;
 
 /* Whether nothing will write the word any more: gsh_lost_range. */
-template <class C> __device__ __forceinline__ bool is_lost(const C &c, uint64_t address)
+template <class Context> __device__ __forceinline__ bool is_lost(const Context &c, uint64_t address)
 {
     const gsh_control *control = control_of(c);
     const uint32_t n = load_acquire(&control->n_lost); /* pairs with the release of the PE's host */
@@ -48,8 +48,8 @@ template <class C> __device__ __forceinline__ bool is_lost(const C &c, uint64_t 
 }
 
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
-template <class C>
-__device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const trouble *t)
+template <class Context>
+__device__ GSHMEM_APART uint64_t look_around(const Context &c, uint64_t start, const trouble *t)
 {
     const gsh_state &s = state_of(c);
     uint64_t began = start & ~abort_bits;
@@ -77,15 +77,15 @@ __device__ GSHMEM_APART uint64_t look_around(const C &c, uint64_t start, const t
             await_end(abort_word, t->kind, has_left_of(c));
     }
     if (is_late)
-        apart<report_trouble<C>>(c, t);
+        apart<report_trouble<Context>>(c, t);
     return began | ((start + 1) & abort_bits);
 }
 
 /* The same for a failed poll of one word. */
-template <class T, class C>
-__device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, uint32_t kind,
+template <class Type, class Context>
+__device__ __forceinline__ uint64_t look_around_at(const Context &c, uint64_t start, uint32_t kind,
                                                    const char *call, int pe, int cmp,
-                                                   const T *address, T expected, T seen)
+                                                   const Type *address, Type expected, Type seen)
 {
     trouble t = {kind,
                  pe,
@@ -95,7 +95,7 @@ __device__ __forceinline__ uint64_t look_around_at(const C &c, uint64_t start, u
                  (uint64_t)expected,
                  (uint64_t)seen,
                  0};
-    return apart<look_around<C>>(c, start, &t);
+    return apart<look_around<Context>>(c, start, &t);
 }
 
 /* The spin: poll; after a failed poll call turn() with the value, otherwise done(). For waits that
@@ -105,9 +105,9 @@ struct spin {
     uint64_t start = 0;
     uint32_t turns = 0;
 
-    template <class T, class C>
-    __device__ __forceinline__ void turn(const C &c, uint32_t kind, const char *call, int pe,
-                                         int cmp, const T *address, T expected, T seen)
+    template <class Type, class Context>
+    __device__ __forceinline__ void turn(const Context &c, uint32_t kind, const char *call, int pe,
+                                         int cmp, const Type *address, Type expected, Type seen)
     {
         spin_pause();
         if (++turns % turns_between == 0)
@@ -120,11 +120,12 @@ struct spin {
 /* Polls one word with load until is_enough accepts its value, and returns the value. Between two
  * polls there is only a counter: on NVLink half of that time is added to each flight of a flag.
  * Otherwise like spin. */
-template <class T, class Load, class Test, class C>
-__device__ __forceinline__ T spin_on(const C &c, const T *word, Load load, Test is_enough,
-                                     uint32_t kind, const char *call, int pe, int cmp, T expected)
+template <class Type, class Load, class Test, class Context>
+__device__ __forceinline__ Type spin_on(const Context &c, const Type *word, Load load,
+                                        Test is_enough, uint32_t kind, const char *call, int pe,
+                                        int cmp, Type expected)
 {
-    T seen = load(word);
+    Type seen = load(word);
     for (uint64_t start = 0; !is_enough(seen);) {
         GSHMEM_NO_UNROLL
         for (uint32_t turns = looks_between; turns != 0; turns--) {
@@ -144,12 +145,12 @@ __device__ __forceinline__ T spin_on(const C &c, const T *word, Load load, Test 
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
-#define GSHMEM_COMPARISON(NAME, OPERATOR)                                             \
-    struct NAME {                                                                     \
-        template <class T> __device__ __forceinline__ bool operator()(T a, T b) const \
-        {                                                                             \
-            return a OPERATOR b;                                                      \
-        }                                                                             \
+#define GSHMEM_COMPARISON(NAME, OPERATOR)                                                      \
+    struct NAME {                                                                              \
+        template <class Type> __device__ __forceinline__ bool operator()(Type a, Type b) const \
+        {                                                                                      \
+            return a OPERATOR b;                                                               \
+        }                                                                                      \
     };
 GSHMEM_COMPARISON(is_equal, ==)
 GSHMEM_COMPARISON(is_not_equal, !=)
@@ -160,7 +161,7 @@ GSHMEM_COMPARISON(is_greater_equal, >=)
 #undef GSHMEM_COMPARISON
 
 /* Calls f with the comparison as a type, so loops in f need not choose each time. */
-template <class F> __device__ __forceinline__ auto with_comparison(int cmp, F f)
+template <class Function> __device__ __forceinline__ auto with_comparison(int cmp, Function f)
 {
     switch (cmp) {
     case GSHMEM_CMP_EQ:
@@ -179,13 +180,13 @@ template <class F> __device__ __forceinline__ auto with_comparison(int cmp, F f)
 }
 
 /* The value that ivars[i] is compared with: one for all, or one each (the vector forms). */
-template <class T> struct one_value {
-    T value;
-    __device__ __forceinline__ T operator[](size_t) const { return value; }
+template <class Type> struct one_value {
+    Type value;
+    __device__ __forceinline__ Type operator[](size_t) const { return value; }
 };
-template <class T> struct each_value {
-    const T *values;
-    __device__ __forceinline__ T operator[](size_t i) const { return values[i]; }
+template <class Type> struct each_value {
+    const Type *values;
+    __device__ __forceinline__ Type operator[](size_t i) const { return values[i]; }
 };
 
 /* status[i] != 0 excludes ivars[i]. */
@@ -203,8 +204,8 @@ __device__ __forceinline__ size_t pass_start(size_t n)
 }
 
 /* cmp is a comparison and the words are this PE's. */
-template <class T, class C>
-__device__ __forceinline__ void check_wait(const C &c, const char *call, const T *ivars,
+template <class Type, class Context>
+__device__ __forceinline__ void check_wait(const Context &c, const char *call, const Type *ivars,
                                            size_t nelems, int cmp)
 {
     const int me = state_of(c).my_pe;
@@ -215,20 +216,20 @@ __device__ __forceinline__ void check_wait(const C &c, const char *call, const T
 /* ---- all forms ------------------------------------------------------------------------------- */
 
 /* Returns the value that satisfied the comparison. The caller acquires. */
-template <class T, class Test, class C>
-__device__ __forceinline__ T look_until(const C &c, const T *ivar, Test test, int cmp, T value,
-                                        const char *call)
+template <class Type, class Test, class Context>
+__device__ __forceinline__ Type look_until(const Context &c, const Type *ivar, Test test, int cmp,
+                                           Type value, const char *call)
 {
     return spin_on(
-        c, ivar, [](const T *p) { return load_awaited(p); }, [=](T v) { return test(v, value); },
-        GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
+        c, ivar, [](const Type *p) { return load_awaited(p); },
+        [=](Type v) { return test(v, value); }, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, value);
 }
 
-template <class T, class Test, class C>
-__device__ __forceinline__ T wait_word(const C &c, const T *ivar, Test test, int cmp, T value,
-                                       const char *call)
+template <class Type, class Test, class Context>
+__device__ __forceinline__ Type wait_word(const Context &c, const Type *ivar, Test test, int cmp,
+                                          Type value, const char *call)
 {
-    T seen = look_until(c, ivar, test, cmp, value, call);
+    Type seen = look_until(c, ivar, test, cmp, value, call);
     acquire_awaited();
     return seen;
 }
@@ -237,15 +238,16 @@ __device__ __forceinline__ T wait_word(const C &c, const T *ivar, Test test, int
  * whose poll failed, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
-template <class T, class V, class C>
-__device__ __forceinline__ void wait_all(const C &c, const T *ivars, size_t nelems,
-                                         const int *status, int cmp, V values, const char *call)
+template <class Type, class Values, class Context>
+__device__ __forceinline__ void wait_all(const Context &c, const Type *ivars, size_t nelems,
+                                         const int *status, int cmp, Values values,
+                                         const char *call)
 {
     check_wait(c, call, ivars, nelems, cmp);
     with_comparison(cmp, [&](auto test) {
         GSHMEM_NO_UNROLL
         for (size_t first = 0; first < nelems; first += looks_at_once) {
-            T seen[looks_at_once] = {};
+            Type seen[looks_at_once] = {};
             uint32_t in_vain = 0; /* bit k: word first + k */
             GSHMEM_UNROLL
             for (uint32_t k = 0; k < looks_at_once; k++)
@@ -254,26 +256,26 @@ __device__ __forceinline__ void wait_all(const C &c, const T *ivars, size_t nele
             GSHMEM_UNROLL
             for (uint32_t k = 0; k < looks_at_once; k++)
                 if (first + k < nelems && !is_left_out(status, first + k) &&
-                    !test(seen[k], (T)values[first + k]))
+                    !test(seen[k], (Type)values[first + k]))
                     in_vain |= 1u << k;
             GSHMEM_NO_UNROLL
             for (size_t i = first; in_vain != 0; i++, in_vain >>= 1)
                 if (in_vain & 1)
-                    look_until(c, ivars + i, test, cmp, (T)values[i], call);
+                    look_until(c, ivars + i, test, cmp, (Type)values[i], call);
         }
     });
     acquire_awaited();
     spin_done();
 }
 
-template <class T, class V, class C>
-__device__ __forceinline__ int test_all(const C &c, const T *ivars, size_t nelems,
-                                        const int *status, int cmp, V values, const char *call)
+template <class Type, class Values, class Context>
+__device__ __forceinline__ int test_all(const Context &c, const Type *ivars, size_t nelems,
+                                        const int *status, int cmp, Values values, const char *call)
 {
     check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         for (size_t i = 0; i < nelems; i++) {
-            if (!is_left_out(status, i) && !test(load_awaited(ivars + i), (T)values[i])) {
+            if (!is_left_out(status, i) && !test(load_awaited(ivars + i), (Type)values[i])) {
                 spin_pause();
                 return 0;
             }
@@ -284,9 +286,10 @@ __device__ __forceinline__ int test_all(const C &c, const T *ivars, size_t nelem
 }
 
 /* The index of a word that satisfies its comparison; SIZE_MAX: none (test) or all excluded. */
-template <bool is_wait, class T, class V, class C>
-__device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t nelems,
-                                           const int *status, int cmp, V values, const char *call)
+template <bool is_wait, class Type, class Values, class Context>
+__device__ __forceinline__ size_t find_any(const Context &c, const Type *ivars, size_t nelems,
+                                           const int *status, int cmp, Values values,
+                                           const char *call)
 {
     check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
@@ -294,14 +297,14 @@ __device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t ne
         size_t i = pass_start(nelems);
         for (;;) {
             size_t looked_at = SIZE_MAX;
-            T seen = 0;
+            Type seen = 0;
             for (size_t turn = 0; turn < nelems; turn++) {
                 i = i + 1 < nelems ? i + 1 : 0;
                 if (is_left_out(status, i))
                     continue;
                 looked_at = i;
                 seen = load_awaited(ivars + i);
-                if (test(seen, (T)values[i])) {
+                if (test(seen, (Type)values[i])) {
                     acquire_awaited();
                     s.done();
                     return i;
@@ -312,29 +315,29 @@ __device__ __forceinline__ size_t find_any(const C &c, const T *ivars, size_t ne
             if (!is_wait || looked_at == SIZE_MAX)
                 return (size_t)SIZE_MAX;
             s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
-                   (T)values[looked_at], seen);
+                   (Type)values[looked_at], seen);
         }
     });
 }
 
 /* Fills indices with all that satisfy and returns their number; 0: none (test) or all excluded. */
-template <bool is_wait, class T, class V, class C>
-__device__ __forceinline__ size_t find_some(const C &c, const T *ivars, size_t nelems,
-                                            size_t *indices, const int *status, int cmp, V values,
-                                            const char *call)
+template <bool is_wait, class Type, class Values, class Context>
+__device__ __forceinline__ size_t find_some(const Context &c, const Type *ivars, size_t nelems,
+                                            size_t *indices, const int *status, int cmp,
+                                            Values values, const char *call)
 {
     check_wait(c, call, ivars, nelems, cmp);
     return with_comparison(cmp, [&](auto test) {
         spin s;
         for (;;) {
             size_t found = 0, looked_at = SIZE_MAX;
-            T seen = 0;
+            Type seen = 0;
             for (size_t i = 0; i < nelems; i++) {
                 if (is_left_out(status, i))
                     continue;
                 looked_at = i;
                 seen = load_awaited(ivars + i);
-                if (test(seen, (T)values[i]))
+                if (test(seen, (Type)values[i]))
                     indices[found++] = i;
             }
             if (!is_wait && found == 0)
@@ -345,7 +348,7 @@ __device__ __forceinline__ size_t find_some(const C &c, const T *ivars, size_t n
                 return found;
             }
             s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
-                   (T)values[looked_at], seen);
+                   (Type)values[looked_at], seen);
         }
     });
 }
@@ -354,8 +357,8 @@ __device__ __forceinline__ size_t find_some(const C &c, const T *ivars, size_t n
 
 /* ---- the public templates: contracts in gshmem/typed.h --------------------------------------- */
 
-template <class T, class C>
-__device__ __forceinline__ void wait_until(const C &c, T *ivar, int cmp, T value,
+template <class Type, class Context>
+__device__ __forceinline__ void wait_until(const Context &c, Type *ivar, int cmp, Type value,
                                            const char *call = "gshmem::wait_until")
 {
     detail::check_wait(c, call, ivar, 1, cmp);
@@ -363,9 +366,9 @@ __device__ __forceinline__ void wait_until(const C &c, T *ivar, int cmp, T value
         cmp, [&](auto test) { (void)detail::wait_word(c, ivar, test, cmp, value, call); });
 }
 
-template <class C>
+template <class Context>
 __device__ __forceinline__ uint64_t
-signal_wait_until(const C &c, uint64_t *sig_addr, int cmp, uint64_t value,
+signal_wait_until(const Context &c, uint64_t *sig_addr, int cmp, uint64_t value,
                   const char *call = "gshmem::signal_wait_until")
 {
     detail::check_wait(c, call, sig_addr, 1, cmp);
@@ -373,61 +376,63 @@ signal_wait_until(const C &c, uint64_t *sig_addr, int cmp, uint64_t value,
         cmp, [&](auto test) { return detail::wait_word(c, sig_addr, test, cmp, value, call); });
 }
 
-template <class T, class C>
-__device__ __forceinline__ int test(const C &c, T *ivar, int cmp, T value,
+template <class Type, class Context>
+__device__ __forceinline__ int test(const Context &c, Type *ivar, int cmp, Type value,
                                     const char *call = "gshmem::test")
 {
-    return detail::test_all(c, ivar, 1, nullptr, cmp, detail::one_value<T>{value}, call);
+    return detail::test_all(c, ivar, 1, nullptr, cmp, detail::one_value<Type>{value}, call);
 }
 
 /* Each form twice: one value for all, and (vector) one for each. */
 #define GSHMEM_FORMS(SUFFIX, V, ARGUMENT, VALUES)                                                  \
-    template <class T, class C>                                                                    \
+    template <class Type, class Context>                                                           \
     __device__ __forceinline__ void wait_until_all##SUFFIX(                                        \
-        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
+        const Context &c, Type *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,        \
         const char *call = "gshmem::wait_until_all" #SUFFIX)                                       \
     {                                                                                              \
-        detail::wait_all(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);               \
+        detail::wait_all(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES}, call);            \
     }                                                                                              \
-    template <class T, class C>                                                                    \
+    template <class Type, class Context>                                                           \
     __device__ __forceinline__ size_t wait_until_any##SUFFIX(                                      \
-        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
+        const Context &c, Type *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,        \
         const char *call = "gshmem::wait_until_any" #SUFFIX)                                       \
     {                                                                                              \
-        return detail::find_any<true>(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);  \
+        return detail::find_any<true>(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES},      \
+                                      call);                                                       \
     }                                                                                              \
-    template <class T, class C>                                                                    \
+    template <class Type, class Context>                                                           \
     __device__ __forceinline__ size_t wait_until_some##SUFFIX(                                     \
-        const C &c, T *ivars, size_t nelems, size_t *indices, const int *status, int cmp,          \
+        const Context &c, Type *ivars, size_t nelems, size_t *indices, const int *status, int cmp, \
         ARGUMENT, const char *call = "gshmem::wait_until_some" #SUFFIX)                            \
     {                                                                                              \
         return detail::find_some<true>(c, ivars, nelems, indices, status, cmp,                     \
-                                       detail::V<T>{VALUES}, call);                                \
+                                       detail::V<Type>{VALUES}, call);                             \
     }                                                                                              \
-    template <class T, class C>                                                                    \
-    __device__ __forceinline__ int test_all##SUFFIX(const C &c, T *ivars, size_t nelems,           \
+    template <class Type, class Context>                                                           \
+    __device__ __forceinline__ int test_all##SUFFIX(const Context &c, Type *ivars, size_t nelems,  \
                                                     const int *status, int cmp, ARGUMENT,          \
                                                     const char *call = "gshmem::test_all" #SUFFIX) \
     {                                                                                              \
-        return detail::test_all(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call);        \
+        return detail::test_all(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES}, call);     \
     }                                                                                              \
-    template <class T, class C>                                                                    \
+    template <class Type, class Context>                                                           \
     __device__ __forceinline__ size_t test_any##SUFFIX(                                            \
-        const C &c, T *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,                 \
+        const Context &c, Type *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,        \
         const char *call = "gshmem::test_any" #SUFFIX)                                             \
     {                                                                                              \
-        return detail::find_any<false>(c, ivars, nelems, status, cmp, detail::V<T>{VALUES}, call); \
+        return detail::find_any<false>(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES},     \
+                                       call);                                                      \
     }                                                                                              \
-    template <class T, class C>                                                                    \
+    template <class Type, class Context>                                                           \
     __device__ __forceinline__ size_t test_some##SUFFIX(                                           \
-        const C &c, T *ivars, size_t nelems, size_t *indices, const int *status, int cmp,          \
+        const Context &c, Type *ivars, size_t nelems, size_t *indices, const int *status, int cmp, \
         ARGUMENT, const char *call = "gshmem::test_some" #SUFFIX)                                  \
     {                                                                                              \
         return detail::find_some<false>(c, ivars, nelems, indices, status, cmp,                    \
-                                        detail::V<T>{VALUES}, call);                               \
+                                        detail::V<Type>{VALUES}, call);                            \
     }
-GSHMEM_FORMS(, one_value, T value, value)
-GSHMEM_FORMS(_vector, each_value, const T *values, values)
+GSHMEM_FORMS(, one_value, Type value, value)
+GSHMEM_FORMS(_vector, each_value, const Type *values, values)
 #undef GSHMEM_FORMS
 
 } // namespace gshmem

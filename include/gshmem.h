@@ -55,8 +55,6 @@
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
-#include "gshmem/letters_begin.h"
-
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 
@@ -357,7 +355,5 @@ GSHMEM_HD_END
 #if defined(__CUDACC__) && !defined(GSHMEM_HOST_ONLY)
 #include "gshmem_device.cuh"
 #endif
-
-#include "gshmem/letters_end.h"
 
 #endif

@@ -63,8 +63,6 @@
 #define GSHMEM_DEVICE_CODE 1
 #endif
 
-#include "gshmem/letters_begin.h"
-
 #if !defined(__CUDACC__)
 #include "cpu/cuda_names.h"
 #endif
@@ -74,7 +72,5 @@
 
 #include "device/api.cuh"
 #include "gshmem/generic.h"
-
-#include "gshmem/letters_end.h"
 
 #endif

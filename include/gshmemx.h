@@ -8,8 +8,6 @@
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
 
-#include "gshmem/letters_begin.h"
-
 #include "gshmem.h"
 
 #pragma GCC visibility push(default)
@@ -298,7 +296,5 @@ GSHMEM_TYPES_WAIT(WAIT)
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
 #include "gshmem/launch.h"
 #endif
-
-#include "gshmem/letters_end.h"
 
 #endif

@@ -67,23 +67,26 @@ template <unsigned Size, class Parent = void> class thread_block_tile
     static constexpr unsigned size() { return Size; }
     static unsigned meta_group_rank() { return gshmem_cpu_self->rank / Size; }
     static unsigned meta_group_size() { return (thread_block::num_threads() + Size - 1) / Size; }
-    template <class T> T shfl(T v, int rank) const { return __shfl_sync(mask(), v, rank, Size); }
-    template <class T> T shfl_up(T v, unsigned d) const
+    template <class Type> Type shfl(Type v, int rank) const
+    {
+        return __shfl_sync(mask(), v, rank, Size);
+    }
+    template <class Type> Type shfl_up(Type v, unsigned d) const
     {
         return __shfl_up_sync(mask(), v, d, Size);
     }
-    template <class T> T shfl_down(T v, unsigned d) const
+    template <class Type> Type shfl_down(Type v, unsigned d) const
     {
         return __shfl_down_sync(mask(), v, d, Size);
     }
-    template <class T> T shfl_xor(T v, unsigned m) const
+    template <class Type> Type shfl_xor(Type v, unsigned m) const
     {
         return __shfl_xor_sync(mask(), v, (int)m, Size);
     }
     int any(int p) const { return __any_sync(mask(), p); }
     int all(int p) const { return __all_sync(mask(), p); }
     unsigned ballot(int p) const { return __ballot_sync(mask(), p) >> first_lane(); }
-    template <class T> unsigned match_any(T v) const
+    template <class Type> unsigned match_any(Type v) const
     {
         return __match_any_sync(mask(), v) >> first_lane();
     }

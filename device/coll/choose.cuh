@@ -14,7 +14,7 @@ namespace detail
 {
 
 /* The row in gsh_state's limits. */
-template <class G> struct limit_of {
+template <class Group> struct limit_of {
     static constexpr int row = 3;
 };
 template <> struct limit_of<group_thread> {
@@ -31,10 +31,11 @@ template <> struct limit_of<group_block> {
 };
 
 /* bytes: from each member to each other. */
-template <class G, class C>
-__device__ __forceinline__ bool is_flagged(const C &c, const flight<C> &s, uint64_t bytes)
+template <class Group, class Context>
+__device__ __forceinline__ bool is_flagged(const Context &c, const flight<Context> &s,
+                                           uint64_t bytes)
 {
-    return bytes <= state_of(c).flagged_max[limit_of<G>::row] && s.fits(bytes);
+    return bytes <= state_of(c).flagged_max[limit_of<Group>::row] && s.fits(bytes);
 }
 
 } // namespace detail

@@ -27,40 +27,42 @@ namespace detail
 {
 
 /* The team, or NULL if it does not exist or has no such lane. */
-template <class C>
-__device__ __forceinline__ const gsh_team_state *team_with(const C &c, gshmem_team_t team, int lane)
+template <class Context>
+__device__ __forceinline__ const gsh_team_state *team_with(const Context &c, gshmem_team_t team,
+                                                           int lane)
 {
     const gsh_team_state *t = find_team(c, team);
     return t && (uint32_t)lane < (uint32_t)t->n_lanes ? t : nullptr;
 }
 
 /* The library's own kernels carry the team along: nothing of it is read from memory. */
-template <class C>
-__device__ __forceinline__ const gsh_team_state *team_with(const C &, const gsh_team_state *team,
-                                                           int)
+template <class Context>
+__device__ __forceinline__ const gsh_team_state *team_with(const Context &,
+                                                           const gsh_team_state *team, int)
 {
     return team;
 }
 
 /* They always have a team. */
-template <class C, class G>
-__device__ __forceinline__ int refuse_lane(const C &, G, const gsh_team_state *, int, const char *)
+template <class Context, class Group>
+__device__ __forceinline__ int refuse_lane(const Context &, Group, const gsh_team_state *, int,
+                                           const char *)
 {
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
 
 /* The call on a lane; team is NULL if that does not exist. */
-template <class C, class Team>
-__device__ __forceinline__ coll_call<C> begin_coll(const C &c, Team team, int lane,
-                                                   const char *name)
+template <class Context, class Team>
+__device__ __forceinline__ coll_call<Context> begin_coll(const Context &c, Team team, int lane,
+                                                         const char *name)
 {
     const gsh_team_state *t = team_with(c, team, lane);
-    return t ? call_of(c, *t, lane, name) : coll_call<C>{c, nullptr, name, 0, 0, lane};
+    return t ? call_of(c, *t, lane, name) : coll_call<Context>{c, nullptr, name, 0, 0, lane};
 }
 
 /* A way that also reaches far members, by one block. */
-template <class C, class G, class F>
-__device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
+template <class Context, class Group, class Function>
+__device__ __forceinline__ void by_far_way(const coll_call<Context> &k, Group g, Function body)
 {
     if constexpr (may_be_far) {
         join_blocks(k.c, g, k.area(), k.name);
@@ -78,8 +80,8 @@ __device__ __forceinline__ void by_far_way(const coll_call<C> &k, G g, F body)
 #if defined(GSHMEM_CHECKS)
 /* what: 0: calls, 1: sizes, 2: a value that the name identifies. Every member sees the difference.
  * The first one reports it; the others would say the same, and give it time. */
-template <class C>
-__device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<C> &k, int member,
+template <class Context>
+__device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<Context> &k, int member,
                                                      uint32_t what, uint64_t mine, uint64_t its)
 {
     const uint64_t begin = clock_ns();
@@ -92,17 +94,17 @@ __device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<C> &k, int 
     report(k.c, GSH_REPORT_COLL_DIFFERS, k.name, k.pe(member), what, 0, mine, its, 0);
 }
 
-template <class C>
-__device__ __forceinline__ void compare_calls(const coll_call<C> &k, int member, bool is_size,
+template <class Context>
+__device__ __forceinline__ void compare_calls(const coll_call<Context> &k, int member, bool is_size,
                                               uint64_t mine, uint64_t its)
 {
     if (mine != its)
         report_difference(k, member, is_size, mine, its);
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<C> &k, G g, uint64_t what,
-                                                   uint64_t bytes)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<Context> &k, Group g,
+                                                   uint64_t what, uint64_t bytes)
 {
     const uint8_t *const half = gather_words_far(k, g, what, bytes);
     for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
@@ -115,15 +117,15 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<C> &k, G g, u
     g.sync();
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<C> &k, G g, uint64_t what,
-                                                    uint64_t bytes)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<Context> &k, Group g,
+                                                    uint64_t what, uint64_t bytes)
 {
-    const flight<C> s(k.c, *k.team, k.lane);
+    const flight<Context> s(k.c, *k.team, k.lane);
     GSHMEM_NO_UNROLL
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
-        in_one_flight(k.c, g, s, k.name, 1, [&](const flagged<C> &f) {
+        in_one_flight(k.c, g, s, k.name, 1, [&](const flagged<Context> &f) {
             flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
             flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
                 compare_calls(k, member, is_size, mine, its);
@@ -132,8 +134,8 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<C> &k, G g, 
     }
 }
 
-template <class C, class G>
-__device__ __forceinline__ void check_calls(const coll_call<C> &k, G g, gshmem_team_t,
+template <class Context, class Group>
+__device__ __forceinline__ void check_calls(const coll_call<Context> &k, Group g, gshmem_team_t,
                                             uint64_t what, uint64_t bytes)
 {
     if (k.n > 1 && is_mapped(*k.team))
@@ -142,17 +144,17 @@ __device__ __forceinline__ void check_calls(const coll_call<C> &k, G g, gshmem_t
         by_far_way(k, g, [&](auto b) { check_calls_far(k, b, what, bytes); });
 }
 #else
-template <class C, class G>
-__device__ __forceinline__ void check_calls(const coll_call<C> &, G, gshmem_team_t, uint64_t,
-                                            uint64_t)
+template <class Context, class Group>
+__device__ __forceinline__ void check_calls(const coll_call<Context> &, Group, gshmem_team_t,
+                                            uint64_t, uint64_t)
 {
 }
 #endif
 
 /* The library's own kernels: the host has asked for the check, since it knows the types. */
-template <class C, class G>
-__device__ __forceinline__ void check_calls(const coll_call<C> &, G, const gsh_team_state *,
-                                            uint64_t, uint64_t)
+template <class Context, class Group>
+__device__ __forceinline__ void check_calls(const coll_call<Context> &, Group,
+                                            const gsh_team_state *, uint64_t, uint64_t)
 {
 }
 
@@ -168,12 +170,12 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
 /* As long as it lives, its group alone may make calls on the lane; in checking builds, another
  * group that begins one is told so. Groups of several blocks are not watched: their blocks come and
  * go one by one. The word orders nothing: a program that may call again has ordered the calls. */
-template <class C> struct lane_use {
+template <class Context> struct lane_use {
 #if defined(GSHMEM_CHECKS)
     uint32_t *word; /* NULL: another thread's, or nobody's */
 
-    template <class G>
-    __device__ __forceinline__ lane_use(const C &c, G g, const gsh_team_state &t,
+    template <class Group>
+    __device__ __forceinline__ lane_use(const Context &c, Group g, const gsh_team_state &t,
                                         gshmem_team_t team, int lane, const char *name)
         : word(nullptr)
     {
@@ -192,15 +194,15 @@ template <class C> struct lane_use {
         if (word)
             store_relaxed(word, 0u);
     }
-    template <class G>
-    __device__ __forceinline__ lane_use(const C &, G, const gsh_team_state &,
+    template <class Group>
+    __device__ __forceinline__ lane_use(const Context &, Group, const gsh_team_state &,
                                         const gsh_team_state *, int, const char *)
         : word(nullptr)
     {
     }
 #else
-    template <class G, class Team>
-    __device__ __forceinline__ lane_use(const C &, G, const gsh_team_state &, Team, int,
+    template <class Group, class Team>
+    __device__ __forceinline__ lane_use(const Context &, Group, const gsh_team_state &, Team, int,
                                         const char *)
     {
     }
@@ -228,12 +230,12 @@ __device__ __forceinline__ line_data lines_at(const coll_args<Team> &a, uint64_t
 
 /* Straight to all members, or over the network; the way is called with the call, the group and the
  * arguments. */
-template <class C, class G, class Team, class Direct, class Far>
-__device__ __forceinline__ int long_way(const C &c, G g, const coll_args<Team> &given,
+template <class Context, class Group, class Team, class Direct, class Far>
+__device__ __forceinline__ int long_way(const Context &c, Group g, const coll_args<Team> &given,
                                         const gsh_team_state &t, Direct direct, Far far)
 {
     const coll_args<Team> a = given;
-    const coll_call<C> k = call_of(c, t, a.lane, a.name);
+    const coll_call<Context> k = call_of(c, t, a.lane, a.name);
     keep(a, k, g);
     if (is_mapped(t))
         direct(k, g, a);
@@ -248,18 +250,18 @@ __device__ __forceinline__ int long_way(const C &c, G g, const coll_args<Team> &
  *
  * In a flight the arguments stay in registers: to put those of 512 threads into memory takes longer
  * than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
-template <class C, class G, class Team, class Flagged, class Direct, class Far>
-__device__ __forceinline__ int run_coll(const C &c, G g, const coll_args<Team> &given,
+template <class Context, class Group, class Team, class Flagged, class Direct, class Far>
+__device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_args<Team> &given,
                                         const gsh_team_state &t, uint32_t n_units,
                                         Flagged flagged_way, Direct direct, Far far)
 {
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
-    const flight<C> s(c, t, given.lane);
-    if (n_units == 0 || !is_flagged<G>(c, s, given.bytes))
+    const flight<Context> s(c, t, given.lane);
+    if (n_units == 0 || !is_flagged<Group>(c, s, given.bytes))
         return long_way(c, g, given, t, direct, far);
-    in_one_flight(c, g, s, given.name, n_units, [&](const flagged<C> &f) {
-        if constexpr (std::is_same_v<G, group_warp>) {
+    in_one_flight(c, g, s, given.name, n_units, [&](const flagged<Context> &f) {
+        if constexpr (std::is_same_v<Group, group_warp>) {
             const coll_args<Team> a = given;
             keep(a, f);
             flagged_way(f, g, a);
@@ -271,12 +273,12 @@ __device__ __forceinline__ int run_coll(const C &c, G g, const coll_args<Team> &
 }
 
 /* Checking builds: the members' calls agree, and that many parts of `bytes` are symmetric. */
-template <class C, class G, class Team>
-__device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state &t,
+template <class Context, class Group, class Team>
+__device__ __forceinline__ void check_call(const Context &c, Group g, const gsh_team_state &t,
                                            const coll_args<Team> &a, uint64_t what, uint64_t bytes,
                                            int dest_parts, int source_parts)
 {
-    const coll_call<C> k = call_of(c, t, a.lane, a.name);
+    const coll_call<Context> k = call_of(c, t, a.lane, a.name);
     check(c, a.name, a.dest, (uint64_t)dest_parts * a.bytes, k.pe(k.me));
     check(c, a.name, a.source, (uint64_t)source_parts * a.bytes, k.pe(k.me));
     check_calls(k, g, a.team, what, bytes);
@@ -285,25 +287,25 @@ __device__ __forceinline__ void check_call(const C &c, G g, const gsh_team_state
 /* ---- the calls, each once for every kind of group ----------------------------------------------
  */
 
-template <class C, class G, class Team>
-__device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> given)
+template <class Context, class Group, class Team>
+__device__ GSHMEM_APART int broadcast_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
     if (given.root < 0 || given.root >= t->n_pes)
         return refuse(c, g, given.name, GSH_REFUSAL_NO_ROOT, given.root, t->n_pes);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(
         c, g, *t, given,
         GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
         given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, broadcast_units(t->n_pes, given.bytes),
-        [](const auto &f, G all, const auto &a) {
+        [](const auto &f, Group all, const auto &a) {
             broadcast_flagged(f, all, lines_at(a, 0, 0), a.root);
         },
-        [](const auto &k, G all, const auto &a) {
+        [](const auto &k, Group all, const auto &a) {
             broadcast_direct(k, all, a.dest, a.source, a.bytes, a.root);
         },
         [](const auto &k, auto b, const auto &a) {
@@ -311,22 +313,22 @@ __device__ GSHMEM_APART int broadcast_call(const C &c, G g, coll_args<Team> give
         });
 }
 
-template <class C, class G, class Team>
-__device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given)
+template <class Context, class Group, class Team>
+__device__ GSHMEM_APART int fcollect_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, 1);
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
-        [](const auto &f, G all, const auto &a) {
+        [](const auto &f, Group all, const auto &a) {
             exchange_flagged(f, all, lines_at(a, 0, a.bytes));
         },
-        [](const auto &k, G all, const auto &a) {
+        [](const auto &k, Group all, const auto &a) {
             fcollect_direct(k, all, a.dest, a.source, a.bytes);
         },
         [](const auto &k, auto b, const auto &a) {
@@ -334,40 +336,40 @@ __device__ GSHMEM_APART int fcollect_call(const C &c, G g, coll_args<Team> given
         });
 }
 
-template <class C, class G, class Team>
-__device__ GSHMEM_APART int collect_call(const C &c, G g, coll_args<Team> given)
+template <class Context, class Group, class Team>
+__device__ GSHMEM_APART int collect_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
                1);
     return long_way(
         c, g, given, *t,
-        [](const auto &k, G all, const auto &a) {
+        [](const auto &k, Group all, const auto &a) {
             collect_direct(k, all, a.dest, a.source, a.bytes);
         },
         [](const auto &k, auto b, const auto &a) { collect_far(k, b, a.dest, a.source, a.bytes); });
 }
 
-template <class C, class G, class Team>
-__device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given)
+template <class Context, class Group, class Team>
+__device__ GSHMEM_APART int alltoall_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, t->n_pes);
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
-        [](const auto &f, G all, const auto &a) {
+        [](const auto &f, Group all, const auto &a) {
             exchange_flagged(f, all, lines_at(a, a.bytes, a.bytes));
         },
-        [](const auto &k, G all, const auto &a) {
+        [](const auto &k, Group all, const auto &a) {
             alltoall_direct(k, all, a.dest, a.source, a.bytes);
         },
         [](const auto &k, auto b, const auto &a) {
@@ -375,51 +377,51 @@ __device__ GSHMEM_APART int alltoall_call(const C &c, G g, coll_args<Team> given
         });
 }
 
-/* bytes: the number of elements, of type W. */
-template <class C, class G, class W, class Team>
-__device__ GSHMEM_APART int alltoalls_call(const C &c, G g, coll_args<Team> given, ptrdiff_t dst,
-                                           ptrdiff_t sst)
+/* bytes: the number of elements, of type Word. */
+template <class Context, class Group, class Word, class Team>
+__device__ GSHMEM_APART int alltoalls_call(const Context &c, Group g, coll_args<Team> given,
+                                           ptrdiff_t dst, ptrdiff_t sst)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
     if (dst < 1 || sst < 1)
         return refuse(c, g, given.name, GSH_REFUSAL_BAD_STRIDE, (int)dst, (int)sst);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given,
-               GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(W),
+               GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(Word),
                                   GSH_COLL_STRIDES(dst, sst)),
-               given.bytes * sizeof(W), 0, 0);
+               given.bytes * sizeof(Word), 0, 0);
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
     return long_way(
         c, g, given, *t,
-        [&](const auto &k, G all, const auto &a) {
-            alltoalls_direct(k, all, reinterpret_cast<W *>(a.dest),
-                             reinterpret_cast<const W *>(a.source), dst, sst, a.bytes);
+        [&](const auto &k, Group all, const auto &a) {
+            alltoalls_direct(k, all, reinterpret_cast<Word *>(a.dest),
+                             reinterpret_cast<const Word *>(a.source), dst, sst, a.bytes);
         },
         [&](const auto &k, auto b, const auto &a) {
-            alltoalls_far(k, b, reinterpret_cast<W *>(a.dest),
-                          reinterpret_cast<const W *>(a.source), dst, sst, a.bytes);
+            alltoalls_far(k, b, reinterpret_cast<Word *>(a.dest),
+                          reinterpret_cast<const Word *>(a.source), dst, sst, a.bytes);
         });
 }
 
 /* Calls that compute. what: for checking builds; bytes are whole elements. */
-template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, uint64_t what,
-                                        H how)
+template <class Context, class Group, class Team, class How>
+__device__ GSHMEM_APART int reduce_call(const Context &c, Group g, coll_args<Team> given,
+                                        uint64_t what, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
-        [&](const auto &f, G all, const auto &a) {
+        [&](const auto &f, Group all, const auto &a) {
             compute_flagged(f, all, lines_at(a, 0, 0), f.all.n, how);
         },
-        [&](const auto &k, G all, const auto &a) {
+        [&](const auto &k, Group all, const auto &a) {
             reduce_direct(k, all, a.dest, a.source, a.bytes, how);
         },
         [&](const auto &k, auto b, const auto &a) {
@@ -427,21 +429,21 @@ __device__ GSHMEM_APART int reduce_call(const C &c, G g, coll_args<Team> given, 
         });
 }
 
-template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> given,
-                                               uint64_t what, H how)
+template <class Context, class Group, class Team, class How>
+__device__ GSHMEM_APART int reducescatter_call(const Context &c, Group g, coll_args<Team> given,
+                                               uint64_t what, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, t->n_pes);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
-        [&](const auto &f, G all, const auto &a) {
+        [&](const auto &f, Group all, const auto &a) {
             compute_flagged(f, all, lines_at(a, a.bytes, 0), f.all.n, how);
         },
-        [&](const auto &k, G all, const auto &a) {
+        [&](const auto &k, Group all, const auto &a) {
             reducescatter_direct(k, all, a.dest, a.source, a.bytes, how);
         },
         [&](const auto &k, auto b, const auto &a) {
@@ -449,21 +451,21 @@ __device__ GSHMEM_APART int reducescatter_call(const C &c, G g, coll_args<Team> 
         });
 }
 
-template <class C, class G, class Team, class H>
-__device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, uint64_t what,
-                                      bool is_inclusive, H how)
+template <class Context, class Group, class Team, class How>
+__device__ GSHMEM_APART int scan_call(const Context &c, Group g, coll_args<Team> given,
+                                      uint64_t what, bool is_inclusive, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
         return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<C> use(c, g, *t, given.team, given.lane, given.name);
+    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
-        [&](const auto &f, G all, const auto &a) {
+        [&](const auto &f, Group all, const auto &a) {
             compute_flagged(f, all, lines_at(a, 0, 0), is_inclusive ? f.all.me + 1 : f.all.me, how);
         },
-        [&](const auto &k, G all, const auto &a) {
+        [&](const auto &k, Group all, const auto &a) {
             scan_direct(k, all, a.dest, a.source, a.bytes, is_inclusive, how);
         },
         [&](const auto &k, auto b, const auto &a) {
@@ -473,7 +475,8 @@ __device__ GSHMEM_APART int scan_call(const C &c, G g, coll_args<Team> given, ui
 
 /* Makes the call by a function that is called; in the library's own kernels it is inlined, so that
  * what they carry of the team is read where the arguments of kernels lie. */
-template <auto f, class C, class... A> __device__ __forceinline__ int as_call(const C &c, A... a)
+template <auto f, class Context, class... Arguments>
+__device__ __forceinline__ int as_call(const Context &c, Arguments... a)
 {
 #if defined(GSHMEM_LIBRARY_KERNELS)
     return f(c, a...);
@@ -482,37 +485,37 @@ template <auto f, class C, class... A> __device__ __forceinline__ int as_call(co
 #endif
 }
 
-/* The type with which reductions by Op compute elements T. */
-template <class Op, class T> using computed = typename compute<T, Op::works_on>::type;
+/* The type with which reductions by Op compute elements of Type. */
+template <class Op, class Type> using computed = typename compute<Type, Op::works_on>::type;
 
-template <class T, class Team>
-__device__ __forceinline__ coll_args<Team> args_of(Team team, int lane, T *dest, const T *source,
-                                                   size_t nelems, const char *name)
+template <class Type, class Team>
+__device__ __forceinline__ coll_args<Team>
+args_of(Team team, int lane, Type *dest, const Type *source, size_t nelems, const char *name)
 {
     return {team,
             lane,
             0,
             as_bytes(dest),
             as_bytes(source),
-            nelems * sizeof(T),
+            nelems * sizeof(Type),
             name,
-            element_of<T>::is};
+            element_of<Type>::is};
 }
 
-/* The type that strided copies use to move elements T. */
-template <class T, bool is_word> struct strided_as {
-    typedef T type;
+/* The type that strided copies use to move elements of Type. */
+template <class Type, bool is_word> struct strided_as {
+    typedef Type type;
 };
-template <class T> struct strided_as<T, true> {
-    typedef word<T> type;
+template <class Type> struct strided_as<Type, true> {
+    typedef word<Type> type;
 };
 
 } // namespace detail
 
 /* dest on every member, the root included, becomes the root's source. root: its number in the team.
  */
-template <class C, class G, class Team>
-__device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *dest,
+template <class Context, class Group, class Team>
+__device__ __forceinline__ int broadcastmem(const Context &c, Group g, Team team, void *dest,
                                             const void *source, size_t bytes, int root,
                                             int lane = 0, const char *name = "gshmem::broadcast",
                                             gsh_element element = GSH_ELEMENT_bits)
@@ -520,100 +523,106 @@ __device__ __forceinline__ int broadcastmem(const C &c, G g, Team team, void *de
     using namespace detail;
     const coll_args<Team> a = {team,  lane, root,   as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return as_call<broadcast_call<C, G, Team>>(c, g, a);
+    return as_call<broadcast_call<Context, Group, Team>>(c, g, a);
 }
 
 /* Every member's bytes, one after the other in the order of the team. */
-template <class C, class G, class Team>
-__device__ __forceinline__ int
-fcollectmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
-            const char *name = "gshmem::fcollect", gsh_element element = GSH_ELEMENT_bits)
+template <class Context, class Group, class Team>
+__device__ __forceinline__ int fcollectmem(const Context &c, Group g, Team team, void *dest,
+                                           const void *source, size_t bytes, int lane = 0,
+                                           const char *name = "gshmem::fcollect",
+                                           gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return as_call<fcollect_call<C, G, Team>>(c, g, a);
+    return as_call<fcollect_call<Context, Group, Team>>(c, g, a);
 }
 
 /* The same, with as many bytes from each member as it likes. */
-template <class C, class G, class Team>
-__device__ __forceinline__ int
-collectmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
-           const char *name = "gshmem::collect", gsh_element element = GSH_ELEMENT_bits)
+template <class Context, class Group, class Team>
+__device__ __forceinline__ int collectmem(const Context &c, Group g, Team team, void *dest,
+                                          const void *source, size_t bytes, int lane = 0,
+                                          const char *name = "gshmem::collect",
+                                          gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return as_call<collect_call<C, G, Team>>(c, g, a);
+    return as_call<collect_call<Context, Group, Team>>(c, g, a);
 }
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
-template <class C, class G, class Team>
-__device__ __forceinline__ int
-alltoallmem(const C &c, G g, Team team, void *dest, const void *source, size_t bytes, int lane = 0,
-            const char *name = "gshmem::alltoall", gsh_element element = GSH_ELEMENT_bits)
+template <class Context, class Group, class Team>
+__device__ __forceinline__ int alltoallmem(const Context &c, Group g, Team team, void *dest,
+                                           const void *source, size_t bytes, int lane = 0,
+                                           const char *name = "gshmem::alltoall",
+                                           gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
     const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name, element};
-    return as_call<alltoall_call<C, G, Team>>(c, g, a);
+    return as_call<alltoall_call<Context, Group, Team>>(c, g, a);
 }
 
 /* The same for elements that are dst and sst elements apart. */
-template <class C, class G, class T, class Team>
-__device__ __forceinline__ int alltoalls(const C &c, G g, Team team, T *dest, const T *source,
-                                         ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int lane = 0,
-                                         const char *name = "gshmem::alltoalls")
+template <class Context, class Group, class Type, class Team>
+__device__ __forceinline__ int
+alltoalls(const Context &c, Group g, Team team, Type *dest, const Type *source, ptrdiff_t dst,
+          ptrdiff_t sst, size_t nelems, int lane = 0, const char *name = "gshmem::alltoalls")
 {
     using namespace detail;
-    typedef typename strided_as<T, alignof(T) == sizeof(T)>::type W;
+    typedef typename strided_as<Type, alignof(Type) == sizeof(Type)>::type Word;
     const coll_args<Team> a = {
-        team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<T>::is};
-    return as_call<alltoalls_call<C, G, W, Team>>(c, g, a, dst, sst);
+        team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<Type>::is};
+    return as_call<alltoalls_call<Context, Group, Word, Team>>(c, g, a, dst, sst);
 }
 
 /* dest[i] on every member is the reduction of all members' source[i]. */
-template <class Op, class C, class G, class T, class Team>
-__device__ __forceinline__ int reduce(const C &c, G g, Team team, T *dest, const T *source,
-                                      size_t nelems, int lane = 0,
+template <class Op, class Context, class Group, class Type, class Team>
+__device__ __forceinline__ int reduce(const Context &c, Group g, Team team, Type *dest,
+                                      const Type *source, size_t nelems, int lane = 0,
                                       const char *name = "gshmem::reduce")
 {
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
-    auto how = adder_of<Op, computed<Op, T>, G>();
-    return as_call<reduce_call<C, G, Team, decltype(how)>>(
-        c, g, a, GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<T>::is, sizeof(T), 0),
+    auto how = adder_of<Op, computed<Op, Type>, Group>();
+    return as_call<reduce_call<Context, Group, Team, decltype(how)>>(
+        c, g, a,
+        GSH_COLL_SIGNATURE(GSH_COLL_REDUCE, Op::number, element_of<Type>::is, sizeof(Type), 0),
         how);
 }
 
 /* dest[i] on member m is the reduction of all members' source[m * nelems + i]. */
-template <class Op, class C, class G, class T, class Team>
-__device__ __forceinline__ int reducescatter(const C &c, G g, Team team, T *dest, const T *source,
-                                             size_t nelems, int lane = 0,
+template <class Op, class Context, class Group, class Type, class Team>
+__device__ __forceinline__ int reducescatter(const Context &c, Group g, Team team, Type *dest,
+                                             const Type *source, size_t nelems, int lane = 0,
                                              const char *name = "gshmem::reducescatter")
 {
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
-    auto how = adder_of<Op, computed<Op, T>, G>();
-    return as_call<reducescatter_call<C, G, Team, decltype(how)>>(
+    auto how = adder_of<Op, computed<Op, Type>, Group>();
+    return as_call<reducescatter_call<Context, Group, Team, decltype(how)>>(
         c, g, a,
-        GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<T>::is, sizeof(T), 0),
+        GSH_COLL_SIGNATURE(GSH_COLL_REDUCESCATTER, Op::number, element_of<Type>::is, sizeof(Type),
+                           0),
         how);
 }
 
 /* dest[i] on member m is the sum of source[i] of the members before m and, in an inclusive scan, of
  * m itself; 0 on the first member of an exclusive one. */
-template <bool is_inclusive, class C, class G, class T, class Team>
-__device__ __forceinline__ int scan(const C &c, G g, Team team, T *dest, const T *source,
-                                    size_t nelems, int lane = 0, const char *name = "gshmem::scan")
+template <bool is_inclusive, class Context, class Group, class Type, class Team>
+__device__ __forceinline__ int scan(const Context &c, Group g, Team team, Type *dest,
+                                    const Type *source, size_t nelems, int lane = 0,
+                                    const char *name = "gshmem::scan")
 {
     using namespace detail;
     const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
-    auto how = adder_of<op_sum, computed<op_sum, T>, G>();
-    return as_call<scan_call<C, G, Team, decltype(how)>>(
+    auto how = adder_of<op_sum, computed<op_sum, Type>, Group>();
+    return as_call<scan_call<Context, Group, Team, decltype(how)>>(
         c, g, a,
         GSH_COLL_SIGNATURE((is_inclusive ? GSH_COLL_INSCAN : GSH_COLL_EXSCAN), GSH_REDUCE_sum,
-                           element_of<T>::is, sizeof(T), 0),
+                           element_of<Type>::is, sizeof(Type), 0),
         is_inclusive, how);
 }
 

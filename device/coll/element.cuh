@@ -33,12 +33,12 @@ struct e5m2_bits {
 struct raw_bits {
     uint8_t bits;
 };
-template <class T> struct complex_of {
-    T re, im;
+template <class Type> struct complex_of {
+    Type re, im;
 };
 
-template <class T>
-__device__ __forceinline__ complex_of<T> operator*(complex_of<T> a, complex_of<T> b)
+template <class Type>
+__device__ __forceinline__ complex_of<Type> operator*(complex_of<Type> a, complex_of<Type> b)
 {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
@@ -69,14 +69,14 @@ GSHMEM_INTEGER(8, 64)
 
 /* The type that represents a C type in a reduction, and how many of it make one element: a few
  * types compute for all. */
-template <class T, domain of> struct compute {
-    typedef
-        typename detail::integer_of<sizeof(T), of == domain::ordered && (T(-1) < T(0))>::type type;
+template <class Type, domain of> struct compute {
+    typedef typename detail::integer_of<sizeof(Type),
+                                        of == domain::ordered && (Type(-1) < Type(0))>::type type;
     static constexpr size_t count = 1;
 };
-template <class T> struct compute<T, domain::bits> {
+template <class Type> struct compute<Type, domain::bits> {
     typedef raw_bits type;
-    static constexpr size_t count = sizeof(T);
+    static constexpr size_t count = sizeof(Type);
 };
 #define GSHMEM_COMPUTE(T, TYPE)                      \
     template <> struct compute<T, domain::modular> { \
@@ -108,15 +108,15 @@ template <> struct compute<raw_bits, domain::bits> {
 
 namespace detail
 {
-template <class T> constexpr gsh_element integer_element()
+template <class Type> constexpr gsh_element integer_element()
 {
-    const int of_bytes = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-    const bool is_signed = static_cast<T>(-1) < static_cast<T>(0);
+    const int of_bytes = sizeof(Type) == 1 ? 0 : sizeof(Type) == 2 ? 1 : sizeof(Type) == 4 ? 2 : 3;
+    const bool is_signed = static_cast<Type>(-1) < static_cast<Type>(0);
     return (gsh_element)((is_signed ? GSH_ELEMENT_i8 : GSH_ELEMENT_u8) + of_bytes);
 }
 
 /* The number of a C type; bits for one that no reduction knows. */
-template <class T> struct element_of {
+template <class Type> struct element_of {
     static constexpr gsh_element is = GSH_ELEMENT_bits;
 };
 #define GSHMEM_ELEMENT(T, NUMBER)                 \
@@ -208,11 +208,11 @@ inline half_bits to_half(float x)
 
 /* ---- accumulation ---------------------------------------------------------------------------- */
 
-/* The type in which elements T are added up. */
-template <class T> struct accumulator {
-    typedef T type;
-    static __device__ __forceinline__ T open(T x) { return x; }
-    static __device__ __forceinline__ T close(T x) { return x; }
+/* The type in which elements of Type are added up. */
+template <class Type> struct accumulator {
+    typedef Type type;
+    static __device__ __forceinline__ Type open(Type x) { return x; }
+    static __device__ __forceinline__ Type close(Type x) { return x; }
 };
 template <> struct accumulator<half_bits> {
     typedef float type;
@@ -245,117 +245,121 @@ template <> struct accumulator<bfloat16_bits> {
     static __device__ __forceinline__ bfloat16_bits close(float x) { return to_bfloat16(x); }
 };
 
-/* sizeof(V) bytes of elements, where V is a word or vector, added up element by element. */
-template <class T, class V> struct sum_of {
-    static constexpr int n = sizeof(V) / sizeof(T);
-    typedef accumulator<T> A;
+/* sizeof(Unit) bytes of elements, where Unit is a word or vector, added up element by element. */
+template <class Type, class Unit> struct sum_of {
+    static constexpr int n = sizeof(Unit) / sizeof(Type);
+    typedef accumulator<Type> Accumulator;
     struct elements {
-        T e[n];
+        Type e[n];
     };
-    typename A::type value[n];
+    typename Accumulator::type value[n];
 
-    __device__ __forceinline__ void open(V v)
+    __device__ __forceinline__ void open(Unit v)
     {
         elements of = bit_cast<elements>(v);
         GSHMEM_UNROLL
         for (int i = 0; i < n; i++)
-            value[i] = A::open(of.e[i]);
+            value[i] = Accumulator::open(of.e[i]);
     }
-    template <class Op> __device__ __forceinline__ void add(V v)
+    template <class Op> __device__ __forceinline__ void add(Unit v)
     {
         elements of = bit_cast<elements>(v);
         GSHMEM_UNROLL
         for (int i = 0; i < n; i++)
-            value[i] = Op::of(value[i], A::open(of.e[i]));
+            value[i] = Op::of(value[i], Accumulator::open(of.e[i]));
     }
-    __device__ __forceinline__ V close() const
+    __device__ __forceinline__ Unit close() const
     {
         elements of;
         GSHMEM_UNROLL
         for (int i = 0; i < n; i++)
-            of.e[i] = A::close(value[i]);
-        return bit_cast<V>(of);
+            of.e[i] = Accumulator::close(value[i]);
+        return bit_cast<Unit>(of);
     }
 };
 
 /* The same for bits, word by word, for elements of any type. */
-template <class V> struct sum_of<raw_bits, V> {
-    typedef typename integer_of<sizeof(V) < 8 ? sizeof(V) : 8, false>::type piece;
-    static constexpr int n = sizeof(V) / sizeof(piece);
+template <class Unit> struct sum_of<raw_bits, Unit> {
+    typedef typename integer_of<sizeof(Unit) < 8 ? sizeof(Unit) : 8, false>::type piece;
+    static constexpr int n = sizeof(Unit) / sizeof(piece);
     struct pieces {
         piece e[n];
     } value;
 
-    __device__ __forceinline__ void open(V v) { value = bit_cast<pieces>(v); }
-    template <class Op> __device__ __forceinline__ void add(V v)
+    __device__ __forceinline__ void open(Unit v) { value = bit_cast<pieces>(v); }
+    template <class Op> __device__ __forceinline__ void add(Unit v)
     {
         pieces of = bit_cast<pieces>(v);
         GSHMEM_UNROLL
         for (int i = 0; i < n; i++)
             value.e[i] = Op::of(value.e[i], of.e[i]);
     }
-    __device__ __forceinline__ V close() const { return bit_cast<V>(value); }
+    __device__ __forceinline__ Unit close() const { return bit_cast<Unit>(value); }
 };
 
 /* ---- elements in memory ---------------------------------------------------------------------- */
 
 /* An element that cannot be part of a vector: by an access that its alignment allows. */
-template <class T> struct tail_word_of {
-    typedef word<T> type;
+template <class Type> struct tail_word_of {
+    typedef word<Type> type;
 };
-template <class T> struct tail_word_of<complex_of<T>> {
-    typedef complex_of<T> type;
+template <class Type> struct tail_word_of<complex_of<Type>> {
+    typedef complex_of<Type> type;
 };
 #if !defined(__CUDACC__)
 template <> struct tail_word_of<long double> {
     typedef long double type;
 };
 #endif
-template <class T> using tail_word = typename tail_word_of<T>::type;
+template <class Type> using tail_word = typename tail_word_of<Type>::type;
 
-template <class V> __device__ __forceinline__ V load_element(const V *p)
+template <class Unit> __device__ __forceinline__ Unit load_element(const Unit *p)
 {
     return load_plain(p);
 }
-template <class T> __device__ __forceinline__ complex_of<T> load_element(const complex_of<T> *p)
+template <class Type>
+__device__ __forceinline__ complex_of<Type> load_element(const complex_of<Type> *p)
 {
     return {load_plain(&p->re), load_plain(&p->im)};
 }
 
 /* From another member's memory: not from this multiprocessor's cache, which may hold an old
  * copy. */
-template <class V> __device__ __forceinline__ V load_fresh(const V *p)
+template <class Unit> __device__ __forceinline__ Unit load_fresh(const Unit *p)
 {
     if constexpr (is_cpu_device)
         return load_plain(p);
     else
         return load_relaxed_word(p);
 }
-template <class T> __device__ __forceinline__ complex_of<T> load_fresh(const complex_of<T> *p)
+template <class Type>
+__device__ __forceinline__ complex_of<Type> load_fresh(const complex_of<Type> *p)
 {
-    return {bit_cast<T>(load_fresh(reinterpret_cast<const word<T> *>(&p->re))),
-            bit_cast<T>(load_fresh(reinterpret_cast<const word<T> *>(&p->im)))};
+    return {bit_cast<Type>(load_fresh(reinterpret_cast<const word<Type> *>(&p->re))),
+            bit_cast<Type>(load_fresh(reinterpret_cast<const word<Type> *>(&p->im)))};
 }
 
-template <class V> __device__ __forceinline__ void store_element(V *p, V v)
+template <class Unit> __device__ __forceinline__ void store_element(Unit *p, Unit v)
 {
     store_plain(p, v);
 }
-template <class T> __device__ __forceinline__ void store_element(complex_of<T> *p, complex_of<T> v)
+template <class Type>
+__device__ __forceinline__ void store_element(complex_of<Type> *p, complex_of<Type> v)
 {
     store_plain(&p->re, v.re);
     store_plain(&p->im, v.im);
 }
 
 /* Into another member's memory. */
-template <class V> __device__ __forceinline__ void store_out(V *p, V v)
+template <class Unit> __device__ __forceinline__ void store_out(Unit *p, Unit v)
 {
-    if constexpr (sizeof(V) <= 8)
-        store_global(reinterpret_cast<word<V> *>(p), bit_cast<word<V>>(v));
+    if constexpr (sizeof(Unit) <= 8)
+        store_global(reinterpret_cast<word<Unit> *>(p), bit_cast<word<Unit>>(v));
     else
         store_global(p, v);
 }
-template <class T> __device__ __forceinline__ void store_out(complex_of<T> *p, complex_of<T> v)
+template <class Type>
+__device__ __forceinline__ void store_out(complex_of<Type> *p, complex_of<Type> v)
 {
     store_element(p, v);
 }
@@ -363,16 +367,16 @@ template <class T> __device__ __forceinline__ void store_out(complex_of<T> *p, c
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* Of two numbers; NaN if either is NaN, whichever comes first. */
-template <class T> __device__ __forceinline__ T lesser(T a, T b)
+template <class Type> __device__ __forceinline__ Type lesser(Type a, Type b)
 {
-    if constexpr (std::is_integral<T>::value)
+    if constexpr (std::is_integral<Type>::value)
         return b < a ? b : a;
     else
         return b < a || b != b ? b : a;
 }
-template <class T> __device__ __forceinline__ T greater(T a, T b)
+template <class Type> __device__ __forceinline__ Type greater(Type a, Type b)
 {
-    if constexpr (std::is_integral<T>::value)
+    if constexpr (std::is_integral<Type>::value)
         return a < b ? b : a;
     else
         return a < b || b != b ? b : a;
@@ -396,14 +400,14 @@ __device__ __forceinline__ float greater(float a, float b)
 
 } // namespace detail
 
-#define GSHMEM_OPERATION(NAME, DOMAIN, EXPRESSION)                          \
-    struct op_##NAME {                                                      \
-        static constexpr int number = GSH_REDUCE_##NAME;                    \
-        static constexpr domain works_on = domain::DOMAIN;                  \
-        template <class T> static __device__ __forceinline__ T of(T a, T b) \
-        {                                                                   \
-            return (T)(EXPRESSION);                                         \
-        }                                                                   \
+#define GSHMEM_OPERATION(NAME, DOMAIN, EXPRESSION)                                      \
+    struct op_##NAME {                                                                  \
+        static constexpr int number = GSH_REDUCE_##NAME;                                \
+        static constexpr domain works_on = domain::DOMAIN;                              \
+        template <class Type> static __device__ __forceinline__ Type of(Type a, Type b) \
+        {                                                                               \
+            return (Type)(EXPRESSION);                                                  \
+        }                                                                               \
     };
 GSHMEM_OPERATION(and, bits, a &b)
 GSHMEM_OPERATION(or, bits, a | b)
@@ -415,7 +419,10 @@ GSHMEM_OPERATION(sum, modular, a + b)
 struct op_prod {
     static constexpr int number = GSH_REDUCE_prod;
     static constexpr domain works_on = domain::modular;
-    template <class T> static __device__ __forceinline__ T of(T a, T b) { return a * b; }
+    template <class Type> static __device__ __forceinline__ Type of(Type a, Type b)
+    {
+        return a * b;
+    }
     /* as unsigned: short ones would become int */
     static __device__ __forceinline__ uint16_t of(uint16_t a, uint16_t b)
     {

@@ -24,8 +24,8 @@ namespace detail
 {
 
 /* reads_source: puts of this call may still be reading what the caller may change afterwards. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<C> &k, G g, uint64_t n_steps,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<Context> &k, Group g, uint64_t n_steps,
                                            bool reads_source)
 {
     keep(g, n_steps, reads_source);
@@ -37,8 +37,9 @@ __device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<C> &k, G g, uint64_t 
 }
 
 /* Piece t of that many bytes, in pieces of far_piece; empty if there is no such piece. */
-template <class C>
-__device__ __forceinline__ gsh_range piece_of(const coll_call<C> &k, uint64_t bytes, uint64_t t)
+template <class Context>
+__device__ __forceinline__ gsh_range piece_of(const coll_call<Context> &k, uint64_t bytes,
+                                              uint64_t t)
 {
     const uint64_t each = state_of(k.c).far_piece, begin = t * each;
     if (begin >= bytes)
@@ -46,15 +47,15 @@ __device__ __forceinline__ gsh_range piece_of(const coll_call<C> &k, uint64_t by
     return {begin, bytes - begin < each ? bytes - begin : each};
 }
 
-template <class C>
-__device__ __forceinline__ uint64_t n_pieces_of(const coll_call<C> &k, uint64_t bytes)
+template <class Context>
+__device__ __forceinline__ uint64_t n_pieces_of(const coll_call<Context> &k, uint64_t bytes)
 {
     return (bytes + state_of(k.c).far_piece - 1) / state_of(k.c).far_piece;
 }
 
 /* The half in which piece t of a call waits to be added up. */
-template <class C>
-__device__ __forceinline__ uint8_t *half_of_piece(const coll_call<C> &k, uint64_t t)
+template <class Context>
+__device__ __forceinline__ uint8_t *half_of_piece(const coll_call<Context> &k, uint64_t t)
 {
     return half_of(k, steps_of(k).far + 1 + t);
 }
@@ -73,8 +74,9 @@ __device__ __forceinline__ int next_partner(const gsh_team_state &t, int size, i
     return t.my_near < size ? partner + t.n_near : size;
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void hear_partners(const coll_call<C> &k, G g, uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void hear_partners(const coll_call<Context> &k, Group g,
+                                                 uint64_t step)
 {
     keep(g, step);
     for (int i = (int)g.rank() + 1; i < k.team->n_nodes; i += (int)g.size()) {
@@ -87,10 +89,10 @@ __device__ GSHMEM_OUT_OF_LINE void hear_partners(const coll_call<C> &k, G g, uin
 }
 
 /* Sends the same bytes to the same place on this PE's partner on each other node. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 const uint8_t *source, uint64_t bytes,
-                                                 uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<Context> &k, Group g,
+                                                 uint8_t *dest, const uint8_t *source,
+                                                 uint64_t bytes, uint64_t step)
 {
     keep(g, dest, source, bytes, step);
     GSHMEM_NO_UNROLL
@@ -108,10 +110,10 @@ __device__ GSHMEM_OUT_OF_LINE void tell_partners(const coll_call<C> &k, G g, uin
 
 /* begin_of(member) and bytes_of(member): the place of its part in dest. The call's other steps, as
  * many as given, are added to those of the pieces. */
-template <class C, class G, class Begin, class Bytes>
+template <class Context, class Group, class Begin, class Bytes>
 __device__ __forceinline__ void
-fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest, uint64_t n_pieces, uint64_t n_steps,
-                 const uint8_t *source, Begin begin_of, Bytes bytes_of)
+fcollect_by_node(const coll_call<Context> &k, Group g, uint8_t *dest, uint64_t n_pieces,
+                 uint64_t n_steps, const uint8_t *source, Begin begin_of, Bytes bytes_of)
 {
     const gsh_team_state &t = *k.team;
     const uint64_t first = steps_of(k).far + 1;
@@ -143,8 +145,8 @@ fcollect_by_node(const coll_call<C> &k, G g, uint8_t *dest, uint64_t n_pieces, u
     end_far(k, g, n_steps, true);
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_far(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void fcollect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
@@ -198,8 +200,8 @@ struct counts {
 /* First the counts. If many bytes follow, the counts are read until the end. They lie in the half
  * of one step, so an even number of steps follows, and the next call's first step uses the other
  * half. If few follow, each block has its count at its beginning. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
@@ -221,7 +223,7 @@ __device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<C> &k, G g, uint8
     const counts with = {k.team, exchange_blocks(k, g, block, true), block};
     GSHMEM_NO_UNROLL
     for (int place = 0; place < k.n; place++)
-        copy<direction::get, false, G>(
+        copy<direction::get, false, Group>(
             {g.rank(), g.size()}, plus(dest, with.before(members_by_node(*k.team)[place])),
             plus(with.half, place_after(*k.team, place) * block + 16), with.at_place(place));
     g.sync();
@@ -229,8 +231,8 @@ __device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<C> &k, G g, uint8
 
 /* ---- alltoall and alltoalls ---- */
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
@@ -267,9 +269,9 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<C> &k, G g, uint
 }
 
 /* One request for each member: no strided request brings a signal along. */
-template <class C, class G, class T>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<C> &k, G g, T *dest,
-                                                 const T *source, ptrdiff_t dst, ptrdiff_t sst,
+template <class Context, class Group, class Type>
+__device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<Context> &k, Group g, Type *dest,
+                                                 const Type *source, ptrdiff_t dst, ptrdiff_t sst,
                                                  size_t nelems)
 {
     keep(g, dest, source, dst, sst, nelems);
@@ -292,10 +294,10 @@ constexpr uint64_t broadcast_ahead = GSH_SYNC_WORDS - 1;
 /* Down a binomial tree of the nodes: node x, counted from the root's, hears from the one whose
  * number is x without its highest bit. A leader, or on its node the root, gives its near members
  * what it has, and answers for each piece. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<C> &k, G g, uint8_t *dest,
-                                                    const uint8_t *from, uint64_t bytes, int root,
-                                                    int root_node)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<Context> &k, Group g,
+                                                    uint8_t *dest, const uint8_t *from,
+                                                    uint64_t bytes, int root, int root_node)
 {
     keep(g, dest, from, bytes, root, root_node);
     const int n = k.team->n_nodes, x = (k.team->my_node - root_node + n) % n;
@@ -336,9 +338,10 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<C> &k, G g, 
         hear_children(first + piece);
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 const uint8_t *source, uint64_t bytes, int root)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<Context> &k, Group g,
+                                                 uint8_t *dest, const uint8_t *source,
+                                                 uint64_t bytes, int root)
 {
     keep(g, dest, source, bytes, root);
     if (goes_by_leaders(k, bytes)) {
@@ -359,9 +362,10 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<C> &k, G g, uin
 /* ---- reduce ---- */
 
 /* Adds up `bytes` of piece t from the nodes' slots, slot_bytes apart, into dest. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<C> &k, G g, uint8_t *dest,
-                                             uint64_t bytes, uint64_t t, uint64_t slot_bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                             uint64_t bytes, uint64_t t, uint64_t slot_bytes,
+                                             How how)
 {
     keep(g, dest, bytes, t, slot_bytes);
     const int n = k.team->n_nodes;
@@ -372,8 +376,8 @@ __device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<C> &k, G g, uint8_t
     join_blocks(k.c, g, k.area(), k.name);
 }
 
-template <class C>
-__device__ __forceinline__ gsh_rails rails_of(const coll_call<C> &k, uint64_t bytes)
+template <class Context>
+__device__ __forceinline__ gsh_rails rails_of(const coll_call<Context> &k, uint64_t bytes)
 {
     return gsh_rails_of(bytes, (uint32_t)k.team->n_rails, (uint32_t)k.team->n_nodes,
                         half_bytes_of(k), state_of(k.c).far_piece);
@@ -392,8 +396,8 @@ __device__ __forceinline__ uint64_t n_rail_steps(const gsh_rails &r)
 
 /* Sends to the other nodes the shares of this rail's segment of piece t, into their slots for this
  * node, and the sum of this node's share of the piece before. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<Context> &k, Group g, uint8_t *dest,
                                               uint64_t bytes, uint64_t t)
 {
     keep(g, dest, bytes, t);
@@ -426,8 +430,8 @@ __device__ GSHMEM_OUT_OF_LINE void send_rails(const coll_call<C> &k, G g, uint8_
 }
 
 /* Waits for what was sent at the same time; meanwhile near members get what came before it. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void hear_rails(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void hear_rails(const coll_call<Context> &k, Group g, uint8_t *dest,
                                               uint64_t bytes, uint64_t t)
 {
     keep(g, dest, bytes, t);
@@ -450,9 +454,10 @@ __device__ GSHMEM_OUT_OF_LINE void hear_rails(const coll_call<C> &k, G g, uint8_
     g.sync();
 }
 
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<C> &k, G g, uint8_t *dest,
-                                                  const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<Context> &k, Group g,
+                                                  uint8_t *dest, const uint8_t *source,
+                                                  uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
     const gsh_rails r = rails_of(k, bytes);
@@ -475,9 +480,9 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<C> &k, G g, ui
     end_far(k, g, n_rail_steps(r), true);
 }
 
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<C> &k, G g, uint8_t *dest,
-                                              const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                              const uint8_t *source, uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
     const uint64_t block = gsh_coll_block_bytes(bytes);
@@ -495,15 +500,16 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<C> &k, G g, uint8_
 /* On every node, one member adds up each member's part of a piece: the one whose number is that
  * member's, modulo the node's size. The sum goes to that member, into its slot for that node.
  * Behind these slots a half has slots in which such sums wait to be sent. */
-template <class C> __device__ __forceinline__ uint64_t part_slot_bytes(const coll_call<C> &k)
+template <class Context>
+__device__ __forceinline__ uint64_t part_slot_bytes(const coll_call<Context> &k)
 {
     return gsh_part_slot_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
 }
 
 /* Calls body(member, slot for the sum) for each part that this PE adds up: first its own, whose
  * slot is the one for its own node. */
-template <class C, class Body>
-__device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
+template <class Context, class Body>
+__device__ __forceinline__ void for_parts(const coll_call<Context> &k, uint64_t piece,
                                           uint64_t slot_bytes, Body body)
 {
     const gsh_team_state &t = *k.team;
@@ -520,9 +526,10 @@ __device__ __forceinline__ void for_parts(const coll_call<C> &k, uint64_t piece,
 }
 
 /* Piece t: `bytes` at `source`; `part` bytes separate one member's from the next's. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<C> &k, G g, const uint8_t *source,
-                                             uint64_t bytes, uint64_t part, uint64_t t, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<Context> &k, Group g,
+                                             const uint8_t *source, uint64_t bytes, uint64_t part,
+                                             uint64_t t, How how)
 {
     keep(g, source, bytes, part, t);
     for_parts(k, t, part_slot_bytes(k), [&](int member, uint8_t *slot) {
@@ -532,9 +539,9 @@ __device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<C> &k, G g, const u
 }
 
 /* Sends the sums, and waits until this PE's slots are filled. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, uint64_t bytes,
-                                                  uint64_t t)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<Context> &k, Group g,
+                                                  uint64_t bytes, uint64_t t)
 {
     keep(g, bytes, t);
     const uint64_t slot_bytes = part_slot_bytes(k), step = steps_of(k).far + 1 + t;
@@ -553,9 +560,10 @@ __device__ GSHMEM_OUT_OF_LINE void exchange_parts(const coll_call<C> &k, G g, ui
 }
 
 /* Pieces consist of whole elements: a slot's size is a multiple of GSH_COLL_ALIGN. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(const coll_call<C> &k, G g, uint8_t *dest,
-                                                     const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(const coll_call<Context> &k, Group g,
+                                                     uint8_t *dest, const uint8_t *source,
+                                                     uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
     const uint64_t block = gsh_coll_block_bytes((uint64_t)k.n * bytes);

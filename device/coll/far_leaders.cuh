@@ -20,8 +20,8 @@ namespace detail
 {
 
 /* Whether a collective with that many bytes on all nodes together goes by way of the leaders. */
-template <class C>
-__device__ __forceinline__ bool goes_by_leaders(const coll_call<C> &k, uint64_t bytes)
+template <class Context>
+__device__ __forceinline__ bool goes_by_leaders(const coll_call<Context> &k, uint64_t bytes)
 {
     return bytes <= half_bytes_of(k) && bytes <= state_of(k.c).far_flat;
 }
@@ -38,9 +38,10 @@ __device__ __forceinline__ uint64_t blocks_bytes(const gsh_team_state &t, int no
 }
 
 /* The leaders' rounds. With block 0 they only say that their nodes have arrived. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<C> &k, G g, uint64_t block,
-                                                       bool is_by_member, uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> &k, Group g,
+                                                       uint64_t block, bool is_by_member,
+                                                       uint64_t step)
 {
     keep(g, block, is_by_member, step);
     uint8_t *const half = half_of(k, step);
@@ -60,8 +61,8 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<C> &k, G 
 
 /* Once a call's parts are in the leader's half (come_to_leader), the leaders exchange the blocks.
  * Returns the leader's half, with all blocks, as this PE can read it. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<C> &k, G g,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<Context> &k, Group g,
                                                              uint64_t block, bool is_by_member)
 {
     keep(g, block, is_by_member);
@@ -74,8 +75,8 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<C> 
 }
 
 /* Returns when all members have arrived: every dest may be written, and every source read. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<C> &k, G g)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<Context> &k, Group g)
 {
     keep(g);
     come_to_leader(k, g, steps_of(k).near + 1);
@@ -83,7 +84,7 @@ __device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<C> &k, G g)
 }
 
 /* The half that receives this call's parts; an address on this PE. */
-template <class C> __device__ __forceinline__ uint8_t *next_half(const coll_call<C> &k)
+template <class Context> __device__ __forceinline__ uint8_t *next_half(const coll_call<Context> &k)
 {
     return half_of(k, steps_of(k).far + 1);
 }
@@ -91,9 +92,10 @@ template <class C> __device__ __forceinline__ uint8_t *next_half(const coll_call
 /* ---- moving data ---- */
 
 /* Gathers every member's bytes, in blocks, in the order of the nodes; returns the leader's half. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *
-gather_far(const coll_call<C> &k, G g, const uint8_t *source, uint64_t bytes, uint64_t block)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_far(const coll_call<Context> &k, Group g,
+                                                        const uint8_t *source, uint64_t bytes,
+                                                        uint64_t block)
 {
     keep(g, source, bytes, block);
     copy_to(k, g, plus(next_half(k), (uint64_t)k.team->my_near * block), source, bytes,
@@ -103,8 +105,8 @@ gather_far(const coll_call<C> &k, G g, const uint8_t *source, uint64_t bytes, ui
 }
 
 /* Gathers two words from every member. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<C> &k, G g,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<Context> &k, Group g,
                                                               uint64_t first, uint64_t second)
 {
     keep(g, first, second);
@@ -120,8 +122,8 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<C>
 
 /* After gather_far: takes the bytes at `from` of each member's block, one after the other in the
  * order of the team. Neighbours on both sides make one copy. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                const uint8_t *half, uint64_t block, uint64_t from,
                                                uint64_t bytes)
 {
@@ -133,7 +135,7 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8
         while (block == bytes && place + n < k.n && place + n != k.team->near_begin &&
                members[place + n] == members[place] + n)
             n++;
-        copy<direction::get, false, G>(
+        copy<direction::get, false, Group>(
             {g.rank(), g.size()}, plus(dest, (uint64_t)members[place] * bytes),
             plus(half, place_after(*k.team, place) * block + from), (uint64_t)n * bytes);
     }
@@ -142,10 +144,10 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<C> &k, G g, uint8
 
 /* Down a tree of nodes within the leaders' rounds: before the round of distance d, the nodes less
  * than d before the root's have the data. Other nodes' messages are signals alone. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<C> &k, G g, uint8_t *dest,
-                                                        const uint8_t *source, uint64_t bytes,
-                                                        int root)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<Context> &k, Group g,
+                                                        uint8_t *dest, const uint8_t *source,
+                                                        uint64_t bytes, int root)
 {
     keep(g, dest, source, bytes, root);
     const steps s = steps_of(k);
@@ -170,17 +172,17 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<C> &k, G
     if (k.me == root)
         copy_to(k, g, dest, source, bytes, root);
     else
-        copy<direction::get, false, G>({g.rank(), g.size()}, dest,
-                                       k.at(half, near_member(*k.team, 0)), bytes);
+        copy<direction::get, false, Group>({g.rank(), g.size()}, dest,
+                                           k.at(half, near_member(*k.team, 0)), bytes);
     g.sync();
 }
 
 /* ---- adding up ---- */
 
 /* dest is the reduction of the near members' sources, in the order of the team. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<C> &k, G g, uint8_t *dest,
-                                            const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
     const terms s = of_members(dest, source, bytes, k.team->n_near, true, false);
@@ -188,9 +190,9 @@ __device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<C> &k, G g, uint8_t 
 }
 
 /* Puts the sum of the node into its leader's half; exchange_blocks follows. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<C> &k, G g, const uint8_t *source,
-                                            uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<Context> &k, Group g,
+                                            const uint8_t *source, uint64_t bytes, How how)
 {
     keep(g, source, bytes);
     come_to_leader(k, g, steps_of(k).near + 1);
@@ -201,15 +203,17 @@ __device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<C> &k, G g, const ui
 }
 
 /* After exchange_blocks: the leader's half of the step just done. */
-template <class C> __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<C> &k)
+template <class Context>
+__device__ __forceinline__ const uint8_t *leaders_half(const coll_call<Context> &k)
 {
     return k.at(half_of(k, steps_of(k).far), near_member(*k.team, 0));
 }
 
 /* dest is the reduction of the nodes' blocks, from byte `first` of each on. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<C> &k, G g, uint8_t *dest,
-                                              uint64_t bytes, uint64_t block, uint64_t first, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                              uint64_t bytes, uint64_t block, uint64_t first,
+                                              How how)
 {
     keep(g, dest, bytes, block, first);
     const int n = k.team->n_nodes;
@@ -223,15 +227,16 @@ __device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<C> &k, G g, uint8_
 /* ---- scans ---- */
 
 /* The bytes of a scan that go at once: the same on all members. */
-template <class C> __device__ __forceinline__ uint64_t scan_piece(const coll_call<C> &k)
+template <class Context> __device__ __forceinline__ uint64_t scan_piece(const coll_call<Context> &k)
 {
     return gsh_scan_piece_bytes(k.team, half_bytes_of(k), state_of(k.c).far_piece);
 }
 
 /* Where a piece's result waits until no member reads this PE's source any more: behind the nodes'
  * blocks. With no other near member, it goes straight to dest. */
-template <class C>
-__device__ __forceinline__ uint8_t *scan_out(const coll_call<C> &k, uint8_t *dest, uint64_t block)
+template <class Context>
+__device__ __forceinline__ uint8_t *scan_out(const coll_call<Context> &k, uint8_t *dest,
+                                             uint64_t block)
 {
     const gsh_team_state &t = *k.team;
     return t.n_near == 1 ? dest : plus(half_of(k, steps_of(k).far), (uint64_t)t.n_nodes * block);
@@ -239,10 +244,10 @@ __device__ __forceinline__ uint8_t *scan_out(const coll_call<C> &k, uint8_t *des
 
 /* For a team ordered node by node, after add_node and exchange_blocks: adds the blocks of the nodes
  * before, then the sources of the near members before. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes,
-                                               bool is_inclusive, H how)
+                                               bool is_inclusive, How how)
 {
     keep(g, dest, source, bytes, is_inclusive);
     const uint64_t block = gsh_coll_block_bytes(bytes);
@@ -263,8 +268,8 @@ __device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<C> &k, G g, uint8
 }
 
 /* Then moves the result to its place. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                uint64_t bytes)
 {
     keep(g, dest, bytes);
@@ -277,9 +282,10 @@ __device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<C> &k, G g, uint8
 }
 
 /* For any other team, after gather_far: adds the members' sources in the order of the team. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 uint64_t bytes, bool is_inclusive, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<Context> &k, Group g,
+                                                 uint8_t *dest, uint64_t bytes, bool is_inclusive,
+                                                 How how)
 {
     keep(g, dest, bytes, is_inclusive);
     const int end = k.me + (is_inclusive ? 1 : 0);
@@ -300,10 +306,10 @@ __device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<C> &k, G g, uin
     join_blocks(k.c, g, k.area(), k.name);
 }
 
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void scan_far(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void scan_far(const coll_call<Context> &k, Group g, uint8_t *dest,
                                             const uint8_t *source, uint64_t bytes,
-                                            bool is_inclusive, H how)
+                                            bool is_inclusive, How how)
 {
     keep(g, dest, source, bytes, is_inclusive);
     const uint64_t most = scan_piece(k);

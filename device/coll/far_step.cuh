@@ -54,8 +54,9 @@ __device__ inline bool has_member(const gsh_team_state &t, int node, int member)
 /* ---- words ---- */
 
 /* Member `member`'s word for a step: its address here, which is symmetric. */
-template <class C>
-__device__ __forceinline__ uint64_t *step_word(const coll_call<C> &k, uint64_t step, int member)
+template <class Context>
+__device__ __forceinline__ uint64_t *step_word(const coll_call<Context> &k, uint64_t step,
+                                               int member)
 {
     const gsh_team_state &t = *k.team;
     const uint64_t off =
@@ -68,12 +69,12 @@ __device__ __forceinline__ uint64_t *step_word(const coll_call<C> &k, uint64_t s
 struct steps {
     uint64_t far, near;
 };
-template <class C> __device__ __forceinline__ steps steps_of(const coll_call<C> &k)
+template <class Context> __device__ __forceinline__ steps steps_of(const coll_call<Context> &k)
 {
     return {load_plain(&k.area()->far_steps), load_plain(&k.area()->near_steps)};
 }
-template <class C, class G>
-__device__ __forceinline__ void set_steps(const coll_call<C> &k, G g, steps s)
+template <class Context, class Group>
+__device__ __forceinline__ void set_steps(const coll_call<Context> &k, Group g, steps s)
 {
     g.sync();
     if (g.rank() == 0) {
@@ -84,8 +85,8 @@ __device__ __forceinline__ void set_steps(const coll_call<C> &k, G g, steps s)
 }
 
 /* By one thread; pairs with hear. */
-template <class C>
-__device__ __forceinline__ void tell_near(const coll_call<C> &k, uint64_t step, int member)
+template <class Context>
+__device__ __forceinline__ void tell_near(const coll_call<Context> &k, uint64_t step, int member)
 {
     /* Serves "what the group did and was told before is seen by the member that hears it". */
     fence_acq_rel();
@@ -93,9 +94,9 @@ __device__ __forceinline__ void tell_near(const coll_call<C> &k, uint64_t step, 
 }
 
 /* By one thread; pairs with tell_near, or with the signal of a put. */
-template <class C>
-__device__ __forceinline__ void hear(const coll_call<C> &k, const uint64_t *word, uint64_t step,
-                                     int member)
+template <class Context>
+__device__ __forceinline__ void hear(const coll_call<Context> &k, const uint64_t *word,
+                                     uint64_t step, int member)
 {
     spin_on(
         k.c, word, [](const uint64_t *p) { return load_awaited(p); },
@@ -103,26 +104,26 @@ __device__ __forceinline__ void hear(const coll_call<C> &k, const uint64_t *word
         GSHMEM_CMP_GE, step);
     acquire_awaited();
 }
-template <class C>
-__device__ __forceinline__ void hear_near(const coll_call<C> &k, uint64_t step, int member)
+template <class Context>
+__device__ __forceinline__ void hear_near(const coll_call<Context> &k, uint64_t step, int member)
 {
     hear(k, step_word(k, 0, member), step, member);
 }
-template <class C>
-__device__ __forceinline__ void hear_far(const coll_call<C> &k, uint64_t step, int member)
+template <class Context>
+__device__ __forceinline__ void hear_far(const coll_call<Context> &k, uint64_t step, int member)
 {
     hear(k, step_word(k, step, member), step, member);
 }
 
 /* The group sends a far member a signal and the bytes, if any, which the member finds in its dest.
  * The source must stay unchanged until the member has answered, or until quiet. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<C> &k, G, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<Context> &k, Group, uint8_t *dest,
                                             const uint8_t *source, uint64_t bytes, uint64_t step,
                                             int member)
 {
     keep(dest, source, bytes, step, member);
-    apart<put_signal_general<false, false, may_be_far, G, C>>(
+    apart<put_signal_general<false, false, may_be_far, Group, Context>>(
         k.c, static_cast<void *>(dest), static_cast<const void *>(source), (size_t)bytes,
         step_word(k, step, k.me), step, GSHMEM_SIGNAL_SET, k.pe(member), k.name);
 }
@@ -130,14 +131,16 @@ __device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<C> &k, G, uint8_t *d
 /* ---- near steps ---- */
 
 /* One thread records that this PE has arrived; needs no order: nothing depends on it. */
-template <class C> __device__ __forceinline__ void note_begun(const coll_call<C> &k, uint64_t step)
+template <class Context>
+__device__ __forceinline__ void note_begun(const coll_call<Context> &k, uint64_t step)
 {
     store_relaxed(&k.area()->begun_step, step);
 }
 
 /* The leader waits for all near members; the others do not wait. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<C> &k, G g, uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<Context> &k, Group g,
+                                                  uint64_t step)
 {
     keep(g, step);
     g.sync();
@@ -155,8 +158,8 @@ __device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<C> &k, G g, ui
 
 /* The leader, whose group has synchronised since it heard from the last leader, releases the
  * others. set_steps follows and synchronises their groups. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<C> &k, G g, uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<Context> &k, Group g, uint64_t step)
 {
     keep(g, step);
     if (k.team->my_near != 0) {
@@ -169,8 +172,8 @@ __device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<C> &k, G g, uint
 }
 
 /* All near members see what the groups did once set_steps, which follows, has returned. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<C> &k, G g, uint64_t step)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<Context> &k, Group g, uint64_t step)
 {
     keep(g, step);
     g.sync();
@@ -184,14 +187,16 @@ __device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<C> &k, G g, uint64_
 
 /* ---- the work area ---- */
 
-template <class C> __device__ __forceinline__ uint64_t half_bytes_of(const coll_call<C> &k)
+template <class Context>
+__device__ __forceinline__ uint64_t half_bytes_of(const coll_call<Context> &k)
 {
     const gsh_team_state &t = *k.team;
     return (uint64_t)(k.lane == 0 ? t.work_wide_slot_bytes : t.work_slot_bytes) * (uint64_t)k.n;
 }
 
 /* This PE's half for the data of that step. */
-template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C> &k, uint64_t step)
+template <class Context>
+__device__ __forceinline__ uint8_t *half_of(const coll_call<Context> &k, uint64_t step)
 {
     const gsh_team_state &t = *k.team;
     const uint64_t n = (uint64_t)k.n;
@@ -206,17 +211,17 @@ template <class C> __device__ __forceinline__ uint8_t *half_of(const coll_call<C
 
 /* The group copies from here to a near member, or to this PE. The copy is visible to whoever sees
  * what follows the group's next synchronisation. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void copy_to(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void copy_to(const coll_call<Context> &k, Group g, uint8_t *dest,
                                            const uint8_t *source, uint64_t bytes, int member)
 {
     keep(g, dest, source, bytes, member);
     if (bytes > 0 && !(member == k.me && dest == source))
-        copy<direction::put, false, G>({g.rank(), g.size()}, k.at(dest, member), source, bytes);
+        copy<direction::put, false, Group>({g.rank(), g.size()}, k.at(dest, member), source, bytes);
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void to_near(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void to_near(const coll_call<Context> &k, Group g, uint8_t *dest,
                                            const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);

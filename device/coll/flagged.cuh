@@ -85,9 +85,10 @@ struct inbox {
     }
     /* Takes what a look has seen, or looks until it has come. Pairs with that member's send: the
      * data are in the words that are waited for. around: called now and then in a long wait. */
-    template <class C, class Around>
-    __device__ __forceinline__ uint64_t receive(const members<C> &all, const char *call, int member,
-                                                uint32_t line, words2 v, Around around) const
+    template <class Context, class Around>
+    __device__ __forceinline__ uint64_t receive(const members<Context> &all, const char *call,
+                                                int member, uint32_t line, words2 v,
+                                                Around around) const
     {
         if (!is_here(v)) {
             const words2 *from = own + (uint64_t)member * slot_lines + line;
@@ -110,13 +111,14 @@ struct inbox {
 
 /* What a flight reads of the team: all of it together, before anything is stored or waited for. One
  * field at a time, each would take as long as a load from L2 after a fence. */
-template <class C> struct flight {
-    members<C> all;
+template <class Context> struct flight {
+    members<Context> all;
     uint64_t area_off, slots_off; /* of the lane: its words, and its first buffer */
     uint32_t slot_bytes;
     bool is_mapped;
 
-    __device__ __forceinline__ flight(const C &c, const gsh_team_state &t, int lane) : all(c, t)
+    __device__ __forceinline__ flight(const Context &c, const gsh_team_state &t, int lane)
+        : all(c, t)
     {
         const uint32_t n_near = (uint32_t)t.n_near, narrow = t.slot_bytes;
         /* Lane 0 has slots of its own size; other lanes have smaller ones. */
@@ -143,13 +145,13 @@ template <class C> struct flight {
 };
 
 /* One call's view of the buffers. */
-template <class C> struct flagged {
-    members<C> all;
+template <class Context> struct flagged {
+    members<Context> all;
     const char *name; /* the call's, for reports */
     inbox in;
 
     /* count: of the calls on the lane, including this one. All members are near. */
-    __device__ __forceinline__ flagged(const flight<C> &s, const char *call, uint64_t count)
+    __device__ __forceinline__ flagged(const flight<Context> &s, const char *call, uint64_t count)
         : all(s.all), name(call)
     {
         in.flag = (uint32_t)count;
@@ -176,9 +178,9 @@ template <class C> struct flagged {
 
 /* One flight of the group: body(f) in each of the first n_units threads, which are those with
  * something to send or receive. is_joined: after it all lines are in place. */
-template <bool is_joined = true, class C, class G, class Body>
-__device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &s, const char *name,
-                                              uint32_t n_units, Body body)
+template <bool is_joined = true, class Context, class Group, class Body>
+__device__ __forceinline__ void in_one_flight(const Context &c, Group g, const flight<Context> &s,
+                                              const char *name, uint32_t n_units, Body body)
 {
     gsh_sync_area *const area = sync_area(c, s.area_off);
     const uint64_t calls = load_plain(&area->calls) + 1;
@@ -191,18 +193,18 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
     leave_if_given_up(c, has_left);
 #endif
-    if constexpr (is_joined && std::is_same_v<G, group_blocks>) {
+    if constexpr (is_joined && std::is_same_v<Group, group_blocks>) {
         struct { /* what the end needs is in memory meanwhile */
-            G g;
+            Group g;
             gsh_sync_area *area;
             const char *name;
         } end = {g, area, name};
         if (place_of(g).rank < n_units)
-            put_away(&end, [&] { body(flagged<C>(s, name, calls)); });
+            put_away(&end, [&] { body(flagged<Context>(s, name, calls)); });
         join_blocks(c, end.g, end.area, end.name);
     } else {
         if (place_of(g).rank < n_units)
-            body(flagged<C>(s, name, calls));
+            body(flagged<Context>(s, name, calls));
         if constexpr (is_joined)
             join_blocks(c, g, area, name);
     }
@@ -212,7 +214,7 @@ __device__ __forceinline__ void in_one_flight(const C &c, G g, const flight<C> &
  */
 
 /* How many lines a thread has in flight at a time: more if it has more to do. */
-template <class G> struct lines_ahead {
+template <class Group> struct lines_ahead {
     static constexpr int n = 2;
 };
 template <> struct lines_ahead<group_thread> {
@@ -238,8 +240,8 @@ __device__ __forceinline__ void in_batches(place at, uint32_t n, Load load, Use 
 }
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other. */
-template <int n_ahead, class C, class Out>
-__device__ __forceinline__ void flagged_send(const flagged<C> &f, place at, uint32_t n_lines,
+template <int n_ahead, class Context, class Out>
+__device__ __forceinline__ void flagged_send(const flagged<Context> &f, place at, uint32_t n_lines,
                                              Out outgoing)
 {
     uint64_t data[n_ahead];
@@ -253,9 +255,9 @@ __device__ __forceinline__ void flagged_send(const flagged<C> &f, place at, uint
 }
 
 /* Receives as many, and calls incoming(member, line, data) for each. */
-template <int n_ahead, class C, class In>
-__device__ __forceinline__ void flagged_receive(const flagged<C> &f, place at, uint32_t n_lines,
-                                                In incoming)
+template <int n_ahead, class Context, class In>
+__device__ __forceinline__ void flagged_receive(const flagged<Context> &f, place at,
+                                                uint32_t n_lines, In incoming)
 {
     words2 seen[n_ahead];
     GSHMEM_NO_UNROLL
@@ -286,8 +288,8 @@ struct line_data {
 #define GSHMEM_IN_FLIGHT GSHMEM_OUT_OF_LINE
 #endif
 
-template <int n_ahead, class C>
-__device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<C> &f, place at, const line_data &d)
+template <int n_ahead, class Context>
+__device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<Context> &f, place at, const line_data &d)
 {
     flagged_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
         return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
@@ -295,8 +297,8 @@ __device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<C> &f, place at, const
 }
 
 /* This PE's own. */
-template <int n_ahead, class C>
-__device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<C> &f, place at, const line_data &d)
+template <int n_ahead, class Context>
+__device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<Context> &f, place at, const line_data &d)
 {
     const uint64_t me = (uint64_t)f.all.me;
     uint64_t own[n_ahead];
@@ -311,8 +313,8 @@ __device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<C> &f, place at, const
 }
 
 /* The lines of the n members first, first + 1 and so on after this one. */
-template <int n_ahead, class C>
-__device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<C> &f, place at,
+template <int n_ahead, class Context>
+__device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<Context> &f, place at,
                                                       const line_data &d, int first, int n)
 {
     struct { /* not in registers during the rare part of a wait */
@@ -335,13 +337,13 @@ __device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<C> &f, place
 
 /* The same if all lines of a number belong together, and have been sent: the lines of members [0,
  * end) are added in their order, and stored; 0 if there is no member. */
-template <class Op, class T, int n_ahead, class C>
-__device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<C> &f, place at, const line_data &d,
-                                                  int end)
+template <class Op, class Type, int n_ahead, class Context>
+__device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<Context> &f, place at,
+                                                  const line_data &d, int end)
 {
     struct { /* not in registers during the rare part of a wait */
         inbox in;
-        sum_of<T, uint64_t> sum[n_ahead];
+        sum_of<Type, uint64_t> sum[n_ahead];
         uint64_t own[n_ahead];
         words2 seen[n_ahead];
     } s = {f.in, {}, {}, {}};
@@ -384,15 +386,15 @@ __device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<C> &f, place at,
 
 /* With more than two lines in flight, which is by a group of one thread, these take many registers:
  * they are functions that are called. */
-template <int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void receive_lines_called(const flagged<C> &f, place at,
+template <int n_ahead, class Context>
+__device__ GSHMEM_OUT_OF_LINE void receive_lines_called(const flagged<Context> &f, place at,
                                                         const line_data &d, int first, int n)
 {
     receive_lines_inline<n_ahead>(f, at, d, first, n);
 }
-template <int n_ahead, class C>
-__device__ __forceinline__ void receive_lines(const flagged<C> &f, place at, const line_data &d,
-                                              int first, int n)
+template <int n_ahead, class Context>
+__device__ __forceinline__ void receive_lines(const flagged<Context> &f, place at,
+                                              const line_data &d, int first, int n)
 {
     if constexpr (n_ahead > 2)
         receive_lines_called<n_ahead>(f, at, d, first, n);
@@ -400,20 +402,20 @@ __device__ __forceinline__ void receive_lines(const flagged<C> &f, place at, con
         receive_lines_inline<n_ahead>(f, at, d, first, n);
 }
 
-template <class Op, class T, int n_ahead, class C>
-__device__ GSHMEM_OUT_OF_LINE void add_lines_called(const flagged<C> &f, place at,
+template <class Op, class Type, int n_ahead, class Context>
+__device__ GSHMEM_OUT_OF_LINE void add_lines_called(const flagged<Context> &f, place at,
                                                     const line_data &d, int end)
 {
-    add_lines_inline<Op, T, n_ahead>(f, at, d, end);
+    add_lines_inline<Op, Type, n_ahead>(f, at, d, end);
 }
-template <class Op, class T, int n_ahead, class C>
-__device__ __forceinline__ void add_lines(const flagged<C> &f, place at, const line_data &d,
+template <class Op, class Type, int n_ahead, class Context>
+__device__ __forceinline__ void add_lines(const flagged<Context> &f, place at, const line_data &d,
                                           int end)
 {
     if constexpr (n_ahead > 2)
-        add_lines_called<Op, T, n_ahead>(f, at, d, end);
+        add_lines_called<Op, Type, n_ahead>(f, at, d, end);
     else
-        add_lines_inline<Op, T, n_ahead>(f, at, d, end);
+        add_lines_inline<Op, Type, n_ahead>(f, at, d, end);
 }
 
 } // namespace detail

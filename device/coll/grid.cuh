@@ -41,17 +41,18 @@ namespace detail
 {
 
 /* All blocks of the group on this PE have arrived; what they did before is seen by all after. */
-template <class C, class G>
-__device__ __forceinline__ void join_blocks(const C &, G g, gsh_sync_area *, const char *)
+template <class Context, class Group>
+__device__ __forceinline__ void join_blocks(const Context &, Group g, gsh_sync_area *, const char *)
 {
     g.sync();
 }
-template <class C>
-__device__ __forceinline__ void join_blocks(const C &, group_launch, gsh_sync_area *, const char *)
+template <class Context>
+__device__ __forceinline__ void join_blocks(const Context &, group_launch, gsh_sync_area *,
+                                            const char *)
 {
 }
-template <class C>
-__device__ inline void join_blocks(const C &c, group_blocks g, gsh_sync_area *area,
+template <class Context>
+__device__ inline void join_blocks(const Context &c, group_blocks g, gsh_sync_area *area,
                                    const char *call)
 {
     group_block().sync();
@@ -78,8 +79,8 @@ __device__ inline void join_blocks(const C &c, group_blocks g, gsh_sync_area *ar
 
 /* Once all threads of the group have read *word, one of them writes it for the next call. Groups
  * that join have already joined since. */
-template <class G>
-__device__ __forceinline__ void write_for_next(G g, uint64_t *word, uint64_t value, uint64_t *)
+template <class Group>
+__device__ __forceinline__ void write_for_next(Group g, uint64_t *word, uint64_t value, uint64_t *)
 {
     if (g.rank() == 0)
         store_plain(word, value);

@@ -20,16 +20,16 @@ namespace gshmem
 namespace detail
 {
 
-template <class T> __device__ __forceinline__ T *plus(T *p, uint64_t bytes)
+template <class Type> __device__ __forceinline__ Type *plus(Type *p, uint64_t bytes)
 {
-    return reinterpret_cast<T *>(reinterpret_cast<uint64_t>(p) + bytes);
+    return reinterpret_cast<Type *>(reinterpret_cast<uint64_t>(p) + bytes);
 }
 
 /* The calling block's share of that many bytes, in whole cache lines. */
 struct share {
     uint64_t begin, bytes;
 };
-template <class G> __device__ __forceinline__ share share_of(G g, uint64_t bytes)
+template <class Group> __device__ __forceinline__ share share_of(Group g, uint64_t bytes)
 {
     if (g.n_blocks() == 1)
         return {0, bytes};
@@ -58,7 +58,8 @@ struct assignment {
     sharers blocks;  /* it shares the copies with those */
     int first, last; /* to the members so many places after this PE; n: itself */
 };
-template <class G> __device__ __forceinline__ assignment assignment_of(G g, int n, bool is_in_place)
+template <class Group>
+__device__ __forceinline__ assignment assignment_of(Group g, int n, bool is_in_place)
 {
     const uint32_t others = n > 1 ? (uint32_t)n - 1 : 1;
     uint32_t n_keepers = 0;
@@ -72,8 +73,8 @@ template <class G> __device__ __forceinline__ assignment assignment_of(G g, int 
 }
 
 /* The calling block's share of a copy to a near member, or to itself. */
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, sharers blocks,
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<Context> &k, Group g, sharers blocks,
                                                uint8_t *dest, const uint8_t *source, uint64_t bytes,
                                                int member)
 {
@@ -86,8 +87,8 @@ __device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<C> &k, G g, share
 }
 
 /* The same, shared by all of the call's blocks. */
-template <class C, class G>
-__device__ __forceinline__ void store_share(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ __forceinline__ void store_share(const coll_call<Context> &k, Group g, uint8_t *dest,
                                             const uint8_t *source, uint64_t bytes, int member)
 {
     store_share(k, g, sharers{g.block(), g.n_blocks()}, dest, source, bytes, member);
@@ -97,21 +98,22 @@ __device__ __forceinline__ void store_share(const coll_call<C> &k, G g, uint8_t 
  */
 
 /* Also for alltoall, whose members get different bytes. */
-template <class C, class G>
-__device__ __forceinline__ void exchange_flagged(const flagged<C> &f, G g, const line_data &d)
+template <class Context, class Group>
+__device__ __forceinline__ void exchange_flagged(const flagged<Context> &f, Group g,
+                                                 const line_data &d)
 {
-    constexpr int n_ahead = lines_ahead<G>::n;
+    constexpr int n_ahead = lines_ahead<Group>::n;
     send_lines<n_ahead>(f, place_of(g), d);
     keep_lines<n_ahead>(f, place_of(g), d);
     receive_lines<n_ahead>(f, place_of(g), d, 1, f.all.n - 1);
 }
 
-template <class C, class G>
-__device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, source == dest + (uint64_t)k.me * bytes);
     all.meet();
     keep(t);
@@ -127,12 +129,12 @@ __device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<C> &k, G g, uint
 /* ---- alltoall ----------------------------------------------------------------------------------
  */
 
-template <class C, class G>
-__device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group>
+__device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                 const uint8_t *source, uint64_t bytes)
 {
     keep(g, dest, source, bytes);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
     all.meet();
     keep(t);
@@ -147,19 +149,19 @@ __device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<C> &k, G g, uint
 }
 
 /* Strided blocks: element i of the block for a member is at (i + member * nelems) * stride. */
-template <class C, class G, class T>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<C> &k, G g, T *dest,
-                                                    const T *source, ptrdiff_t dst, ptrdiff_t sst,
-                                                    size_t nelems)
+template <class Context, class Group, class Type>
+__device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<Context> &k, Group g,
+                                                    Type *dest, const Type *source, ptrdiff_t dst,
+                                                    ptrdiff_t sst, size_t nelems)
 {
     keep(g, dest, source, dst, sst, nelems);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
         const int member = k.after(i);
-        T *to = k.at(dest, member) + (ptrdiff_t)((uint64_t)k.me * nelems) * dst;
-        const T *from = source + (ptrdiff_t)((uint64_t)member * nelems) * sst;
+        Type *to = k.at(dest, member) + (ptrdiff_t)((uint64_t)k.me * nelems) * dst;
+        const Type *from = source + (ptrdiff_t)((uint64_t)member * nelems) * sst;
         GSHMEM_NO_UNROLL
         for (size_t e = g.rank(); e < nelems; e += g.size())
             store_out(to + (ptrdiff_t)e * dst, load_plain(from + (ptrdiff_t)e * sst));
@@ -172,15 +174,16 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<C> &k, G g, 
 
 /* A word from every member to every other, so that all of them switch buffers; the root's words are
  * the data. */
-template <class C> __device__ GSHMEM_IN_FLIGHT void send_words(const flagged<C> &f, place at)
+template <class Context>
+__device__ GSHMEM_IN_FLIGHT void send_words(const flagged<Context> &f, place at)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
         f.send(f.all.after((int)i), 0, 0);
 }
 
-template <class C>
-__device__ GSHMEM_IN_FLIGHT void receive_words(const flagged<C> &f, place at, int root)
+template <class Context>
+__device__ GSHMEM_IN_FLIGHT void receive_words(const flagged<Context> &f, place at, int root)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
@@ -198,11 +201,11 @@ __device__ __forceinline__ uint32_t broadcast_units(int n, uint64_t bytes)
     return lines > words ? lines : words;
 }
 
-template <class C, class G>
-__device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, const line_data &d,
-                                                  int root)
+template <class Context, class Group>
+__device__ __forceinline__ void broadcast_flagged(const flagged<Context> &f, Group g,
+                                                  const line_data &d, int root)
 {
-    constexpr int n_ahead = lines_ahead<G>::n;
+    constexpr int n_ahead = lines_ahead<Group>::n;
     if (f.all.me == root) {
         send_lines<n_ahead>(f, place_of(g), d);
         keep_lines<n_ahead>(f, place_of(g), d);
@@ -216,12 +219,13 @@ __device__ __forceinline__ void broadcast_flagged(const flagged<C> &f, G g, cons
 
 /* Each member passes a part of the root's data on to all others, so the root's link carries the
  * data once. */
-template <class C, class G>
-__device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                 const uint8_t *source, uint64_t bytes, int root)
+template <class Context, class Group>
+__device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<Context> &k, Group g,
+                                                 uint8_t *dest, const uint8_t *source,
+                                                 uint64_t bytes, int root)
 {
     keep(g, dest, source, bytes, root);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     all.meet();
     if (k.n == 2 || bytes < 4096) {
         const assignment t = assignment_of(g, k.n, dest == source);
@@ -264,14 +268,14 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<C> &k, G g, uin
  */
 
 /* Where this PE's part begins, once every member has told its bytes. */
-template <class C, class G>
-__device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t bytes)
+template <class Context, class Group>
+__device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g, uint64_t bytes)
 {
     /* Every thread reads all counts: each is a line that does not move during the call. */
-    const flight<C> s(k.c, *k.team, k.lane);
+    const flight<Context> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
     keep(before, bytes);
-    in_one_flight<false>(k.c, g, s, k.name, UINT32_MAX, [&](const flagged<C> &f) {
+    in_one_flight<false>(k.c, g, s, k.name, UINT32_MAX, [&](const flagged<Context> &f) {
         GSHMEM_NO_UNROLL
         for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
             f.send(k.after(1 + (int)i), 0, bytes);
@@ -285,13 +289,14 @@ __device__ inline uint64_t exchange_counts(const coll_call<C> &k, G g, uint64_t 
     return before;
 }
 
-template <class C, class G>
-__device__ GSHMEM_OUT_OF_LINE void collect_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                  const uint8_t *source, uint64_t bytes)
+template <class Context, class Group>
+__device__ GSHMEM_OUT_OF_LINE void collect_direct(const coll_call<Context> &k, Group g,
+                                                  uint8_t *dest, const uint8_t *source,
+                                                  uint64_t bytes)
 {
     keep(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
     all.meet();
     keep(t);

@@ -51,8 +51,9 @@ __device__ __forceinline__ terms of_members(uint8_t *dest, const uint8_t *source
  */
 
 /* Where block i begins. */
-template <class C>
-__device__ __forceinline__ const uint8_t *block_of(const coll_call<C> &k, const terms &s, int i)
+template <class Context>
+__device__ __forceinline__ const uint8_t *block_of(const coll_call<Context> &k, const terms &s,
+                                                   int i)
 {
     const gsh_team_state &t = *k.team;
     uint64_t at = (uint64_t)i;
@@ -68,8 +69,9 @@ __device__ __forceinline__ const uint8_t *block_of(const coll_call<C> &k, const 
     return s.blocks + at * s.block_bytes;
 }
 
-template <class C>
-__device__ __forceinline__ const uint8_t *term_of(const coll_call<C> &k, const terms &s, int i)
+template <class Context>
+__device__ __forceinline__ const uint8_t *term_of(const coll_call<Context> &k, const terms &s,
+                                                  int i)
 {
     if (i < s.n_blocks)
         return block_of(k, s, i);
@@ -77,36 +79,36 @@ __device__ __forceinline__ const uint8_t *term_of(const coll_call<C> &k, const t
     return k.at(s.source, s.is_near ? near_member(*k.team, m) : m);
 }
 
-/* Adds up bytes [first, end), in units of V, by all threads of the group. dest may be one of the
- * terms. Each thread takes one V at a time, with n_ahead loads under way. Addresses are incremented
- * and pinned: computed beforehand, each would need its own registers. */
-template <class Op, class T, class V, int n_ahead, class C>
-__device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const terms &s,
+/* Adds up bytes [first, end), in Units, by all threads of the group. dest may be one of the
+ * terms. Each thread takes one Unit at a time, with n_ahead loads under way. Addresses are
+ * incremented and pinned: computed beforehand, each would need its own registers. */
+template <class Op, class Type, class Unit, int n_ahead, class Context>
+__device__ __forceinline__ void add_units(const coll_call<Context> &k, place at, const terms &s,
                                           uint64_t first, uint64_t end)
 {
-    const uint32_t step = pinned((uint32_t)sizeof(V) * at.size);
+    const uint32_t step = pinned((uint32_t)sizeof(Unit) * at.size);
     keep(end);
     GSHMEM_NO_UNROLL
-    for (uint64_t off = first + (uint64_t)sizeof(V) * at.rank; off < end;
+    for (uint64_t off = first + (uint64_t)sizeof(Unit) * at.rank; off < end;
          off += (uint64_t)step * n_ahead) {
         int n = 1; /* that are left, at most n_ahead; a division would be a call for each batch */
         GSHMEM_UNROLL
         for (int a = 1; a < n_ahead; a++)
             n += end - off > (uint64_t)a * step ? 1 : 0;
-        sum_of<T, V> sum[n_ahead];
-        V v[n_ahead];
+        sum_of<Type, Unit> sum[n_ahead];
+        Unit v[n_ahead];
         auto load_from = [&](int i) {
             const uint8_t *its = term_of(k, s, i) + off;
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++) {
                 if (a < n)
-                    v[a] = load_fresh(reinterpret_cast<const V *>(its));
+                    v[a] = load_fresh(reinterpret_cast<const Unit *>(its));
                 its = pinned(its + step);
             }
         };
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
-            v[a] = V{};
+            v[a] = Unit{};
         load_from(0);
         GSHMEM_UNROLL
         for (int a = 0; a < n_ahead; a++)
@@ -127,7 +129,7 @@ __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const
             GSHMEM_UNROLL
             for (int a = 0; a < n_ahead; a++) {
                 if (a < n)
-                    store_out(reinterpret_cast<V *>(out), v[a]);
+                    store_out(reinterpret_cast<Unit *>(out), v[a]);
                 out = pinned(out + step);
             }
         }
@@ -136,34 +138,34 @@ __device__ __forceinline__ void add_units(const coll_call<C> &k, place at, const
 
 /* The same on the CPU device: several at a time, in loops of fixed length, which compilers
  * vectorise. */
-template <class Op, class T, class C>
-__device__ inline void add_pieces(const coll_call<C> &k, place at, const terms &s)
+template <class Op, class Type, class Context>
+__device__ inline void add_pieces(const coll_call<Context> &k, place at, const terms &s)
 {
-    typedef accumulator<T> A;
-    constexpr uint64_t n = 1024 / sizeof(T);
-    typename A::type sum[n] = {};
-    T piece[n];
-    const uint64_t nelems = s.bytes / sizeof(T);
+    typedef accumulator<Type> Accumulator;
+    constexpr uint64_t n = 1024 / sizeof(Type);
+    typename Accumulator::type sum[n] = {};
+    Type piece[n];
+    const uint64_t nelems = s.bytes / sizeof(Type);
     for (uint64_t first = at.rank * n; first < nelems; first += at.size * n) {
         const uint64_t count = nelems - first < n ? nelems - first : n;
         for (int m = 0; m < s.n; m++) {
-            const T *its = reinterpret_cast<const T *>(term_of(k, s, m)) + first;
+            const Type *its = reinterpret_cast<const Type *>(term_of(k, s, m)) + first;
             if (count < n) {
-                memcpy(piece, its, count * sizeof(T));
+                memcpy(piece, its, count * sizeof(Type));
                 its = piece;
             }
             if (m == 0)
                 for (uint64_t i = 0; i < n; i++)
-                    sum[i] = A::open(its[i]);
+                    sum[i] = Accumulator::open(its[i]);
             else
                 for (uint64_t i = 0; i < n; i++)
-                    sum[i] = Op::of(sum[i], A::open(its[i]));
+                    sum[i] = Op::of(sum[i], Accumulator::open(its[i]));
         }
         for (uint64_t i = 0; i < n; i++)
-            piece[i] = A::close(sum[i]);
+            piece[i] = Accumulator::close(sum[i]);
         for (int i = 0; i < (s.to_all ? k.n : 1); i++)
-            memcpy(reinterpret_cast<T *>(s.to_all ? k.at(s.dest, k.after(i)) : s.dest) + first,
-                   piece, count * sizeof(T));
+            memcpy(reinterpret_cast<Type *>(s.to_all ? k.at(s.dest, k.after(i)) : s.dest) + first,
+                   piece, count * sizeof(Type));
     }
 }
 
@@ -171,15 +173,16 @@ __device__ inline void add_pieces(const coll_call<C> &k, place at, const terms &
  * than the elements, 16 more for those. A block of 512 then has 32 KiB under way, and blocks on two
  * thirds of an H200's multiprocessors exceed the 660 KiB that NVLink needs (450 GB/s times 1.5 us).
  * Sums of smaller elements take one register each; 64 registers have room for two vectors. */
-template <class T>
-constexpr int vectors_ahead = sizeof(sum_of<T, vec16>) > 16 || sum_of<T, vec16>::n > 4 ? 2 : 4;
+template <class Type>
+constexpr int vectors_ahead = sizeof(sum_of<Type, vec16>) > 16 || sum_of<Type, vec16>::n > 4 ? 2
+                                                                                             : 4;
 
 /* By vectors if all sides are aligned to them. */
-template <class Op, class T, class C>
-__device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, const terms &s)
+template <class Op, class Type, class Context>
+__device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<Context> &k, place at, const terms &s)
 {
     if constexpr (is_cpu_device) {
-        add_pieces<Op, T>(k, at, s);
+        add_pieces<Op, Type>(k, at, s);
     } else {
         const bool is_aligned =
             ((reinterpret_cast<uint64_t>(s.dest) | reinterpret_cast<uint64_t>(s.source) |
@@ -187,8 +190,8 @@ __device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, co
              15) == 0;
         const uint64_t vectors = is_aligned ? s.bytes & ~(uint64_t)15 : 0;
         keep(at, vectors); /* for the second loop */
-        add_units<Op, T, vec16, vectors_ahead<T>>(k, at, s, 0, vectors);
-        add_units<Op, T, tail_word<T>, 1>(k, at, s, vectors, s.bytes);
+        add_units<Op, Type, vec16, vectors_ahead<Type>>(k, at, s, 0, vectors);
+        add_units<Op, Type, tail_word<Type>, 1>(k, at, s, vectors, s.bytes);
     }
 }
 
@@ -197,20 +200,20 @@ __device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<C> &k, place at, co
  * per kind of group. On a GPU, a kernel that calls through a pointer would get the registers of the
  * largest function that any pointer of its file leads to. */
 #if defined(__CUDACC__)
-template <class Op, class T, int n_ahead> struct adder {
-    static constexpr bool has_lines = sizeof(T) <= line_bytes;
+template <class Op, class Type, int n_ahead> struct adder {
+    static constexpr bool has_lines = sizeof(Type) <= line_bytes;
 
-    template <class C>
-    __device__ __forceinline__ void add(const coll_call<C> &k, place at, const terms &s) const
+    template <class Context>
+    __device__ __forceinline__ void add(const coll_call<Context> &k, place at, const terms &s) const
     {
-        add_terms<Op, T>(k, at, s);
+        add_terms<Op, Type>(k, at, s);
     }
-    template <class C>
-    __device__ __forceinline__ void lines(const flagged<C> &f, place at, const line_data &d,
+    template <class Context>
+    __device__ __forceinline__ void lines(const flagged<Context> &f, place at, const line_data &d,
                                           int end) const
     {
         if constexpr (has_lines)
-            add_lines<Op, T, n_ahead>(f, at, d, end);
+            add_lines<Op, Type, n_ahead>(f, at, d, end);
     }
 };
 #else
@@ -221,16 +224,16 @@ struct adder {
 };
 #endif
 
-template <class Op, class T, class G> __device__ __forceinline__ auto adder_of()
+template <class Op, class Type, class Group> __device__ __forceinline__ auto adder_of()
 {
 #if defined(__CUDACC__)
-    return adder<Op, T, lines_ahead<G>::n>();
+    return adder<Op, Type, lines_ahead<Group>::n>();
 #else
-    if constexpr (sizeof(T) <= line_bytes)
-        return adder{&add_terms<Op, T, context>, &add_lines<Op, T, lines_ahead<G>::n, context>,
-                     true};
+    if constexpr (sizeof(Type) <= line_bytes)
+        return adder{&add_terms<Op, Type, context>,
+                     &add_lines<Op, Type, lines_ahead<Group>::n, context>, true};
     else
-        return adder{&add_terms<Op, T, context>, nullptr, false};
+        return adder{&add_terms<Op, Type, context>, nullptr, false};
 #endif
 }
 
@@ -239,11 +242,11 @@ template <class Op, class T, class G> __device__ __forceinline__ auto adder_of()
 
 /* Receives all lines, in a scan also those of members behind this one: see the buffers'
  * invariants. */
-template <class C, class G, class H>
-__device__ __forceinline__ void compute_flagged(const flagged<C> &f, G g, const line_data &d,
-                                                int end, H how)
+template <class Context, class Group, class How>
+__device__ __forceinline__ void compute_flagged(const flagged<Context> &f, Group g,
+                                                const line_data &d, int end, How how)
 {
-    send_lines<lines_ahead<G>::n>(f, place_of(g), d);
+    send_lines<lines_ahead<Group>::n>(f, place_of(g), d);
     how.lines(f, place_of(g), d, end);
 }
 
@@ -260,12 +263,12 @@ __device__ __forceinline__ gsh_range part_of(uint64_t bytes, int m, int n)
     return {begin, bytes - begin < each ? bytes - begin : each};
 }
 
-template <class C, class G, class H>
-__device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                              const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                              const uint8_t *source, uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const gsh_range mine = part_of(bytes, k.me, k.n);
     const terms s =
         of_members(plus(dest, mine.begin), plus(source, mine.begin), mine.bytes, k.n, false, true);
@@ -274,12 +277,13 @@ __device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<C> &k, G g, uint8_
     all.meet(true);
 }
 
-template <class C, class G, class H>
-__device__ GSHMEM_LONG_WAY void reducescatter_direct(const coll_call<C> &k, G g, uint8_t *dest,
-                                                     const uint8_t *source, uint64_t bytes, H how)
+template <class Context, class Group, class How>
+__device__ GSHMEM_LONG_WAY void reducescatter_direct(const coll_call<Context> &k, Group g,
+                                                     uint8_t *dest, const uint8_t *source,
+                                                     uint64_t bytes, How how)
 {
     keep(g, dest, source, bytes);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const terms s =
         of_members(dest, plus(source, (uint64_t)k.me * bytes), bytes, k.n, false, false);
     all.meet();
@@ -303,13 +307,13 @@ __device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint
 
 /* The last member goes first: once it may write its dest, the others have read what they need of
  * its source, unless the two are the same. So in place, every member waits for those behind it. */
-template <class C, class G, class H>
-__device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<C> &k, G g, uint8_t *dest,
+template <class Context, class Group, class How>
+__device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes,
-                                               bool is_inclusive, H how)
+                                               bool is_inclusive, How how)
 {
     keep(g, dest, source, bytes, is_inclusive);
-    meeting<C, G> all(k, g);
+    meeting<Context, Group> all(k, g);
     const bool is_in_place = dest == source;
     keep(is_in_place);
     const terms s = of_members(dest, source, bytes, is_inclusive ? k.me + 1 : k.me, false, false);

@@ -31,12 +31,12 @@ namespace detail
 
 /* The members as loops over them see them: a copy of what finds a member's memory, so that a loop
  * with ordered accesses need not reload the team each time. */
-template <class C> struct members {
-    C c;
+template <class Context> struct members {
+    Context c;
     const int32_t *pes;
     int first_pe, pe_stride, n, me;
 
-    __device__ __forceinline__ members(const C &context, const gsh_team_state &t)
+    __device__ __forceinline__ members(const Context &context, const gsh_team_state &t)
         : c(context), pes(reinterpret_cast<const int32_t *>(t.pes)), first_pe(t.first_pe),
           pe_stride(t.pe_stride), n(t.n_pes), me(t.my_index)
     {
@@ -50,7 +50,7 @@ template <class C> struct members {
         const int member = me + i;
         return member < n ? member : member - n;
     }
-    template <class T> __device__ __forceinline__ T *at(T *symmetric, int member) const
+    template <class Type> __device__ __forceinline__ Type *at(Type *symmetric, int member) const
     {
         return peer_address(c, symmetric, pe(member));
     }
@@ -65,8 +65,8 @@ __device__ __forceinline__ bool is_mapped(const gsh_team_state &t)
 /* A collective call: who, where. It stays in the memory of the function that begins the call, and
  * other functions read what they need from there: registers that hold it across calls would cost
  * every kernel with a collective. */
-template <class C> struct coll_call {
-    C c;
+template <class Context> struct coll_call {
+    Context c;
     const gsh_team_state *team;
     const char *name; /* public, for reports */
     int n, me;
@@ -79,15 +79,15 @@ template <class C> struct coll_call {
     __device__ __forceinline__ int pe(int member) const { return team_pe(*team, member); }
     /* The member i places after this PE, cyclically: so not all begin with the same one. */
     __device__ __forceinline__ int after(int i) const { return member_after(*team, i); }
-    template <class T> __device__ __forceinline__ T *at(T *symmetric, int member) const
+    template <class Type> __device__ __forceinline__ Type *at(Type *symmetric, int member) const
     {
         return peer_address(c, symmetric, pe(member));
     }
 };
 
-template <class C>
-__device__ __forceinline__ coll_call<C> call_of(const C &c, const gsh_team_state &t, int lane,
-                                                const char *name)
+template <class Context>
+__device__ __forceinline__ coll_call<Context> call_of(const Context &c, const gsh_team_state &t,
+                                                      int lane, const char *name)
 {
     return {c, &t, name, t.n_pes, t.my_index, lane};
 }
@@ -118,8 +118,8 @@ __device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int pla
 /* Several blocks may make one call; each of them arrives by itself, so a flag counts the arrivals
  * of all blocks of a member, and the members' calls have the same number of blocks. Blocks of one
  * PE learn of each other in the same way, by own_flag. */
-template <class C>
-__device__ GSHMEM_LONG_WAY void await_flag(const coll_call<C> &call, const uint64_t *flag,
+template <class Context>
+__device__ GSHMEM_LONG_WAY void await_flag(const coll_call<Context> &call, const uint64_t *flag,
                                            uint64_t enough, int member)
 {
     spin_on(
@@ -131,11 +131,11 @@ __device__ GSHMEM_LONG_WAY void await_flag(const coll_call<C> &call, const uint6
 
 /* Only the first warp of a block raises flags and waits for them: what all threads of a block load
  * from memory, or keep there, takes long. */
-template <class C, class G> struct meeting {
-    typedef decltype(G().block_part()) block_group;
+template <class Context, class Group> struct meeting {
+    typedef decltype(Group().block_part()) block_group;
     typedef typename flag_group<block_group>::type flag_threads;
-    const coll_call<C> &call;
-    G g;
+    const coll_call<Context> &call;
+    Group g;
     gsh_sync_area *area;
     uint64_t *flag;      /* the first one that this thread raises, on the member `place` after */
     uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
@@ -144,7 +144,7 @@ template <class C, class G> struct meeting {
     uint32_t has_left; /* on the CPU device the kernel has asked first */
 #endif
 
-    __device__ __forceinline__ meeting(const coll_call<C> &k, G group) : call(k), g(group)
+    __device__ __forceinline__ meeting(const coll_call<Context> &k, Group group) : call(k), g(group)
     {
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
         has_left = load_has_left(k.c);

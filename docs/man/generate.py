@@ -470,7 +470,7 @@ def templates(root, command):
         kind = re.fullmatch(r'(?:template ?<[^>]*> ?)?(?:struct|enum class|enum|typedef .*) (\w+)(?: : .*)?', words)
         if call and not re.search(r'operator|=\s*$', call[2]):
             parameters = re.sub(r', const char \*(?:call|name) = (?:"[^"]*" ?)+', '', call[4]).strip()
-            is_plain = not re.match(r'const C &', parameters)
+            is_plain = not re.match(r'const Context &', parameters)
             form = f'{call[1] or ""}{call[2]}{call[3]}({parameters});'
             before = found.get(call[3])
             if before is None or is_plain and before[2] is False:

@@ -75,14 +75,16 @@ REDUCE(complexd, gshmem_complexd_t, prod)
 /* For classes of complex numbers. */
 #include "gshmem/complex.h"
 #if defined(GSH_COMPLEX_CLASSES) && defined(GSHMEM_HAS_COMPLEX)
-#define OF_CLASS(NAME, PART, CALL)                                                             \
-    template <class Z>                                                                         \
-    static inline GSHMEM_IF_COMPLEX(int, PART, Z) gshmemx_##NAME##_##CALL##_on_stream(         \
-        gshmem_team_t team, Z *dest, const Z *source, size_t nreduce, gshmemx_stream_t stream) \
-    {                                                                                          \
-        return gshmemx_##NAME##_##CALL##_on_stream(                                            \
-            team, reinterpret_cast<gshmem_##NAME##_t *>(dest),                                 \
-            reinterpret_cast<const gshmem_##NAME##_t *>(source), nreduce, stream);             \
+#define OF_CLASS(NAME, PART, CALL)                                                 \
+    template <class Complex>                                                       \
+    static inline GSHMEM_IF_COMPLEX(int, PART, Complex)                            \
+        gshmemx_##NAME##_##CALL##_on_stream(gshmem_team_t team, Complex *dest,     \
+                                            const Complex *source, size_t nreduce, \
+                                            gshmemx_stream_t stream)               \
+    {                                                                              \
+        return gshmemx_##NAME##_##CALL##_on_stream(                                \
+            team, reinterpret_cast<gshmem_##NAME##_t *>(dest),                     \
+            reinterpret_cast<const gshmem_##NAME##_t *>(source), nreduce, stream); \
     }
 OF_CLASS(complexf, float, sum_reduce)
 OF_CLASS(complexf, float, sum_reducescatter)

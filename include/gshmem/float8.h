@@ -45,37 +45,39 @@ GSHMEM_FLOAT8_INLINE uint32_t as_bits(float x)
     return bits;
 }
 
-template <class F> GSHMEM_FLOAT8_INLINE float to_float(uint8_t x)
+template <class Format> GSHMEM_FLOAT8_INLINE float to_float(uint8_t x)
 {
-    constexpr int shift = 23 - F::fraction_bits;
-    constexpr uint32_t smallest_normal = 1u << F::fraction_bits;
+    constexpr int shift = 23 - Format::fraction_bits;
+    constexpr uint32_t smallest_normal = 1u << Format::fraction_bits;
     const uint32_t sign = (uint32_t)(x & 0x80u) << 24, rest = x & 0x7fu;
-    if (rest > F::infinity)
+    if (rest > Format::infinity)
         return as_float(sign | 0x7fc00000u);
-    if (F::infinity != F::largest && rest == F::infinity)
+    if (Format::infinity != Format::largest && rest == Format::infinity)
         return as_float(sign | 0x7f800000u);
     if (rest < smallest_normal) { /* a multiple of the smallest number */
-        const float unit = as_float((uint32_t)(127 + 1 - F::bias - F::fraction_bits) << 23);
+        const float unit =
+            as_float((uint32_t)(127 + 1 - Format::bias - Format::fraction_bits) << 23);
         return as_float(sign | as_bits((float)rest * unit));
     }
-    return as_float(sign | ((rest << shift) + ((uint32_t)(127 - F::bias) << 23)));
+    return as_float(sign | ((rest << shift) + ((uint32_t)(127 - Format::bias) << 23)));
 }
 
-template <class F> GSHMEM_FLOAT8_INLINE uint8_t from_float(float x)
+template <class Format> GSHMEM_FLOAT8_INLINE uint8_t from_float(float x)
 {
-    constexpr int shift = 23 - F::fraction_bits;
-    constexpr uint32_t smallest_normal = (uint32_t)(127 + 1 - F::bias) << 23;
+    constexpr int shift = 23 - Format::fraction_bits;
+    constexpr uint32_t smallest_normal = (uint32_t)(127 + 1 - Format::bias) << 23;
     const uint32_t bits = as_bits(x), rest = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
     if (rest > 0x7f800000u)
         return 0x7f;
     if (rest < smallest_normal) { /* the sum is rounded to a multiple of the smallest number */
-        constexpr uint32_t unit_is_last = (uint32_t)(127 + 24 - F::bias - F::fraction_bits) << 23;
+        constexpr uint32_t unit_is_last =
+            (uint32_t)(127 + 24 - Format::bias - Format::fraction_bits) << 23;
         const float sum = as_float(rest) + as_float(unit_is_last);
         return (uint8_t)(sign | (as_bits(sum) - unit_is_last));
     }
     const uint32_t rounded = rest + (1u << (shift - 1)) - 1 + (rest >> shift & 1u);
-    const uint32_t value = (rounded - ((uint32_t)(127 - F::bias) << 23)) >> shift;
-    return (uint8_t)(sign | (value < F::largest ? value : F::largest));
+    const uint32_t value = (rounded - ((uint32_t)(127 - Format::bias) << 23)) >> shift;
+    return (uint8_t)(sign | (value < Format::largest ? value : Format::largest));
 }
 
 } // namespace float8_detail

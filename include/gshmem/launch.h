@@ -51,8 +51,8 @@ namespace detail
 {
 
 /* A parameter type that takes no part in deduction. */
-template <class T> struct same {
-    using type = T;
+template <class Type> struct same {
+    using type = Type;
 };
 
 #if !defined(__CUDACC__)
@@ -68,13 +68,14 @@ inline int setup_for_launch()
 
 #if defined(__CUDACC__)
 
-template <class... P, class... A>
-inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem,
-                                 cudaStream_t stream, A &&...args)
+template <class... Parameters, class... Arguments>
+inline cudaError_t gshmem_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t smem,
+                                 cudaStream_t stream, Arguments &&...args)
 {
-    static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
-    return [=](P... values) {
-        void *pointers[sizeof...(P) + 1] = {
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                  "the kernel takes another number of arguments");
+    return [=](Parameters... values) {
+        void *pointers[sizeof...(Parameters) + 1] = {
             const_cast<void *>(static_cast<const volatile void *>(&values))..., nullptr};
         if (!gshmem::detail::is_on_own_part(stream))
             return cudaErrorInvalidResourceHandle;
@@ -83,20 +84,20 @@ inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, si
         if (error == cudaErrorLaunchOutOfResources)
             gshmem::detail::explain_registers("gshmem_launch", func, block);
         return error;
-    }(static_cast<A &&>(args)...);
+    }(static_cast<Arguments &&>(args)...);
 }
 
-template <class... P>
-inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
-                                     size_t smem, cudaStream_t stream)
+template <class... Parameters>
+inline int gshmemx_collective_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                     void **args, size_t smem, cudaStream_t stream)
 {
     return gshmemx_collective_launch(reinterpret_cast<const void *>(kernel), grid, block, args,
                                      smem, stream);
 }
 
-template <class... P>
-inline int gshmemx_collective_launch_query_gridsize(void (*kernel)(P...), dim3 block, void **args,
-                                                    size_t smem, int *gridsize)
+template <class... Parameters>
+inline int gshmemx_collective_launch_query_gridsize(void (*kernel)(Parameters...), dim3 block,
+                                                    void **args, size_t smem, int *gridsize)
 {
     return gshmemx_collective_launch_query_gridsize(reinterpret_cast<const void *>(kernel), block,
                                                     args, smem, gridsize);
@@ -104,24 +105,25 @@ inline int gshmemx_collective_launch_query_gridsize(void (*kernel)(P...), dim3 b
 
 #else
 
-template <class... P, class... A>
-inline cudaError_t gshmem_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t smem,
-                                 gshmemx_stream_t stream, A &&...args)
+template <class... Parameters, class... Arguments>
+inline cudaError_t gshmem_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t smem,
+                                 gshmemx_stream_t stream, Arguments &&...args)
 {
-    static_assert(sizeof...(P) == sizeof...(A), "the kernel takes another number of arguments");
-    return gshmem::cpu::packed<P...>::launch_values(kernel, grid, block, smem, stream, false,
-                                                    static_cast<A &&>(args)...);
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                  "the kernel takes another number of arguments");
+    return gshmem::cpu::packed<Parameters...>::launch_values(
+        kernel, grid, block, smem, stream, false, static_cast<Arguments &&>(args)...);
 }
 
-template <class... P>
-inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **args,
-                                     size_t smem, gshmemx_stream_t stream)
+template <class... Parameters>
+inline int gshmemx_collective_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                     void **args, size_t smem, gshmemx_stream_t stream)
 {
     int r = gshmem::detail::setup_for_launch();
     if (r != 0) {
         return r;
     }
-    r = gshmem::cpu::packed<P...>::launch(kernel, grid, block, args, smem, stream, true);
+    r = gshmem::cpu::packed<Parameters...>::launch(kernel, grid, block, args, smem, stream, true);
     if (r == GSH_CPU_ERR_TOO_LARGE) {
         gshmemx_launch_refused(1ull * grid.x * grid.y * grid.z, (int)GSH_CPU_MAX_COOPERATIVE);
     }
@@ -132,9 +134,9 @@ inline int gshmemx_collective_launch(void (*kernel)(P...), dim3 grid, dim3 block
                : GSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
-template <class... P>
-inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, void **args,
-                                                    size_t smem, int *gridsize)
+template <class... Parameters>
+inline int gshmemx_collective_launch_query_gridsize(void (*)(Parameters...), dim3 block,
+                                                    void **args, size_t smem, int *gridsize)
 {
     int n_blocks;
     (void)args;
@@ -147,16 +149,17 @@ inline int gshmemx_collective_launch_query_gridsize(void (*)(P...), dim3 block, 
     return GSHMEMX_SUCCESS;
 }
 
-template <class V, class... Rest> inline int gshmemx_collective_launch(const V *, Rest...)
+template <class Variable, class... Rest>
+inline int gshmemx_collective_launch(const Variable *, Rest...)
 {
-    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    GSHMEM_CPU_REFUSE_ADDRESS(Variable);
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
 
-template <class V, class... Rest>
-inline int gshmemx_collective_launch_query_gridsize(const V *, Rest...)
+template <class Variable, class... Rest>
+inline int gshmemx_collective_launch_query_gridsize(const Variable *, Rest...)
 {
-    GSHMEM_CPU_REFUSE_ADDRESS(V);
+    GSHMEM_CPU_REFUSE_ADDRESS(Variable);
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
 

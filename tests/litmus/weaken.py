@@ -21,7 +21,7 @@ import sys
 
 FENCE = "fence_acq_rel();"
 RELEASE = "fence_release();"
-JOIN = "void join_blocks(const C &c, group_blocks g"
+JOIN = "void join_blocks(const Context &c, group_blocks g"
 # On two nodes of two PEs: by way of the leaders, and straight to the partners.
 FAR_SHAPES = "coll_small,coll_block,coll_bulk"
 
@@ -47,12 +47,12 @@ def after(call):
 # name: header, [(function, text, its replacement)], shapes that may show it. In the function every
 # occurrence of the text is replaced.
 WEAKENED = {
-    "fence": ("order.cuh", [("void fence(const C &c)", "detail::" + FENCE, ";")],
+    "fence": ("order.cuh", [("void fence(const Context &c)", "detail::" + FENCE, ";")],
               "message,message_test,message_free,warp_fence,block_fence,amo_put,amo_flag,put_fence,"
               "bulk_signal_warp,bulk_signal_block,get_64k_block"),
-    "quiet": ("order.cuh", [("void quiet(const C &c)", "detail::fence_seq_cst();", ";")],
+    "quiet": ("order.cuh", [("void quiet(const Context &c)", "detail::fence_seq_cst();", ";")],
               "store_buffering,message_quiet,put_quiet,bulk_quiet_block,chain_quiet"),
-    "quiet_is_acq_rel": ("order.cuh", [("void quiet(const C &c)", "fence_seq_cst();", FENCE)],
+    "quiet_is_acq_rel": ("order.cuh", [("void quiet(const Context &c)", "fence_seq_cst();", FENCE)],
                          "store_buffering"),
     "put_signal": ("signal.cuh", [("void finish_put_signal(", RELEASE, ";")],
                    "signal_8,signal_1k,signal_64k,signal_8_each,signal_1k_each,signal_1k_warp,"
@@ -74,7 +74,7 @@ WEAKENED = {
                    "bulk_signal_warp,bulk_signal_block,bulk_quiet_block,chain_put_block"),
     "get_sync": ("rma.cuh", after("get"),
                  "get_1k_warp,get_64k_warp,get_64k_block,get_odd_block"),
-    "get_from_cache": ("copy.cuh", [("load_source(const W *p)", "load_relaxed_word(p)",
+    "get_from_cache": ("copy.cuh", [("load_source(const Word *p)", "load_relaxed_word(p)",
                                      "load_plain(p)"),
                                     ("load_vector(const char *source", "load_relaxed_word(",
                                      "load_plain(")],
@@ -91,11 +91,11 @@ WEAKENED = {
                       "barrier_block,barrier_bulk"),
     "barrier_leave": ("sync.cuh", [("void sync_team(", "    g.sync();\n}", "}")],
                       "barrier_block,barrier_bulk"),
-    "wait": ("wait.cuh", [("T look_until(", "load_awaited(", "load_relaxed("),
-                          ("T wait_word(", "acquire_awaited();", ";")],
+    "wait": ("wait.cuh", [("Type look_until(", "load_awaited(", "load_relaxed("),
+                          ("Type wait_word(", "acquire_awaited();", ";")],
              "message,warp_fence,block_fence,put_fence,signal_8,signal_1k,signal_1k_block,"
              "signal_64k_block,get_64k_block"),
-    "wait_all": ("wait.cuh", acquire("void wait_all(") + [("T look_until(", "load_awaited(",
+    "wait_all": ("wait.cuh", acquire("void wait_all(") + [("Type look_until(", "load_awaited(",
                                                            "load_relaxed(")], "message_all"),
     "test": ("wait.cuh", acquire("int test_all("), "message_test"),
     "coll_meet": ("coll/team.cuh", [("void exchange_flags(", FENCE, ";")], "coll_block,coll_grid"),

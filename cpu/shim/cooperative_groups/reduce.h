@@ -12,9 +12,9 @@
 namespace cooperative_groups
 {
 
-#define OPERATION(NAME, RESULT)                                            \
-    template <class T = void> struct NAME {                                \
-        template <class V> V operator()(V a, V b) const { return RESULT; } \
+#define OPERATION(NAME, RESULT)                                                            \
+    template <class Type = void> struct NAME {                                             \
+        template <class Value> Value operator()(Value a, Value b) const { return RESULT; } \
     };
 OPERATION(plus, a + b)
 OPERATION(less, b < a ? b : a)
@@ -24,11 +24,11 @@ OPERATION(bit_or, a | b)
 OPERATION(bit_xor, a ^ b)
 #undef OPERATION
 
-template <unsigned Size, class Parent, class T, class Operation>
-inline T reduce(const thread_block_tile<Size, Parent> &tile, T value, Operation operation)
+template <unsigned Size, class Parent, class Type, class Operation>
+inline Type reduce(const thread_block_tile<Size, Parent> &tile, Type value, Operation operation)
 {
     for (unsigned distance = Size / 2; distance > 0; distance /= 2) {
-        T other = tile.shfl_xor(value, distance);
+        Type other = tile.shfl_xor(value, distance);
         value = tile.thread_rank() & distance ? operation(other, value) : operation(value, other);
     }
     return value;

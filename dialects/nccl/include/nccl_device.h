@@ -12,8 +12,6 @@
 #pragma GCC system_header /* its folder comes before the system's, so a compiler cannot know */
 #endif
 
-#include "gshmem/letters_begin.h"
-
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(GSHMEM_DEVICE_CODE))
 #if !defined(GSHMEM_ARENA_BYTES)
 #define GSHMEM_ARENA_BYTES 0 /* the program may need all of the 48 KiB itself */
@@ -41,7 +39,5 @@
 #include "nccl_device/reduce_copy.h"
 #include "nccl_device/multimem.h"
 #endif
-
-#include "gshmem/letters_end.h"
 
 #endif

@@ -9,8 +9,6 @@
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 
-#include "gshmem/letters_begin.h"
-
 #include "device_host/nvshmem_types.h"
 
 /* Headers that programs rely on without including them. */
@@ -23,7 +21,11 @@
 #include <cuda_runtime.h>
 #endif
 #if __has_include(<cuda.h>)
+/* It has a parameter N, which programs define as a macro. */
+#pragma push_macro("N")
+#undef N
 #include <cuda.h>
+#pragma pop_macro("N")
 #endif
 #endif
 
@@ -119,7 +121,5 @@ void nvshmemx_flush(void);
 
 /* Used by NVSHMEM's own test programs for reports. */
 #define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)
-
-#include "gshmem/letters_end.h"
 
 #endif

@@ -3,15 +3,11 @@
 #ifndef NVSHMEMX_H
 #define NVSHMEMX_H
 
-#include "gshmem/letters_begin.h"
-
 #include "nvshmem.h"
 
 #include "device/nvshmemx_collective_launch_apis.h"
 #if defined(NVSHMEM_DEVICE_CODE)
 #include "device/tile/nvshmemx_tile_api.hpp"
 #endif
-
-#include "gshmem/letters_end.h"
 
 #endif

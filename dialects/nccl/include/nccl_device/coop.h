@@ -242,16 +242,16 @@ namespace gshmem
 namespace nccl
 {
 
-template <class T>
-__device__ __forceinline__ T bcast_lanes(uint32_t mask, T value, int lane, int width)
+template <class Type>
+__device__ __forceinline__ Type bcast_lanes(uint32_t mask, Type value, int lane, int width)
 {
-    constexpr int n = (int)((sizeof(T) + 3) / 4);
+    constexpr int n = (int)((sizeof(Type) + 3) / 4);
     uint32_t words[n] = {};
-    memcpy(words, &value, sizeof(T));
+    memcpy(words, &value, sizeof(Type));
     GSHMEM_UNROLL
     for (int i = 0; i < n; i++)
         words[i] = __shfl_sync(mask, words[i], lane, width);
-    memcpy(&value, words, sizeof(T));
+    memcpy(&value, words, sizeof(Type));
     return value;
 }
 
@@ -266,16 +266,17 @@ __device__ __forceinline__ stash *stash_of(uint32_t i)
     return &of_block[i];
 }
 
-template <class T, class Coop>
-__device__ __forceinline__ T bcast_through(stash *s, Coop coop, T value, int root, bool entrySync)
+template <class Type, class Coop>
+__device__ __forceinline__ Type bcast_through(stash *s, Coop coop, Type value, int root,
+                                              bool entrySync)
 {
-    static_assert(sizeof(T) <= sizeof(stash), "a group of warps broadcasts at most 16 bytes");
+    static_assert(sizeof(Type) <= sizeof(stash), "a group of warps broadcasts at most 16 bytes");
     if (entrySync)
         coop.sync();
     if (coop.thread_rank() == root)
-        memcpy(s->bytes, &value, sizeof(T));
+        memcpy(s->bytes, &value, sizeof(Type));
     coop.sync();
-    memcpy(&value, s->bytes, sizeof(T));
+    memcpy(&value, s->bytes, sizeof(Type));
     return value;
 }
 
@@ -284,9 +285,9 @@ __device__ __forceinline__ T bcast_through(stash *s, Coop coop, T value, int roo
 
 /* Returns thread `root`'s value on all threads of the group. Without entrySync the group must have
  * synchronised since its last broadcast. */
-template <int n, class T>
-__device__ __forceinline__ T ncclCoopBcast(ncclCoopTile<n> coop, T value, int root,
-                                           bool entrySync = true)
+template <int n, class Type>
+__device__ __forceinline__ Type ncclCoopBcast(ncclCoopTile<n> coop, Type value, int root,
+                                              bool entrySync = true)
 {
     (void)entrySync;
     if (n == 1)
@@ -294,9 +295,9 @@ __device__ __forceinline__ T ncclCoopBcast(ncclCoopTile<n> coop, T value, int ro
     return gshmem::nccl::bcast_lanes(coop.laneMask(), value, root, n);
 }
 
-template <class T>
-__device__ __forceinline__ T ncclCoopBcast(ncclCoopLanes coop, T value, int root,
-                                           bool entrySync = true)
+template <class Type>
+__device__ __forceinline__ Type ncclCoopBcast(ncclCoopLanes coop, Type value, int root,
+                                              bool entrySync = true)
 {
     (void)entrySync;
     uint32_t left = coop.lmask; /* the first root of these lanes are removed */
@@ -305,17 +306,17 @@ __device__ __forceinline__ T ncclCoopBcast(ncclCoopLanes coop, T value, int root
     return gshmem::nccl::bcast_lanes(coop.lmask, value, __ffs((int)left) - 1, 32);
 }
 
-template <class T>
-__device__ __forceinline__ T ncclCoopBcast(ncclCoopWarpSpan coop, T value, int root,
-                                           bool entrySync = true)
+template <class Type>
+__device__ __forceinline__ Type ncclCoopBcast(ncclCoopWarpSpan coop, Type value, int root,
+                                              bool entrySync = true)
 {
     return gshmem::nccl::bcast_through(gshmem::nccl::stash_of(coop.id), coop, value, root,
                                        entrySync);
 }
 
-template <class T>
-__device__ __forceinline__ T ncclCoopBcast(ncclCoopCta coop, T value, int root,
-                                           bool entrySync = true)
+template <class Type>
+__device__ __forceinline__ Type ncclCoopBcast(ncclCoopCta coop, Type value, int root,
+                                              bool entrySync = true)
 {
     return gshmem::nccl::bcast_through(gshmem::nccl::stash_of(gshmem::nccl::n_span_barriers), coop,
                                        value, root, entrySync);
@@ -349,7 +350,8 @@ template <> struct group_of<ncclCoopWarp> {
 };
 
 /* Calls f with the gshmem group, on the threads that form it. */
-template <class Coop, class F> __device__ __forceinline__ void by_group(Coop coop, F f)
+template <class Coop, class Function>
+__device__ __forceinline__ void by_group(Coop coop, Function f)
 {
     typename group_of<Coop>::type g;
     if constexpr (group_of<Coop>::is_whole) {

@@ -167,12 +167,12 @@ template <> struct word_of_bytes<8> {
 };
 
 /* The amount that an action adds: what it says, or 1. */
-template <class A>
-__device__ __forceinline__ auto value_of(const A &a, int) -> decltype((uint64_t)a.value)
+template <class Action>
+__device__ __forceinline__ auto value_of(const Action &a, int) -> decltype((uint64_t)a.value)
 {
     return a.value;
 }
-template <class A> __device__ __forceinline__ uint64_t value_of(const A &, long)
+template <class Action> __device__ __forceinline__ uint64_t value_of(const Action &, long)
 {
     return 1;
 }
@@ -183,10 +183,10 @@ __device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
 }
 
 /* Copies to mapped memory by the group's threads, which synchronise before and after. */
-template <class G>
-__device__ __forceinline__ void copy_to(G g, char *mapped, const char *source, size_t bytes)
+template <class Group>
+__device__ __forceinline__ void copy_to(Group g, char *mapped, const char *source, size_t bytes)
 {
-    detail::copy<detail::direction::put, false, G>({g.rank(), g.size()}, mapped, source, bytes);
+    detail::copy<detail::direction::put, false, Group>({g.rank(), g.size()}, mapped, source, bytes);
 }
 
 /* A thread's put: if each thread of a block puts to a peer, one at a time has the bulk-copy engine.
@@ -263,31 +263,33 @@ template <unsigned backendMask> class ncclGin_BackendMask
         return comm.counters + (size_t)contextId * (uint32_t)comm.ginCounterCount + c;
     }
 
-    template <class A>
-    __device__ __forceinline__ auto word_of(const A &a, int) const
+    template <class Action>
+    __device__ __forceinline__ auto word_of(const Action &a, int) const
         -> decltype((void)a.signal, (uint64_t *)0)
     {
         return signal_word(a.signal);
     }
-    template <class A> __device__ __forceinline__ uint64_t *word_of(const A &a, long) const
+    template <class Action>
+    __device__ __forceinline__ uint64_t *word_of(const Action &a, long) const
     {
         return gshmem::nccl::word_at(a.signalWindow, a.signalOffset);
     }
-    template <class A> __device__ __forceinline__ gshmem::nccl::action of(const A &a) const
+    template <class Action>
+    __device__ __forceinline__ gshmem::nccl::action of(const Action &a) const
     {
         return {word_of(a, 0), gshmem::nccl::value_of(a, 0)};
     }
 
     __device__ __forceinline__ void local(ncclGin_None) const {}
-    template <class A> __device__ __forceinline__ void local(A a) const
+    template <class Action> __device__ __forceinline__ void local(Action a) const
     {
         /* The source has been read before whoever sees the counter writes to it. */
         gshmem::detail::fence_release();
         gshmem::detail::reduce_add(counter_word(a.counter), (uint64_t)1);
     }
 
-    template <class G, class Remote, class Local>
-    __device__ __forceinline__ void put_by(G g, char *dest, const char *source, size_t bytes,
+    template <class Group, class Remote, class Local>
+    __device__ __forceinline__ void put_by(Group g, char *dest, const char *source, size_t bytes,
                                            int pe, Remote remote, Local local_action) const
     {
         using namespace gshmem;
@@ -315,8 +317,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
     }
 
     /* The same to a rank of the LSA team, whose memory is `away` bytes from this rank's. */
-    template <class G, class Remote, class Local>
-    __device__ __forceinline__ void put_lsa(G g, char *dest, const char *source, size_t bytes,
+    template <class Group, class Remote, class Local>
+    __device__ __forceinline__ void put_lsa(Group g, char *dest, const char *source, size_t bytes,
                                             int64_t away, Remote remote, Local local_action) const
     {
         using namespace gshmem;
@@ -342,14 +344,14 @@ template <unsigned backendMask> class ncclGin_BackendMask
         }
     }
 
-    template <class T>
-    __device__ __forceinline__ void put_value(char *dest, const T &value, int pe) const
+    template <class Type>
+    __device__ __forceinline__ void put_value(char *dest, const Type &value, int pe) const
     {
-        typedef typename gshmem::nccl::word_of_bytes<sizeof(T)>::type word;
-        word words[sizeof(T) / sizeof(word)];
-        memcpy(words, &value, sizeof(T));
+        typedef typename gshmem::nccl::word_of_bytes<sizeof(Type)>::type word;
+        word words[sizeof(Type) / sizeof(word)];
+        memcpy(words, &value, sizeof(Type));
         GSHMEM_UNROLL
-        for (size_t i = 0; i < sizeof(T) / sizeof(word); i++)
+        for (size_t i = 0; i < sizeof(Type) / sizeof(word); i++)
             gshmem::p(base(), reinterpret_cast<word *>(dest) + i, words[i], pe,
                       "ncclGin::putValue");
     }
@@ -423,35 +425,35 @@ template <unsigned backendMask> class ncclGin_BackendMask
         });
     }
 
-    template <class T, class Remote = ncclGin_None, class Local = ncclGin_None,
+    template <class Type, class Remote = ncclGin_None, class Local = ncclGin_None,
               class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
               class Segment = ncclGin_None>
     __device__ __forceinline__ void
-    put(ncclTeam team, int peer, ncclSymPtr<T> dst, ncclSymPtr<T> src, size_t nElts,
+    put(ncclTeam team, int peer, ncclSymPtr<Type> dst, ncclSymPtr<Type> src, size_t nElts,
         Remote remoteAction = {}, Local localAction = {}, Coop coop = {},
         Descriptor descriptor = {}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
         cuda::thread_scope requiredRelease = cuda::thread_scope_device,
         uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
     {
-        put(team, peer, dst.window, dst.offset, src.window, src.offset, nElts * sizeof(T),
+        put(team, peer, dst.window, dst.offset, src.window, src.offset, nElts * sizeof(Type),
             remoteAction, localAction, coop, descriptor, givenRelease, requiredRelease, optFlags,
             segment);
     }
 
     /* A value of at most 8 bytes; with 2, 4 or 8 the destination is aligned to that. */
-    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
+    template <class Type, class Remote = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
-    putValue(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, T value,
+    putValue(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, Type value,
              Remote remoteAction = {}, Coop coop = {}, Descriptor descriptor = {},
              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
              cuda::thread_scope requiredRelease = cuda::thread_scope_device,
              uint32_t optFlags = ncclGinOptFlagsDefault) const
     {
-        static_assert(sizeof(T) <= 8, "a value has at most 8 bytes");
+        static_assert(sizeof(Type) <= 8, "a value has at most 8 bytes");
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
         gshmem::nccl::check_offset(dstWnd, "ncclGin::putValue, dstOffset + size", dstOffset,
-                                   sizeof(T));
+                                   sizeof(Type));
         coop.sync();
         if (coop.thread_rank() == 0) {
             put_value(gshmem::nccl::byte_at(dstWnd, dstOffset), value, pe_of(team, peer));
@@ -461,10 +463,10 @@ template <unsigned backendMask> class ncclGin_BackendMask
         coop.sync();
     }
 
-    template <class T, class Remote = ncclGin_None, class Coop = ncclCoopThread,
+    template <class Type, class Remote = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
-    putValue(ncclTeam team, int peer, ncclSymPtr<T> dst, T value, Remote remoteAction = {},
+    putValue(ncclTeam team, int peer, ncclSymPtr<Type> dst, Type value, Remote remoteAction = {},
              Coop coop = {}, Descriptor descriptor = {},
              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
              cuda::thread_scope requiredRelease = cuda::thread_scope_device,

@@ -38,9 +38,9 @@ namespace nccl
 {
 
 /* Calls f with the remote action that these arguments describe. */
-template <class F>
+template <class Function>
 __device__ __forceinline__ void with_signal(bool is_signal, ncclGinSignal_t signal,
-                                            ncclGinSignalOp_t op, uint64_t value, F f)
+                                            ncclGinSignalOp_t op, uint64_t value, Function f)
 {
     if (!is_signal)
         f(ncclGin_None{});

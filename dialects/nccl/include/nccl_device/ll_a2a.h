@@ -18,9 +18,9 @@ template <class Coop> class ncclLLA2ASession
     uint32_t n_slots, epoch;
     line *lines; /* [0]: the epoch */
 
-    template <class T> __device__ __forceinline__ static constexpr uint32_t lines_of()
+    template <class Type> __device__ __forceinline__ static constexpr uint32_t lines_of()
     {
-        return (uint32_t)((sizeof(T) + 7) / 8);
+        return (uint32_t)((sizeof(Type) + 7) / 8);
     }
     __device__ __forceinline__ line *buffer() const
     {
@@ -30,27 +30,27 @@ template <class Coop> class ncclLLA2ASession
     {
         return (uint32_t)(l.low >> 32) == of && (uint32_t)(l.high >> 32) == of;
     }
-    template <class T> __device__ __forceinline__ void check_slot(int slot) const
+    template <class Type> __device__ __forceinline__ void check_slot(int slot) const
     {
         gshmem::nccl::check_below(comm.state, "ncclLLA2ASession, slot", slot,
-                                  n_slots / lines_of<T>());
+                                  n_slots / lines_of<Type>());
     }
-    template <class T> __device__ __forceinline__ void store(line *to, const T &data) const
+    template <class Type> __device__ __forceinline__ void store(line *to, const Type &data) const
     {
-        uint64_t words[lines_of<T>()] = {};
-        memcpy(words, &data, sizeof(T));
+        uint64_t words[lines_of<Type>()] = {};
+        memcpy(words, &data, sizeof(Type));
         const uint64_t flag = (uint64_t)epoch << 32;
         GSHMEM_UNROLL
-        for (uint32_t i = 0; i < lines_of<T>(); i++)
+        for (uint32_t i = 0; i < lines_of<Type>(); i++)
             gshmem::detail::store_relaxed_words(
                 to + i, {(uint32_t)words[i] | flag, (uint32_t)(words[i] >> 32) | flag});
     }
-    template <class T> __device__ __forceinline__ T load(const line *from) const
+    template <class Type> __device__ __forceinline__ Type load(const line *from) const
     {
         using namespace gshmem;
-        uint64_t words[lines_of<T>()];
-        T data;
-        for (uint32_t i = 0; i < lines_of<T>(); i++) {
+        uint64_t words[lines_of<Type>()];
+        Type data;
+        for (uint32_t i = 0; i < lines_of<Type>(); i++) {
             detail::spin turns;
             line l = detail::load_relaxed_words(from + i);
             while (!is_of(l, epoch)) {
@@ -61,7 +61,7 @@ template <class Coop> class ncclLLA2ASession
             turns.done();
             words[i] = (uint32_t)l.low | l.high << 32;
         }
-        memcpy(&data, words, sizeof(T));
+        memcpy(&data, words, sizeof(Type));
         return data;
     }
 
@@ -89,17 +89,17 @@ template <class Coop> class ncclLLA2ASession
     }
 
     /* Each by one thread. */
-    template <class T> __device__ __forceinline__ void send(int peer, int slot, T data)
+    template <class Type> __device__ __forceinline__ void send(int peer, int slot, Type data)
     {
         gshmem::nccl::check_below(comm.state, "ncclLLA2ASession, peer", peer,
                                   (uint64_t)team.nRanks);
-        check_slot<T>(slot);
+        check_slot<Type>(slot);
         const int64_t away = (int64_t)(peer - team.rank) * team.stride * comm.lsa_stride;
-        char *there = reinterpret_cast<char *>(buffer() + (size_t)slot * lines_of<T>()) + away;
+        char *there = reinterpret_cast<char *>(buffer() + (size_t)slot * lines_of<Type>()) + away;
         store(reinterpret_cast<line *>(there), data);
     }
 
-    template <class T> __device__ __forceinline__ void bcast(int slot, T data)
+    template <class Type> __device__ __forceinline__ void bcast(int slot, Type data)
     {
         for (int i = 0; i < team.nRanks; i++) {
             const int peer = team.rank + i;
@@ -107,20 +107,21 @@ template <class Coop> class ncclLLA2ASession
         }
     }
 
-    template <class T> __device__ __forceinline__ T recv(int slot)
+    template <class Type> __device__ __forceinline__ Type recv(int slot)
     {
-        check_slot<T>(slot);
-        return load<T>(buffer() + (size_t)slot * lines_of<T>());
+        check_slot<Type>(slot);
+        return load<Type>(buffer() + (size_t)slot * lines_of<Type>());
     }
 
     /* Receives slots start, start + stride, ...: count of them, from Min to Max. */
-    template <int Min, int Max, class T>
-    __device__ __forceinline__ void recvUnrolled(int start, int count, int stride, T (&vals)[Max])
+    template <int Min, int Max, class Type>
+    __device__ __forceinline__ void recvUnrolled(int start, int count, int stride,
+                                                 Type (&vals)[Max])
     {
         GSHMEM_UNROLL
         for (int i = 0; i < Max; i++)
             if (i < Min || i < count)
-                vals[i] = recv<T>(start + i * stride);
+                vals[i] = recv<Type>(start + i * stride);
     }
 
     template <int Unroll, class Elt, class EltToAcc, class Reduce>

@@ -13,14 +13,14 @@ namespace nccl
 
 /* Polls a word until is_enough. Without a limit waits as gshmem does; otherwise returns false after
  * that many clock cycles. */
-template <class T, class Test>
-__device__ __forceinline__ bool await_word(const ncclDevComm &comm, const T *word, Test is_enough,
-                                           T expected, uint32_t kind, const char *call, int pe,
-                                           uint64_t timeout_cycles)
+template <class Type, class Test>
+__device__ __forceinline__ bool await_word(const ncclDevComm &comm, const Type *word,
+                                           Test is_enough, Type expected, uint32_t kind,
+                                           const char *call, int pe, uint64_t timeout_cycles)
 {
     if (timeout_cycles == 0) {
         detail::spin_on(
-            context{*comm.state, 0}, word, [](const T *p) { return detail::load_awaited(p); },
+            context{*comm.state, 0}, word, [](const Type *p) { return detail::load_awaited(p); },
             is_enough, kind, call, pe, GSHMEM_CMP_GE, expected);
         return true;
     }

@@ -26,21 +26,21 @@ __device__ __noinline__ inline void no_multimem(const char *call)
 
 /* ---- N to 1 ---- */
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSum(Coop, ncclSymPtr<T>, T *, IntCount,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSum(Coop, ncclSymPtr<Type>, Type *, IntCount,
                                                       ncclMultimemHandle)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSum");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSum(Coop, T *, T *, IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSum(Coop, Type *, Type *, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSum");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSum(Coop, ncclWindow_t, size_t, T *, IntCount,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSum(Coop, ncclWindow_t, size_t, Type *, IntCount,
                                                       ncclMultimemHandle)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSum");
@@ -48,21 +48,21 @@ __device__ __forceinline__ void ncclMultimemReduceSum(Coop, ncclWindow_t, size_t
 
 /* ---- 1 to N ---- */
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemCopy(Coop, T *, ncclSymPtr<T>, IntCount,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemCopy(Coop, Type *, ncclSymPtr<Type>, IntCount,
                                                  ncclMultimemHandle)
 {
     gshmem::nccl::no_multimem("ncclMultimemCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemCopy(Coop, T *, T *, IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemCopy(Coop, Type *, Type *, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemCopy(Coop, T *, ncclWindow_t, size_t, IntCount,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemCopy(Coop, Type *, ncclWindow_t, size_t, IntCount,
                                                  ncclMultimemHandle)
 {
     gshmem::nccl::no_multimem("ncclMultimemCopy");
@@ -70,21 +70,21 @@ __device__ __forceinline__ void ncclMultimemCopy(Coop, T *, ncclWindow_t, size_t
 
 /* ---- N to N ---- */
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, ncclSymPtr<T>, ncclMultimemHandle,
-                                                          ncclSymPtr<T>, ncclMultimemHandle,
-                                                          IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, ncclSymPtr<Type>,
+                                                          ncclMultimemHandle, ncclSymPtr<Type>,
+                                                          ncclMultimemHandle, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, T *, T *, IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, Type *, Type *, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
 __device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, ncclWindow_t, size_t,
                                                           ncclMultimemHandle, ncclWindow_t, size_t,
                                                           ncclMultimemHandle, IntCount)
@@ -92,62 +92,62 @@ __device__ __forceinline__ void ncclMultimemReduceSumCopy(Coop, ncclWindow_t, si
     gshmem::nccl::no_multimem("ncclMultimemReduceSumCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclLsaReduceSumMultimemCopy(Coop, ncclSymPtr<T>, ncclTeam,
-                                                             ncclSymPtr<T>, ncclMultimemHandle,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclLsaReduceSumMultimemCopy(Coop, ncclSymPtr<Type>, ncclTeam,
+                                                             ncclSymPtr<Type>, ncclMultimemHandle,
                                                              IntCount)
 {
     gshmem::nccl::no_multimem("ncclLsaReduceSumMultimemCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclLsaReduceSumMultimemCopy(Coop, ncclSymPtr<T>, ncclTeam, T *,
-                                                             IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclLsaReduceSumMultimemCopy(Coop, ncclSymPtr<Type>, ncclTeam,
+                                                             Type *, IntCount)
 {
     gshmem::nccl::no_multimem("ncclLsaReduceSumMultimemCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSumLsaCopy(Coop, ncclSymPtr<T>,
-                                                             ncclMultimemHandle, ncclSymPtr<T>,
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSumLsaCopy(Coop, ncclSymPtr<Type>,
+                                                             ncclMultimemHandle, ncclSymPtr<Type>,
                                                              ncclTeam, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumLsaCopy");
 }
 
-template <class T, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(T)>
-__device__ __forceinline__ void ncclMultimemReduceSumLsaCopy(Coop, T *, ncclSymPtr<T>, ncclTeam,
-                                                             IntCount)
+template <class Type, class Coop, class IntCount, int UNROLL = 4 * 16 / sizeof(Type)>
+__device__ __forceinline__ void ncclMultimemReduceSumLsaCopy(Coop, Type *, ncclSymPtr<Type>,
+                                                             ncclTeam, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumLsaCopy");
 }
 
 /* ---- any layout ---- */
 
-template <class T, class Coop, class Src, class Dst, class IntCount,
-          int UNROLL = 4 * 16 / sizeof(T)>
+template <class Type, class Coop, class Src, class Dst, class IntCount,
+          int UNROLL = 4 * 16 / sizeof(Type)>
 __device__ __forceinline__ void ncclLsaReduceSumMultimemCopy(Coop, Src, int, Dst, int, IntCount)
 {
     gshmem::nccl::no_multimem("ncclLsaReduceSumMultimemCopy");
 }
 
-template <class T, class Coop, class Src, class Dst, class IntCount,
-          int UNROLL = 4 * 16 / sizeof(T)>
+template <class Type, class Coop, class Src, class Dst, class IntCount,
+          int UNROLL = 4 * 16 / sizeof(Type)>
 __device__ __forceinline__ void ncclMultimemReduceSumLsaCopy(Coop, Src, int, Dst, int, IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumLsaCopy");
 }
 
-template <class T, class Coop, class Src, class Dst, class IntCount,
-          int UNROLL = 4 * 16 / sizeof(T)>
+template <class Type, class Coop, class Src, class Dst, class IntCount,
+          int UNROLL = 4 * 16 / sizeof(Type)>
 __device__ __forceinline__ void ncclMultimemReduceSumMultimemCopy(Coop, Src, int, Dst, int,
                                                                   IntCount)
 {
     gshmem::nccl::no_multimem("ncclMultimemReduceSumMultimemCopy");
 }
 
-template <class T, class Coop, class Src, class Dst, class RedOp, class IntCount,
-          int UNROLL = 4 * 16 / sizeof(T)>
+template <class Type, class Coop, class Src, class Dst, class RedOp, class IntCount,
+          int UNROLL = 4 * 16 / sizeof(Type)>
 __device__ __forceinline__ void ncclLsaReduceMultimemCopy(Coop, Src, int, Dst, int, const RedOp &,
                                                           IntCount)
 {

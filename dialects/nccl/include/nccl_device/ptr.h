@@ -20,7 +20,7 @@ namespace nccl
 
 /* A field of a window's record. It never changes after the host wrote it, so a load of it waits for
  * no store, and in a loop with stores one load is enough. */
-template <class T> __device__ __forceinline__ T fixed(const T &field)
+template <class Type> __device__ __forceinline__ Type fixed(const Type &field)
 {
 #if defined(__CUDACC__)
     return __ldg(&field);
@@ -171,78 +171,83 @@ __device__ __forceinline__ void *ncclGetResourceBufferLsaMultimemPointer(const n
 
 /* ---- symmetric pointers ---------------------------------------------------------------------- */
 
-/* A window and an offset in bytes, with pointer arithmetic in elements of T. Without a window the
- * offset is an address. */
-template <class T> struct ncclSymPtr {
-    typedef T ElementType;
+/* A window and an offset in bytes, with pointer arithmetic in elements of Type. Without a window
+ * the offset is an address. */
+template <class Type> struct ncclSymPtr {
+    typedef Type ElementType;
     ncclWindow_t window;
     size_t offset;
 
     GSHMEM_NCCL_BOTH ncclSymPtr(ncclWindow_t w = nullptr, size_t off = 0) : window(w), offset(off)
     {
     }
-    template <class U> GSHMEM_NCCL_BOTH operator ncclSymPtr<U>() const { return {window, offset}; }
-    template <class I> GSHMEM_NCCL_BOTH ncclSymPtr &operator+=(I n)
+    template <class Other> GSHMEM_NCCL_BOTH operator ncclSymPtr<Other>() const
     {
-        offset += (size_t)n * sizeof(T);
+        return {window, offset};
+    }
+    template <class Integer> GSHMEM_NCCL_BOTH ncclSymPtr &operator+=(Integer n)
+    {
+        offset += (size_t)n * sizeof(Type);
         return *this;
     }
-    template <class I> GSHMEM_NCCL_BOTH ncclSymPtr &operator-=(I n)
+    template <class Integer> GSHMEM_NCCL_BOTH ncclSymPtr &operator-=(Integer n)
     {
-        offset -= (size_t)n * sizeof(T);
+        offset -= (size_t)n * sizeof(Type);
         return *this;
     }
 
 #if defined(GSHMEM_NCCL_KERNELS)
-    __device__ __forceinline__ T *localPtr() const
+    __device__ __forceinline__ Type *localPtr() const
     {
-        return static_cast<T *>(window == nullptr ? reinterpret_cast<void *>(offset)
-                                                  : ncclGetLocalPointer(window, offset));
+        return static_cast<Type *>(window == nullptr ? reinterpret_cast<void *>(offset)
+                                                     : ncclGetLocalPointer(window, offset));
     }
-    __device__ __forceinline__ T *lsaPtr(int peer) const
+    __device__ __forceinline__ Type *lsaPtr(int peer) const
     {
-        return static_cast<T *>(ncclGetLsaPointer(window, offset, peer));
+        return static_cast<Type *>(ncclGetLsaPointer(window, offset, peer));
     }
-    __device__ __forceinline__ T *peerPtr(int peer) const
+    __device__ __forceinline__ Type *peerPtr(int peer) const
     {
-        return static_cast<T *>(ncclGetPeerPointer(window, offset, peer));
+        return static_cast<Type *>(ncclGetPeerPointer(window, offset, peer));
     }
-    __device__ __forceinline__ T *peerPtr(ncclTeam team, int peer) const
+    __device__ __forceinline__ Type *peerPtr(ncclTeam team, int peer) const
     {
-        return static_cast<T *>(ncclGetPeerPointer(window, offset, team, peer));
+        return static_cast<Type *>(ncclGetPeerPointer(window, offset, team, peer));
     }
-    __device__ __forceinline__ T *multimemPtr(ncclMultimemHandle) const
+    __device__ __forceinline__ Type *multimemPtr(ncclMultimemHandle) const
     {
         return nullptr;
     }
-    __device__ __forceinline__ T *lsaMultimemPtr(const ncclDevComm &) const
+    __device__ __forceinline__ Type *lsaMultimemPtr(const ncclDevComm &) const
     {
         return nullptr;
     }
 #endif
 };
 
-template <class T, class I> GSHMEM_NCCL_BOTH ncclSymPtr<T> operator+(ncclSymPtr<T> p, I n)
+template <class Type, class Integer>
+GSHMEM_NCCL_BOTH ncclSymPtr<Type> operator+(ncclSymPtr<Type> p, Integer n)
 {
     return p += n;
 }
 
-template <class T, class I> GSHMEM_NCCL_BOTH ncclSymPtr<T> operator-(ncclSymPtr<T> p, I n)
+template <class Type, class Integer>
+GSHMEM_NCCL_BOTH ncclSymPtr<Type> operator-(ncclSymPtr<Type> p, Integer n)
 {
     return p -= n;
 }
 
-template <class T> GSHMEM_NCCL_BOTH ptrdiff_t operator-(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class Type> GSHMEM_NCCL_BOTH ptrdiff_t operator-(ncclSymPtr<Type> a, ncclSymPtr<Type> b)
 {
-    return ((ptrdiff_t)a.offset - (ptrdiff_t)b.offset) / (ptrdiff_t)sizeof(T);
+    return ((ptrdiff_t)a.offset - (ptrdiff_t)b.offset) / (ptrdiff_t)sizeof(Type);
 }
 
-template <class T> GSHMEM_NCCL_BOTH bool operator==(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class Type> GSHMEM_NCCL_BOTH bool operator==(ncclSymPtr<Type> a, ncclSymPtr<Type> b)
 {
     return a.window == b.window && a.offset == b.offset;
 }
 
-template <class T> GSHMEM_NCCL_BOTH bool operator!=(ncclSymPtr<T> a, ncclSymPtr<T> b)
+template <class Type> GSHMEM_NCCL_BOTH bool operator!=(ncclSymPtr<Type> a, ncclSymPtr<Type> b)
 {
     return !(a == b);
 }

@@ -158,8 +158,8 @@ extern "C" {
 }
 } // namespace nvshmem_host
 /* The type used in computations: sums add the parts separately. */
-template <class T> using nvshmem_complex_sum = T;
-template <class T> using nvshmem_complex_prod = gshmem::complex_of<T>;
+template <class Type> using nvshmem_complex_sum = Type;
+template <class Type> using nvshmem_complex_prod = gshmem::complex_of<Type>;
 #define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                         \
     template <int unused = 0>                                                                      \
     NVSHMEM_HD int nvshmem_##NAME##_##OP##_##KIND(nvshmem_team_t team, void *dest,                 \

@@ -30,17 +30,18 @@ namespace tuples = ::std;
 #endif
 
 /* Of int, or of ConstInt. */
-template <class... N> using shape = tuples::tuple<N...>;
-template <class... N> using stride = tuples::tuple<N...>;
+template <class... Numbers> using shape = tuples::tuple<Numbers...>;
+template <class... Numbers> using stride = tuples::tuple<Numbers...>;
 
-template <class... N> __host__ __device__ constexpr shape<N...> make_shape(N... n)
+template <class... Numbers> __host__ __device__ constexpr shape<Numbers...> make_shape(Numbers... n)
 {
-    return shape<N...>(n...);
+    return shape<Numbers...>(n...);
 }
 
-template <class... N> __host__ __device__ constexpr stride<N...> make_stride(N... n)
+template <class... Numbers>
+__host__ __device__ constexpr stride<Numbers...> make_stride(Numbers... n)
 {
-    return stride<N...>(n...);
+    return stride<Numbers...>(n...);
 }
 
 /* Empty: no dimensions. */
@@ -75,19 +76,21 @@ __host__ __device__ constexpr Layout<Shape, Stride> make_layout(Shape shape, Str
     return Layout<Shape, Stride>(shape, stride);
 }
 
-template <class T, class L> class Tensor
+template <class Type, class Layout> class Tensor
 {
   public:
-    typedef T value_type;
-    __host__ __device__ constexpr Tensor(T *data, L layout) : data_(data), layout_(layout) {}
-    __host__ __device__ constexpr T *data() const { return data_; }
-    __host__ __device__ constexpr L layout() const { return layout_; }
+    typedef Type value_type;
+    __host__ __device__ constexpr Tensor(Type *data, Layout layout) : data_(data), layout_(layout)
+    {
+    }
+    __host__ __device__ constexpr Type *data() const { return data_; }
+    __host__ __device__ constexpr Layout layout() const { return layout_; }
     __host__ __device__ constexpr auto shape() const { return layout_.shape(); }
     __host__ __device__ constexpr auto stride() const { return layout_.stride(); }
 
   private:
-    T *data_;
-    L layout_;
+    Type *data_;
+    Layout layout_;
 };
 
 } // namespace nvshmemx

@@ -75,32 +75,32 @@ template <int rank> struct tile_runs {
     }
 };
 
-/* Elements along dimension I. Programs express "no boundary" by any empty tuple or struct. */
-template <size_t I, class Shape, class Coord>
+/* Elements along dimension Index. Programs express "no boundary" by any empty tuple or struct. */
+template <size_t Index, class Shape, class Coord>
 __device__ __forceinline__ size_t extent_of(const Shape &shape, const Coord &start,
                                             const Coord &boundary)
 {
-    const ptrdiff_t n = (ptrdiff_t)(int)tuples::get<I>(shape);
+    const ptrdiff_t n = (ptrdiff_t)(int)tuples::get<Index>(shape);
     if constexpr (__is_empty(Coord)) {
         return (size_t)n;
-    } else if constexpr (I >= tuples::tuple_size<Coord>::value) {
+    } else if constexpr (Index >= tuples::tuple_size<Coord>::value) {
         return (size_t)n;
     } else {
         const ptrdiff_t left =
-            (ptrdiff_t)tuples::get<I>(boundary) - (ptrdiff_t)tuples::get<I>(start);
+            (ptrdiff_t)tuples::get<Index>(boundary) - (ptrdiff_t)tuples::get<Index>(start);
         return (size_t)(left < 0 ? 0 : left < n ? left : n);
     }
 }
 
-template <size_t I, class Runs, class Source, class Dest, class Coord>
+template <size_t Index, class Runs, class Source, class Dest, class Coord>
 __device__ __forceinline__ void read_form(Runs *r, const Source &source, const Dest &dest,
                                           const Coord &start, const Coord &boundary)
 {
-    if constexpr (I < tuples::tuple_size<decltype(source.shape())>::value) {
-        r->of[I] = extent_of<I>(source.shape(), start, boundary);
-        r->source_step[I] = (ptrdiff_t)(int)tuples::get<I>(source.stride());
-        r->dest_step[I] = (ptrdiff_t)(int)tuples::get<I>(dest.stride());
-        read_form<I + 1>(r, source, dest, start, boundary);
+    if constexpr (Index < tuples::tuple_size<decltype(source.shape())>::value) {
+        r->of[Index] = extent_of<Index>(source.shape(), start, boundary);
+        r->source_step[Index] = (ptrdiff_t)(int)tuples::get<Index>(source.stride());
+        r->dest_step[Index] = (ptrdiff_t)(int)tuples::get<Index>(dest.stride());
+        read_form<Index + 1>(r, source, dest, start, boundary);
     }
 }
 
@@ -130,9 +130,9 @@ constexpr size_t long_run = 256;
 
 /* ---- put and get ----------------------------------------------------------------------------- */
 
-template <bool is_put, class W, class G>
-__device__ __forceinline__ void move_run(G group, W *dest, const W *source, size_t n, int pe,
-                                         const char *call)
+template <bool is_put, class Word, class Group>
+__device__ __forceinline__ void move_run(Group group, Word *dest, const Word *source, size_t n,
+                                         int pe, const char *call)
 {
     if constexpr (is_put)
         gshmem::put_nbi(gshmem::default_context(), group, dest, source, n, pe, call);
@@ -140,17 +140,17 @@ __device__ __forceinline__ void move_run(G group, W *dest, const W *source, size
         gshmem::get_nbi(gshmem::default_context(), group, dest, source, n, pe, call);
 }
 
-template <bool is_put, class G, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int move_tile(G group, Source source, Dest dest, Coord start,
+template <bool is_put, class Group, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int move_tile(Group group, Source source, Dest dest, Coord start,
                                             Coord boundary, int pe, const char *call)
 {
-    typedef gshmem::detail::word<typename Dest::value_type> W;
+    typedef gshmem::detail::word<typename Dest::value_type> Word;
     const auto r = runs_of(source, dest, start, boundary);
-    const W *from = reinterpret_cast<const W *>(source.data());
-    W *to = reinterpret_cast<W *>(dest.data());
+    const Word *from = reinterpret_cast<const Word *>(source.data());
+    Word *to = reinterpret_cast<Word *>(dest.data());
     if (pe < 0 || pe >= nvshmem_n_pes())
         return NVSHMEMX_ERROR_INVALID_VALUE;
-    if (r.n == 1 || r.length * sizeof(W) >= long_run) {
+    if (r.n == 1 || r.length * sizeof(Word) >= long_run) {
         for (size_t run = 0; run < r.n; run++)
             move_run<is_put>(group, to + r.in_dest(run), from + r.in_source(run), r.length, pe,
                              call);
@@ -167,19 +167,19 @@ __device__ GSHMEM_OUT_OF_LINE int move_tile(G group, Source source, Dest dest, C
 /* ---- collectives that move ------------------------------------------------------------------- */
 
 /* Copies this PE's tile to a member whose heap is mapped. */
-template <class K, class G, class Runs, class W>
-__device__ GSHMEM_OUT_OF_LINE void store_runs(const K &k, G group, const Runs &r, W *dest,
-                                              const W *source, int member)
+template <class Call, class Group, class Runs, class Word>
+__device__ GSHMEM_OUT_OF_LINE void store_runs(const Call &k, Group group, const Runs &r, Word *dest,
+                                              const Word *source, int member)
 {
-    if (r.length * sizeof(W) >= long_run) {
+    if (r.length * sizeof(Word) >= long_run) {
         for (size_t run = 0; run < r.n; run++)
             gshmem::detail::store_share(
                 k, group, reinterpret_cast<uint8_t *>(dest + r.in_dest(run)),
-                reinterpret_cast<const uint8_t *>(source + r.in_source(run)), r.length * sizeof(W),
-                member);
+                reinterpret_cast<const uint8_t *>(source + r.in_source(run)),
+                r.length * sizeof(Word), member);
         return;
     }
-    W *its = k.at(dest, member);
+    Word *its = k.at(dest, member);
     for (size_t e = group.rank(); e < r.n * r.length; e += group.size()) {
         const size_t run = e / r.length;
         const ptrdiff_t at = (ptrdiff_t)(e % r.length);
@@ -189,35 +189,35 @@ __device__ GSHMEM_OUT_OF_LINE void store_runs(const K &k, G group, const Runs &r
 }
 
 /* One run at a time. */
-template <class C, class G, class Runs, class W>
-__device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const C &c, G group, nvshmem_team_t team,
-                                                 const Runs &r, W *dest, const W *source, int root,
-                                                 const char *call)
+template <class Context, class Group, class Runs, class Word>
+__device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const Context &c, Group group, nvshmem_team_t team,
+                                                 const Runs &r, Word *dest, const Word *source,
+                                                 int root, const char *call)
 {
     int error = 0;
     for (size_t run = 0; error == 0 && run < r.n; run++)
         error =
             gshmem::broadcastmem(c, group, team, dest + r.in_dest(run), source + r.in_source(run),
-                                 r.length * sizeof(W), root, 0, call);
+                                 r.length * sizeof(Word), root, 0, call);
     return error;
 }
 
-template <class G, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int broadcast_tile(G group, nvshmem_team_t team, Source source,
+template <class Group, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int broadcast_tile(Group group, nvshmem_team_t team, Source source,
                                                  Dest dest, Coord start, Coord boundary, int root,
                                                  const char *call)
 {
-    typedef gshmem::detail::word<typename Dest::value_type> W;
+    typedef gshmem::detail::word<typename Dest::value_type> Word;
     const auto c = gshmem::default_context();
     const auto k = gshmem::detail::begin_coll(c, team, 0, call);
     const auto r = runs_of(source, dest, start, boundary);
-    const W *from = reinterpret_cast<const W *>(source.data());
-    W *to = reinterpret_cast<W *>(dest.data());
+    const Word *from = reinterpret_cast<const Word *>(source.data());
+    Word *to = reinterpret_cast<Word *>(dest.data());
     if (!k.team || root < 0 || root >= k.n)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     if (r.n <= 1 || !gshmem::detail::is_mapped(*k.team))
         return broadcast_runs(c, group, team, r, to, from, root, call);
-    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
     all.meet();
     for (int i = 1; k.me == root && i <= k.n; i++)
         store_runs(k, group, r, to, from, k.after(i));
@@ -225,32 +225,32 @@ __device__ GSHMEM_OUT_OF_LINE int broadcast_tile(G group, nvshmem_team_t team, S
     return 0;
 }
 
-template <class G, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, Source source,
+template <class Group, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int allgather_tile(Group group, nvshmem_team_t team, Source source,
                                                  Dest dest, Coord start, Coord boundary,
                                                  const char *call)
 {
-    typedef gshmem::detail::word<typename Dest::value_type> W;
+    typedef gshmem::detail::word<typename Dest::value_type> Word;
     constexpr size_t rank = tuples::tuple_size<decltype(source.shape())>::value;
     static_assert(rank > 0, "a tile of no dimension has no side to put another one at");
     const auto c = gshmem::default_context();
     const auto k = gshmem::detail::begin_coll(c, team, 0, call);
     const auto r = runs_of(source, dest, start, boundary);
-    const W *from = reinterpret_cast<const W *>(source.data());
-    W *to = reinterpret_cast<W *>(dest.data());
+    const Word *from = reinterpret_cast<const Word *>(source.data());
+    Word *to = reinterpret_cast<Word *>(dest.data());
     const ptrdiff_t step = (ptrdiff_t)(int)tuples::get<rank - 1>(source.shape()) *
                            (ptrdiff_t)(int)tuples::get<rank - 1>(dest.stride());
     int error = 0;
     if (!k.team)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     if (r.n == 1 && step == (ptrdiff_t)r.length)
-        return gshmem::fcollectmem(c, group, team, to, from, r.length * sizeof(W), 0, call);
+        return gshmem::fcollectmem(c, group, team, to, from, r.length * sizeof(Word), 0, call);
     if (!gshmem::detail::is_mapped(*k.team)) {
         for (int m = 0; error == 0 && m < k.n; m++)
             error = broadcast_runs(c, group, team, r, to + m * step, from, m, call);
         return error;
     }
-    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
     all.meet();
     for (int i = 1; i <= k.n; i++) /* itself last, while the others' are under way */
         store_runs(k, group, r, to + k.me * step, from, k.after(i));
@@ -262,22 +262,23 @@ __device__ GSHMEM_OUT_OF_LINE int allgather_tile(G group, nvshmem_team_t team, S
 
 /* Computes this PE's dest from all members' sources or, with to_all, its part of every member's
  * dest, all of them mapped. */
-template <class Op, class K, class G, class Runs, class E>
-__device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &r, E *dest,
-                                               const E *source, bool to_all, const char *call)
+template <class Op, class Call, class Group, class Runs, class Element>
+__device__ GSHMEM_OUT_OF_LINE void add_up_runs(const Call &k, Group group, const Runs &r,
+                                               Element *dest, const Element *source, bool to_all,
+                                               const char *call)
 {
-    typedef gshmem::detail::accumulator<E> sum_of;
-    typedef gshmem::detail::word<E> word;
+    typedef gshmem::detail::accumulator<Element> sum_of;
+    typedef gshmem::detail::word<Element> word;
     const bool is_mapped = gshmem::detail::is_mapped(*k.team);
     const size_t part = to_all ? (size_t)k.me : 0, n_parts = to_all ? (size_t)k.n : 1;
-    if (is_mapped && r.length * sizeof(E) >= long_run) {
+    if (is_mapped && r.length * sizeof(Element) >= long_run) {
         for (size_t run = part; run < r.n; run += n_parts)
-            gshmem::detail::add_terms<Op, E>(
+            gshmem::detail::add_terms<Op, Element>(
                 k, gshmem::detail::place_of(group),
                 gshmem::detail::of_members(
                     reinterpret_cast<uint8_t *>(dest + r.in_dest(run)),
                     reinterpret_cast<const uint8_t *>(source + r.in_source(run)),
-                    r.length * sizeof(E), k.n, false, to_all));
+                    r.length * sizeof(Element), k.n, false, to_all));
         return;
     }
     for (size_t e = group.rank() * n_parts + part; e < r.n * r.length;
@@ -290,7 +291,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &
         for (int m = 0; m < k.n; m++) {
             const word its = is_mapped ? gshmem::detail::load_fresh(k.at(from, m))
                                        : gshmem::g(k.c, from, k.pe(m), call);
-            const auto value = sum_of::open(gshmem::detail::bit_cast<E>(its));
+            const auto value = sum_of::open(gshmem::detail::bit_cast<Element>(its));
             sum = m == 0 ? value : Op::of(sum, value);
         }
         const word result = gshmem::detail::bit_cast<word>(sum_of::close(sum));
@@ -302,19 +303,19 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const K &k, G group, const Runs &
 }
 
 /* only: the one member whose dest is written, or -1 for all. is_pull: each computes its own. */
-template <class Op, bool is_pull, class G, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int reduce_tile(G group, nvshmem_team_t team, Source source,
+template <class Op, bool is_pull, class Group, class Source, class Dest, class Coord>
+__device__ GSHMEM_OUT_OF_LINE int reduce_tile(Group group, nvshmem_team_t team, Source source,
                                               Dest dest, Coord start, Coord boundary, int only,
                                               const char *call)
 {
-    typedef typename Dest::value_type T;
-    typedef typename gshmem::compute<T, Op::works_on>::type E;
-    static_assert(sizeof(E) == sizeof(T), "a tile's elements are numbers");
+    typedef typename Dest::value_type Type;
+    typedef typename gshmem::compute<Type, Op::works_on>::type Element;
+    static_assert(sizeof(Element) == sizeof(Type), "a tile's elements are numbers");
     const auto c = gshmem::default_context();
     const auto k = gshmem::detail::begin_coll(c, team, 0, call);
     const auto r = runs_of(source, dest, start, boundary);
-    const E *from = reinterpret_cast<const E *>(source.data());
-    E *to = reinterpret_cast<E *>(dest.data());
+    const Element *from = reinterpret_cast<const Element *>(source.data());
+    Element *to = reinterpret_cast<Element *>(dest.data());
     int error = 0;
     if (!k.team || only < -1 || only >= k.n)
         return NVSHMEMX_ERROR_INVALID_VALUE;
@@ -330,7 +331,7 @@ __device__ GSHMEM_OUT_OF_LINE int reduce_tile(G group, nvshmem_team_t team, Sour
             add_up_runs<Op>(k, group, r, to, from, false, call);
         return gshmem::barrier(c, group, team, 0, call);
     }
-    gshmem::detail::meeting<decltype(k.c), G> all(k, group);
+    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
     all.meet();
     if (only == -1 || only == k.me)
         add_up_runs<Op>(k, group, r, to, from, !is_pull, call);
