@@ -184,6 +184,15 @@ static size_t rename_calls(char *line, size_t from, size_t used, size_t room, co
     return used;
 }
 
+void gsh_log_rename(const char *text, char *out, size_t room)
+{
+    const char *prefix = __atomic_load_n(&call_prefix, __ATOMIC_ACQUIRE);
+    snprintf(out, room, "%s", text);
+    if (prefix != NULL) {
+        out[rename_calls(out, 0, strlen(out), room - 1, prefix)] = '\0';
+    }
+}
+
 void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
 {
     static const char *const level_names[] = {"", "error", "warning", "info", "trace"};

@@ -5,6 +5,7 @@
 #define GSH_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum gsh_log_level {
     GSH_LOG_NONE,
@@ -32,6 +33,8 @@ void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *p
 /* Later lines have this prefix in place of the gshmem of gshmem_ and gshmemx_. The pointer is kept,
  * not copied. */
 void gsh_log_set_prefix(const char *prefix);
+/* The text with that prefix, as a line has it. */
+void gsh_log_rename(const char *text, char *out, size_t room);
 
 /* The PE that this thread acts for; -1: not known yet (nothing is printed for it). */
 void gsh_log_set_pe(int pe);

@@ -17,7 +17,8 @@
  *
  * Errors. Calls with an int result return 0 or a GSHMEMX_ERROR_, and gshmemx_error_string
  * (gshmemx.h) says why. Calls that return a pointer return NULL. The others print one line and end
- * the job. Where a mistake is found:
+ * the job; gshmemx_set_error_handler (gshmemx.h) names a function that is called in between. Where
+ * a mistake is found:
  *
  *  mistake                                        host calls        calls in kernels
  *  call before init or after finalize             always            on the CPU device
@@ -82,10 +83,13 @@ extern "C" {
  * _exit. A program that it becomes is no part of the job either: its init makes a job of one PE,
  * unless another launcher has started it.
  *
- * Ends the process with one line when it fails; gshmemx_init_attr returns an error instead. */
+ * Ends the process, with one line and status 1, when it fails. A program that must go on, such as a
+ * library's or a host language's, calls gshmemx_init_attr(0, NULL) (gshmemx.h), which does the same
+ * and returns an error instead. */
 void gshmem_init(void);
 /* As gshmem_init. *provided is GSHMEM_THREAD_MULTIPLE for a PE that is a process, whatever was
- * requested, and GSHMEM_THREAD_FUNNELED for a PE that is a thread. Returns 0 or an error. */
+ * requested, and GSHMEM_THREAD_FUNNELED for a PE that is a thread. Returns 0, or an error, where
+ * gshmem_init would end the process. */
 int gshmem_init_thread(int requested, int *provided);
 /* *provided is the level that init gave. */
 void gshmem_query_thread(int *provided);

@@ -20,9 +20,10 @@ extern "C" {
  */
 
 /* Like gshmem_init, but starts in the way that one of the GSHMEMX_INIT_ flags names (0: as
- * gshmem_init does). Returns 0, or an error with nothing changed. Initialise attr with
- * GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective over the PEs of the
- * new job. */
+ * gshmem_init does; attr may then be NULL). Returns 0, or, where gshmem_init would end the process,
+ * an error with nothing changed and the reason printed: the process may go on without gshmem.
+ * Initialise attr with GSHMEMX_INIT_ATTR_INITIALIZER: attributes without it are refused. Collective
+ * over the PEs of the new job. */
 int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr);
 /* Returns the phase that init has reached, one of the GSHMEM_STATUS_ values. May be called at any
  * time. */
@@ -47,6 +48,26 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* Returns what an int result means or, for the calling thread's latest failure with that result,
  * the reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
+/* From now on handler(error, context) is called when the library is about to end this process
+ * because of an error: a mistake in a call that returns no error (gshmem.h says which), a mistake
+ * in a kernel, a failure in gshmem_init, a wait that has reached its time limit, a PE that died, a
+ * network that failed. By then the line that says so is printed. When the handler returns, the
+ * process and the job end as they do without one; it cannot prevent that. NULL: none, as at the
+ * start. There is one handler for the process, also where PEs are its threads, and any thread may
+ * set it, at any time, before init as well.
+ *
+ * It runs once, for the first error, on the thread that found it: the one that made the call or,
+ * for kernels, deaths and networks, a thread of the library. A thread that finds another error
+ * meanwhile waits up to 10 seconds for it to return. The other PEs of the job do not know of the
+ * error yet. So the handler should be brief: print, flush, note a stack. It must return, or end the
+ * process by _exit or abort: no longjmp, no exception, no exit. Of gshmem's calls it may make only
+ * gshmem_my_pe, gshmem_n_pes and gshmemx_error_string; an error in the handler itself ends the
+ * process at once.
+ *
+ * It is not called where a call returns an error; for gshmem_global_exit; for a process that exits
+ * without gshmem_finalize; nor in processes that end because another PE has ended the job, which
+ * may also cut the handler short. */
+void gshmemx_set_error_handler(gshmemx_error_handler_t handler, void *context);
 /* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
  * and gshmemx_...: for libraries that rename the calls. May be called at any time; the string must
  * stay valid. */

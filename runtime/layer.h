@@ -33,6 +33,9 @@ void gshmemx_layer_finalize(void *pe);
 /* From now on value stands for the variable GSHMEM_... where the environment has none; the first
  * one counts. Allowed before init, in any thread. */
 void gshmemx_layer_offer_setting(const char *name, const char *value);
+/* The calling thread's latest failure, which has been printed, is about to end the process with
+ * that status: the program's error handler hears of it. Allowed before init. */
+void gshmemx_layer_tell_error(int status);
 /* The id will not be used. If this process made it, its rendezvous ends. Allowed before init. */
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
 /* The calling thread's PE, or the one that the program made in another thread; NULL: none, or more

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "internal.h"
 #include "nvshmem.h"
+#include "runtime/layer.h"
 
 /* Messages use the program's names for calls, even for calls before init. */
 __attribute__((constructor)) static void name_calls(void)
@@ -22,6 +23,7 @@ static _Thread_local int n_more_inits;
 static void end_unless(int error)
 {
     if (error != 0) {
+        gshmemx_layer_tell_error(255);
         fflush(stdout);
         _exit(255);
     }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "active_set.h"
 #include "environment.h"
+#include "runtime/layer.h"
 #include "shmem.h"
 
 /* Messages use the program's names for calls, even for calls before init. */
@@ -107,6 +108,7 @@ static int init(int allow_threads)
 void pshmem_init(void)
 {
     if (init(0) != 0) {
+        gshmemx_layer_tell_error(1);
         fflush(stdout);
         _exit(1); /* the reason has been printed; the launcher ends the others */
     }

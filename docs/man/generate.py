@@ -23,7 +23,7 @@ FAMILIES = [
     ('gshmem_my_pe', 'number of this PE, and of all', 'my_pe|n_pes'),
     ('gshmem_ptr', 'addresses of other PEs', 'ptr|team_ptr|pe_accessible|addr_accessible'),
     ('gshmem_info_get_version', 'versions and names', 'info_get_.*|vendor_get_version_info'),
-    ('gshmemx_error_string', 'what went wrong', 'error_string|call_prefix'),
+    ('gshmemx_error_string', 'what went wrong', 'error_string|set_error_handler|call_prefix'),
     ('gshmemx_heap_info', 'heap, route and device of a PE', 'heap_info|route_name|device_name'),
     ('gshmem_malloc', 'symmetric memory', 'malloc|calloc|align|malloc_with_hints|realloc|free'),
     ('gshmemx_buffer_register_symmetric', "memory of the program's own", 'buffer_.*|is_symmetric'),
@@ -84,6 +84,7 @@ TYPES = [
     ('gshmemx_init_attr_t', 'attributes of start-up',
      r'gshmemx_(init_attr|init_args|thread_args|uniqueid_args|uniqueid)_t|GSHMEMX_\w+_INITIALIZER|'
      r'GSHMEMX_STRUCT_VERSION'),
+    ('gshmemx_error_t', 'what an error handler learns', r'gshmemx_error(_handler)?_t'),
     ('gshmemx_heap_info_t', "the state of a PE's heap", r'gshmemx_heap_info_t'),
     ('gshmem_half_t', '16-bit floating-point numbers', r'gshmem_(half|bfloat16)_t'),
     ('gshmem_complexf_t', 'complex numbers', r'gshmem_complex[fd]_t'),
@@ -117,7 +118,7 @@ SEE = {
     'gshmem_my_pe': ['gshmem_team_my_pe', 'gshmem_init'],
     'gshmem_ptr': ['gshmemx_heap_info', 'gshmem_malloc'],
     'gshmem_info_get_version': ['GSHMEM_MAJOR_VERSION'],
-    'gshmemx_error_string': ['GSHMEMX_SUCCESS'],
+    'gshmemx_error_string': ['GSHMEMX_SUCCESS', 'gshmemx_error_t', 'gshmem_init'],
     'gshmemx_heap_info': ['gshmemx_heap_info_t', 'gshmem-info(1)'],
     'gshmem_malloc': ['GSHMEM_MALLOC_ATOMICS_REMOTE', 'gshmemx_buffer_register_symmetric', 'gshmemx_heap_info'],
     'gshmemx_buffer_register_symmetric': ['gshmem_malloc'],
@@ -393,7 +394,8 @@ def items(root):
     """(name, text, contract, header) for each type, constant and macro of TYPE_HEADERS."""
     pattern = re.compile(
         r'(?P<comment>/\*.*?\*/)(?P<end>[ \t]*\n)?|(?P<enum>enum \{(?:/\*.*?\*/|[^}])*\};)|'
-        r'(?P<type>(?:__extension__ )?typedef (?:struct(?: \w+)? \{(?:/\*.*?\*/|[^}])*\} |[^;{]*?)(?P<name>\w+);)|'
+        r'(?P<type>(?:__extension__ )?typedef (?:struct(?: \w+)? \{(?:/\*.*?\*/|[^}])*\} |[^;{]*?)(?P<name>\w+)'
+        r'(?:\)\([^;]*\))?;)|'
         r'(?P<define>^[ ]*#define (?P<macro>\w+)(?:\\\n|[^\n])*)|(?P<blank>\n[ \t]*\n)', re.S | re.M)
     for header in TYPE_HEADERS:
         with open(os.path.join(root, 'include', header), encoding='utf-8') as file:

@@ -244,6 +244,16 @@ enum {
     GSHMEMX_ERROR_INTERNAL = 7
 };
 
+/* What the error handler learns (gshmemx_set_error_handler). The texts live until it returns. */
+typedef struct {
+    int version;         /* GSHMEMX_STRUCT_VERSION of the library's struct; later ones are longer */
+    int pe;              /* the PE that the error is about to end, -1 if it has no number yet */
+    int status;          /* the exit status that the process gets */
+    const char *call;    /* the call that failed, "" if the error is not that of a call */
+    const char *message; /* the line that was printed, after "gshmem: PE n: error: " */
+} gshmemx_error_t;
+typedef void (*gshmemx_error_handler_t)(const gshmemx_error_t *error, void *context);
+
 /* Flags of gshmemx_init_attr. Exactly one of the first three, the start-up flags, or none of them
  * to start as gshmem_init does. */
 enum {

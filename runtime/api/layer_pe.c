@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/cuda.h"
 #include "base/env.h"
+#include "base/handler.h"
 #include "cpu/cpu.h"
 #include "gshmem.h"
 #include "runtime/init/launch.h"
@@ -145,6 +146,12 @@ void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int
                                               size_t bytes))
 {
     gsh_report_explain_by(explain);
+}
+
+void gshmemx_layer_tell_error(int status)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    gsh_handler_tell(pe != NULL ? pe->my_pe : -1, status, gsh_last_error());
 }
 
 void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id)

@@ -2,6 +2,7 @@
  * Small public queries: who am I, routes, versions, error texts, and global exit. */
 #include <stdio.h>
 #include <string.h>
+#include "base/handler.h"
 #include "base/log.h"
 #include "gshmemx.h"
 #include "runtime/init/setup.h"
@@ -37,6 +38,11 @@ int gshmem_pe_accessible(int pe)
 void gshmemx_call_prefix(const char *prefix)
 {
     gsh_log_set_prefix(prefix);
+}
+
+void gshmemx_set_error_handler(gshmemx_error_handler_t handler, void *context)
+{
+    gsh_handler_set(handler, context);
 }
 
 void gshmem_query_initialized(int *initialized)

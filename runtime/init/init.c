@@ -15,6 +15,7 @@
 #include "runtime/context/context.h"
 #include "base/atomic.h"
 #include "base/flush.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
@@ -449,6 +450,7 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
 void gshmem_init(void)
 {
     if (gshmemx_init_attr(0, NULL) != 0) {
+        gsh_handler_tell(-1, 1, gsh_last_error());
         gsh_flush_stdout();
         _exit(1); /* the reason has been printed; the launcher ends the others */
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "proxy/proxy.h"
 #include "base/atomic.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
@@ -91,6 +92,7 @@ static void *end_main(void *arg)
     bool is_known = net->is_found_here && gsh_watch_is_ended_by_launcher(pe->watch, net->lost_pe);
     if (net->is_found_here && !is_known && !has_heard(net) && is_first_to_speak(net)) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+        gsh_handler_tell(pe->my_pe, net->news.status, gsh_last_error());
     } else {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
                 net->news.text);
@@ -137,6 +139,7 @@ static void end_process(struct gsh_net *net)
     }
     if (pthread_create(&thread, NULL, is_outlived ? lose_main : end_main, net) != 0) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
+        gsh_handler_tell(net->pe->my_pe, net->news.status, gsh_last_error());
         _exit(net->news.status);
     }
     pthread_detach(thread);

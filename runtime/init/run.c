@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/env.h"
+#include "base/handler.h"
 #include "bootstrap/bootstrap.h"
 #include "gshmemx.h"
 #include "runtime/init/launch.h"
@@ -46,6 +47,7 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
             .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
         if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
             gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
+            gsh_handler_tell(-1, 1, gsh_last_error());
             _exit(1); /* the running ones wait for PEs that never come */
         }
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/flush.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "runtime/instance/instance.h"
 
@@ -193,6 +194,7 @@ struct gsh_instance *gsh_instance_need(const char *call)
     if (pe == NULL) {
         gsh_fail(GSH_ERR_STATE, "%s: called %s", call,
                  bound_state == WAS_BOUND ? "after gshmem_finalize" : "before gshmem_init");
+        gsh_handler_tell(-1, 1, gsh_last_error());
         gsh_flush_stdout();
         _exit(1);
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/flush.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
@@ -25,6 +26,12 @@ void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     gsh_fail(GSH_ERR_STATE, "%s", text);
+    gsh_end_for_error(pe, status, text);
+}
+
+void gsh_end_for_error(struct gsh_instance *pe, int status, const char *text)
+{
+    gsh_handler_tell(pe != NULL ? pe->my_pe : -1, status, text);
     gsh_end_job(pe, status, text);
 }
 
@@ -58,7 +65,7 @@ void gsh_give_up(struct gsh_instance *pe, const char *call)
     }
     gsh_log(is_named ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_INIT, "%s: failed; ending the job",
             call);
-    gsh_end_job(pe, 1, reason);
+    gsh_end_for_error(pe, 1, reason);
 }
 
 void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r)
@@ -84,7 +91,7 @@ void gsh_end_if_reported(struct gsh_instance *pe)
     case GSH_REPORTED_EXIT:
         gsh_end_job(pe, status, "gshmem_global_exit");
     case GSH_REPORTED_ERROR:
-        gsh_end_job(pe, 1, gsh_last_error());
+        gsh_end_for_error(pe, 1, gsh_last_error());
     default:
         break;
     }

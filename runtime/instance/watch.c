@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/atomic.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "base/private_fd.h"
 #include "base/process.h"
@@ -118,6 +119,7 @@ static void say_death(struct gsh_watch *w, int dead_pe)
     }
     if (is_first_to_find(w, dead_pe)) {
         gsh_fail(GSH_ERR_PEER, "PE %d died or exited without gshmem_finalize; ending", dead_pe);
+        gsh_handler_tell(w->pe->my_pe, 1, gsh_last_error());
     }
 }
 
@@ -204,6 +206,7 @@ static void read_link(struct gsh_watch *w, int link)
 static void end_for_launcher(struct gsh_watch *w)
 {
     gsh_fail(GSH_ERR_PEER, "gshmemrun has died; ending");
+    gsh_handler_tell(w->pe->my_pe, 1, gsh_last_error());
     end_process(w, w->pe->my_pe, 1, "lost gshmemrun");
 }
 

@@ -60,6 +60,8 @@ ARROWS = {
     "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
                                    "nvshmem_device_calls.h", "nvshmem.h"],
     "dialects/shmem/environment.c": PUBLIC + ["runtime/layer.h", "dialects/shmem/"],
+    "dialects/shmem/setup.c": PUBLIC + ["runtime/layer.h", "dialects/shmem/"],
+    "dialects/nvshmem/setup.c": PUBLIC + ["runtime/layer.h", "dialects/nvshmem/", "nvshmem.h"],
     "dialects/nvshmem/environment.c": PUBLIC + ["runtime/layer.h", "dialects/nvshmem/"],
     # A dialect's headers, which users include, know the public ones; what its library calls besides is layer.h.
     "dialects/nccl/": PUBLIC + ["runtime/layer.h", "dialects/nccl/"],

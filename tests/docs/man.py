@@ -95,7 +95,7 @@ for folder in ('include', 'include/gshmem'):
             if not name.startswith(('generic', 'overloads', 'half', 'float8')):
                 macro += r'|GSHMEMX?_\w+'
             written |= set(re.findall(rf'^ *#define ({macro})', text, re.M)) - gone
-            written |= set(re.findall(r'\btypedef\b[^;{]*(?:\{[^}]*\})?[^;{]*?\b(gshmemx?_\w+);', text))
+            written |= set(re.findall(r'\btypedef\b[^;{]*(?:\{[^}]*\})?[^;{]*?\b(gshmemx?_\w+)(?:\)\([^;]*\))?;', text))
             written |= {constant for body in re.findall(r'\benum \{([^}]*)\}', text)
                         for constant in re.findall(r'\b(GSHMEMX?_\w+)', body)}
 written = {name for name in written if not HIDDEN.fullmatch(name)} | {'GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS',

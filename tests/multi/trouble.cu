@@ -223,8 +223,15 @@ static int run_uid(int n, int argc, char **argv)
     return n_failed == n ? 1 : 100 + n_failed; /* all of them must fail */
 }
 
+static void hear(const gshmemx_error_t *error, void *)
+{
+    dprintf(STDOUT_FILENO, "heard: PE %d, status %d, %s: %s\n", error->pe, error->status,
+            error->call, error->message);
+}
+
 int main(int argc, char **argv)
 {
+    gshmemx_set_error_handler(hear, NULL);
     if (argc > 3 && strcmp(argv[2], "uid") == 0)
         return run_uid(atoi(argv[3]), argc, argv);
     if (argc > 1 && strcmp(argv[1], "no_run") == 0)

@@ -276,8 +276,12 @@ ALONE = re.compile(r"(threads_)?(die|uid|stuck|member)_(?!before_init)|staged_pu
 SETTLED = 2.0
 # What other cases leave for a while when run alongside: longer than any of their jobs.
 PATIENCE = 300.0
-# The program's output, which must not be lost.
-SAID = {"printed": "what PE 0 has printed before"}
+# The program's output, which must not be lost; "heard" is from its error handler.
+SAID = {"printed": "what PE 0 has printed before",
+        "before_init": "heard: PE -1, status 1, gshmem_long_p: gshmem_long_p: called before",
+        "after_finalize": "heard: PE -1, status 1, gshmem_barrier_all: gshmem_barrier_all: called after",
+        "bad_pe": "heard: PE 0, status 1, gshmem_long_p: gshmem_long_p: PE ",
+        "ctx_kernel_member": "heard: PE 0, status 1, gshmem_ctx_long_p: gshmem_ctx_long_p (in a kernel"}
 
 
 def width_of(name):

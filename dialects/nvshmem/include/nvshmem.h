@@ -11,7 +11,14 @@
 
 #include "device_host/nvshmem_types.h"
 
-/* Headers that programs rely on without including them. */
+/* Headers that programs rely on without including them. CUDA's have parameters N, T and U, which
+ * a program may have defined as macros. */
+#pragma push_macro("N")
+#pragma push_macro("T")
+#pragma push_macro("U")
+#undef N
+#undef T
+#undef U
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +28,7 @@
 #include <cuda_runtime.h>
 #endif
 #if __has_include(<cuda.h>)
-/* It has a parameter N, which programs define as a macro. */
-#pragma push_macro("N")
-#undef N
 #include <cuda.h>
-#pragma pop_macro("N")
 #endif
 #endif
 
@@ -34,6 +37,12 @@
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#endif
+#pragma pop_macro("N")
+#pragma pop_macro("T")
+#pragma pop_macro("U")
+
+#if defined(NVSHMEM_DEVICE_CODE)
 #if !defined(GSHMEM_ARENA_BYTES)
 #define GSHMEM_ARENA_BYTES 0 /* the program may need all of the 48 KiB itself */
 #endif
