@@ -606,4 +606,5 @@ def main():
         file.write(overview(root, version))
 
 
-main()
+if __name__ == '__main__':
+    main()
