@@ -38,7 +38,7 @@ static void store_be32(uint8_t *p, uint32_t v)
 static void compress(uint32_t state[8], const uint8_t block[64])
 {
     uint32_t w[64], v[8];
-    for (int t = 0; t < 16; t++) {
+    for (size_t t = 0; t < 16; t++) {
         w[t] = load_be32(block + 4 * t);
     }
     for (int t = 16; t < 64; t++) {
@@ -99,7 +99,7 @@ void gsh_sha256_finish(struct gsh_sha256 *s, uint8_t digest[GSH_SHA256_BYTES])
     /* One 0x80, then zeros up to 56 modulo 64. */
     gsh_sha256_update(s, padding, 1 + (55 - s->n_bytes) % 64);
     gsh_sha256_update(s, length, sizeof(length));
-    for (int i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 8; i++) {
         store_be32(digest + 4 * i, s->state[i]);
     }
 }

@@ -39,6 +39,7 @@ enum gsh_result gsh_random(void *out, size_t bytes)
 /* The last byte is the version of what follows. */
 void gsh_magic(uint8_t magic[8])
 {
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, no text */
     memcpy(magic, "gshmhs\0\1", 8);
 }
 
@@ -105,11 +106,11 @@ enum gsh_result gsh_uid_decode(const struct gsh_uid *id, struct gsh_uid_content 
 void gsh_uid_to_text(const struct gsh_uid *id, char text[2 * GSH_UID_BYTES + 1])
 {
     static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < GSH_UID_BYTES; i++) {
+    for (size_t i = 0; i < GSH_UID_BYTES; i++) {
         text[2 * i] = digits[id->bytes[i] >> 4];
         text[2 * i + 1] = digits[id->bytes[i] & 15];
     }
-    text[2 * GSH_UID_BYTES] = '\0';
+    text[(size_t)2 * GSH_UID_BYTES] = '\0';
 }
 
 static int hex_value(char c)
@@ -130,11 +131,12 @@ enum gsh_result gsh_uid_from_text(const char *text, struct gsh_uid *out)
 {
     struct gsh_uid id;
     struct gsh_uid_content content;
-    if (strlen(text) != 2 * GSH_UID_BYTES) {
-        return gsh_fail(GSH_ERR_ARG, "a unique id as text has %d characters, this has %zu",
-                        2 * GSH_UID_BYTES, strlen(text));
+    const size_t length = (size_t)2 * GSH_UID_BYTES;
+    if (strlen(text) != length) {
+        return gsh_fail(GSH_ERR_ARG, "a unique id as text has %zu characters, this has %zu", length,
+                        strlen(text));
     }
-    for (int i = 0; i < GSH_UID_BYTES; i++) {
+    for (size_t i = 0; i < GSH_UID_BYTES; i++) {
         int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
         if (high < 0 || low < 0) {
             return gsh_fail(GSH_ERR_ARG, "a unique id as text consists of hex digits only");

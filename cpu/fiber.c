@@ -254,7 +254,7 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->stack_bytes = bytes;
     fiber->main = main;
     /* The tops of all stacks would fall into one cache set: spread them over a page. */
-    unsigned colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
+    size_t colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
     prepare(fiber, stack + page + bytes - colour * 64);
     gsh_tsan_release(&fiber->tsan_made);
     return fiber;

@@ -120,7 +120,7 @@ struct gsh_sync_area {
 #define GSH_SYNC_AREA_BYTES(n_near) (384u + 8u * (uint64_t)(n_near))
 GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is wire");
 #define GSH_SYNC_WORDS              4u
-#define GSH_SYNC_WORDS_BYTES(n_pes) (8u * GSH_SYNC_WORDS * (uint64_t)(n_pes))
+#define GSH_SYNC_WORDS_BYTES(n_pes) (8u * (uint64_t)GSH_SYNC_WORDS * (uint64_t)(n_pes))
 /* sync_off of the team of all PEs (team 0, members in PE order): a constant, so if every peer is
  * mapped a kernel's barrier_all reads no team from memory before its flags can leave. */
 #define GSH_WORLD_SYNC_OFF 0u

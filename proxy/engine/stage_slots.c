@@ -20,7 +20,7 @@ static void send_grant(struct gsh_engine_peer *peer, uint8_t *slot)
         return;
     }
     out->header = (struct gsh_message){.kind = GSH_MESSAGE_GRANT,
-                                       .at = 2 * stage->n_chunks * stage->chunk_bytes};
+                                       .at = (uint64_t)2 * stage->n_chunks * stage->chunk_bytes};
     out->header.staged.slot = (uint64_t)(slot - stage->region);
     stage->slot_of[out->header.staged.slot / stage->chunk_bytes] = 1 + peer->pe;
     out->header.staged.bytes = stage->chunk_bytes;

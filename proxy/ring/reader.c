@@ -95,7 +95,7 @@ static const char *parse_header(const struct gsh_ring_reader *reader, struct raw
 static bool read_payload(const struct gsh_ring_reader *reader, struct raw *raw)
 {
     for (unsigned i = 0; i < raw->n_payload; i++) {
-        if (!read_slot(reader, reader->position + 1 + i, &raw->value[2 * i])) {
+        if (!read_slot(reader, reader->position + 1 + i, &raw->value[(size_t)2 * i])) {
             return false;
         }
     }
@@ -144,7 +144,7 @@ static void restore_top(struct gsh_request *out)
 static const char *decode_inline(const struct raw *raw, unsigned n_values, struct gsh_request *out)
 {
     uint64_t bytes = raw->word[1];
-    if (bytes == 0 || bytes > 8 * (GSH_RING_MAX_VALUES - n_values)) {
+    if (bytes == 0 || bytes > (uint64_t)8 * (GSH_RING_MAX_VALUES - n_values)) {
         return "number of bytes";
     }
     if (raw->n_payload != (n_values + (bytes + 7) / 8 + 1) / 2) {

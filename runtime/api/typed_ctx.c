@@ -8,4 +8,5 @@
     static const char call[] = "gshmem_ctx_" #name; \
     gsh_context context = gsh_context_use(ctx, call, &pe)
 #define HERE context, call
+/* NOLINTNEXTLINE(bugprone-suspicious-include): stamped once more */
 #include "runtime/api/typed.c"

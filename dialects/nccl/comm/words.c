@@ -21,7 +21,7 @@ int gsh_nccl_rank_of(const struct ncclComm *comm, int pe)
 
 static int64_t lsa_barrier(const ncclDevComm *d, ncclLsaBarrierHandle h, const void *address)
 {
-    size_t bytes = GSHMEM_NCCL_LSA_BARRIER_WORDS(d->lsaSize) * sizeof(uint32_t);
+    size_t bytes = (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(d->lsaSize) * sizeof(uint32_t);
     return place_in(address, d->resources + (size_t)h.bufHandle * GSHMEM_NCCL_RESOURCE_UNIT,
                     (size_t)h.nBarriers, bytes);
 }

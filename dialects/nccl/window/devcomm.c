@@ -47,7 +47,8 @@ static ncclDevResourceHandle take_buffer(struct plan *p, size_t bytes, size_t al
 
 static ncclLsaBarrierHandle take_lsa_barriers(struct plan *p, int n_ranks, int n)
 {
-    size_t bytes = (size_t)n * GSHMEM_NCCL_LSA_BARRIER_WORDS(n_ranks) * sizeof(uint32_t);
+    size_t words = (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(n_ranks);
+    size_t bytes = (size_t)n * words * sizeof(uint32_t);
     return (ncclLsaBarrierHandle){take_buffer(p, bytes, UNIT), n};
 }
 
@@ -428,8 +429,8 @@ ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
     }
     *outHandle = (ncclLsaBarrierHandle){0, nBarriers};
     *outReq = (ncclDevResourceRequirements){
-        .bufferSize =
-            (size_t)nBarriers * GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks) * sizeof(uint32_t),
+        .bufferSize = (size_t)nBarriers * (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks) *
+                      sizeof(uint32_t),
         .bufferAlign = UNIT,
         .outBufferHandle = &outHandle->bufHandle};
     return ncclSuccess;

@@ -9,7 +9,7 @@
 #define THREADS 512u
 /* Flagged: four lines of 8 bytes for each thread. A second block costs 1.2 us, since blocks must
  * agree that all have read the number of the call. */
-#define FLAGGED_BYTES_PER_BLOCK (4u * 8u * THREADS)
+#define FLAGGED_BYTES_PER_BLOCK ((uint64_t)4 * 8 * THREADS)
 /* For calls whose members give different sizes, and must agree on the number of blocks. */
 #define AGREED_BLOCKS 16u
 
