@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that `./dev test` passes only when each test that it selects has passed: not when meson dies in the middle,
-ends with an error, has a result too few, or knows no test of a suite. Meson and the compilers are stand-ins. And that
-`./dev check` runs each of its checks, and passes only when all have.
+"""Proves that `./dev test`, in each of its forms, passes only when each test that it selects has passed: not when meson
+dies in the middle, ends with an error, has a result too few, or knows no test of a suite; that only --all runs the
+suite full, and runs every test. Meson and the compilers are stand-ins. And that `./dev check` runs each of its checks,
+and passes only when all have.
 
     dev.py ROOT"""
 import os, re, shutil, subprocess, sys, tempfile
 
-# Each suite has two tests; $CASE says what goes wrong, in the build $WHERE.
+# Each suite has two tests, and whoever names no suite gets a third one, of the suite full. $CASE says what goes wrong,
+# in the build $WHERE.
 MESON = r'''#!/bin/bash
 command=$1
 shift
@@ -15,11 +17,12 @@ if [ "$command" = setup ]; then
     [ "$1" = --reconfigure ] || { mkdir -p "$1"; touch "$1/build.ninja"; }
     exit
 fi
-suites=() dir=$2 is_list=
+suites=() dir=$2 is_list= full=1
 while [ $# -gt 0 ]; do
     case $1 in
     --list) is_list=1 ;;
-    --suite) suites+=("$2"); shift ;;
+    --suite) suites+=("$2") full=; shift ;;
+    --no-suite) [ "$2" != full ] || full=; shift ;;
     esac
     shift
 done
@@ -28,6 +31,7 @@ rows=()
 for suite in "${suites[@]:-unit}"; do
     [ "$CASE:$suite" = "no_suite:unit" ] || rows+=("gshmem:${suite}+other / ${suite}_1" "gshmem:$suite / ${suite}_2")
 done
+[ -z "$full" ] || rows+=("gshmem:unit+full / full_1")
 if [ -n "$is_list" ]; then
     [ ${#rows[@]} -gt 0 ] || { echo 'No suitable tests defined.'; exit 1; }
     [ "$dir" != build-fuzz ] || rows=("${rows[@]##* / }") # its only suite is not shown
@@ -55,24 +59,38 @@ CHECK = '''#!/bin/sh
 echo "ran $0"
 [ "./$0" != "$CASE" ]
 '''
+# In place of choose.py.
+CHOOSE = '''#!/bin/sh
+[ "$1" != targets ] || echo "made_for_$3"
+[ "$1:$CASE" != changed:concerned ] || echo unit_1
+[ "$CASE" != unknown_needs ]
+'''
 
 # case -> (build in which it happens, words of ./dev, its status, words that it says)
 CASES = {
-    'right': ('', ['test'], 0, [' passed, 0 failed']),
+    'right': ('', ['test'], 0, ['10 passed, 0 failed', 'tests of the suite full']),
+    'all': ('', ['test', '--all'], 0, ['25 passed, 0 failed']),
+    'cuda': ('', ['test', '--cuda'], 0, ['25 passed, 0 failed']),
     'fails': ('build', ['test'], 1, [', 1 failed', 'FAIL']),
     'dies': ('build-asan', ['test'], 1, ['tests of build-asan have a result', 'status 137']),
-    'cut': ('build-tsan', ['test'], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
-    'few': ('build-clang', ['test'], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
-    'status': ('build-fuzz', ['test'], 1,
+    'cut': ('build-tsan', ['test', '--all'], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
+    'few': ('build-clang', ['test', '--all'], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
+    'status': ('build-fuzz', ['test', '--all'], 1,
                ['every test of build-fuzz passed, but meson ended with status 3', ', 1 failed']),
-    'no_suite': ('build-tsan', ['test'], 1, ['no test is in the suite unit']),
-    'named': ('', ['test', 'unit_1'], 0, ['2 passed, 0 failed']),
+    'no_suite': ('build-tsan', ['test', '--all'], 1, ['no test is in the suite unit']),
+    'named': ('', ['test', 'unit_1'], 0, ['3 passed, 0 failed']),
+    'unknown_needs': ('', ['test', 'unit_1'], 1, ['what tests need is not known']),
+    'concerned': ('build', ['test', '--changed'], 0,
+                  ['concerned by what changed since', ': unit_1', '3 passed, 0 failed']),
+    'unconcerned': ('', ['test', '--changed', 'HEAD'], 0, ['no test is concerned by what changed since HEAD']),
+    './tests/docs/links.py': ('', ['test', '--changed'], 1, ['1 failed: links', 'no test is concerned']),
+    'no_form': ('', ['test', '--some'], 2, ['usage: ./dev']),
     'unknown': ('', ['test', 'unit'], 1, ["no test named 'unit'"]),
 }
 with open(os.path.join(sys.argv[1], 'dev'), encoding='utf-8') as file:
     CHECKS = re.findall(r'tests/\S+\.(?:py|sh)', file.read().partition('# ---- check')[2])
 for path in CHECKS:
-    CASES['./' + path] = ('', ['check'], 1, [', 1 failed: ', 'ran'])
+    CASES.setdefault('./' + path, ('', ['check'], 1, [', 1 failed: ', 'ran']))
 CASES['checks'] = ('', ['check'], 0, [' checks, 0 failed'])
 
 
@@ -90,6 +108,7 @@ def run(root, case, where, words):
             write(os.path.join(home, path), CHECK)
         for path in ['.ci/run', 'include/gshmem/version.h.in']:
             write(os.path.join(home, path), '')
+        write(os.path.join(home, 'tests/choose.py'), CHOOSE)
         tools = os.path.join(home, 'tools')
         for name in ['meson', *SILENT]:
             write(os.path.join(tools, name), MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
