@@ -123,7 +123,7 @@ void nvshmemx_flush(void);
 
 #if defined(NVSHMEM_DEVICE_CODE)
 #include "device/nvshmem_device.h"
-#include "device/nvshmemx_collective_launch_apis.h"
+#include "device/nvshmem_launch.h"
 #endif
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)
