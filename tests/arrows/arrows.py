@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The include arrows: every #include "..." goes from a layer to one it may know. In runtime/, and in
 folders that are layered by file, it also goes down. So do calls, since a caller includes the header
-of the function's module; but the public calls share a few headers, so given the library's objects
-the calls themselves are checked. heap/, proxy/ and runtime/ have no cycle of files by either. Also:
-every source file and every header that a user's program reaches is named in a meson.build, so no
-file and no test is forgotten.
+of the function's module; but the public calls share a few headers, so given the libraries' objects
+the calls themselves are checked. heap/, proxy/, runtime/ and dialects/ have no cycle of files by
+either. Also: every source file and every header that a user's program reaches is named in a
+meson.build, so no file and no test is forgotten.
 
-usage: arrows.py SOURCE_ROOT [LIBGSHMEM_CORE.A]"""
+usage: arrows.py SOURCE_ROOT [ARCHIVE...]
+
+An archive lies in the build's folder of the meson.build that makes it."""
 
 import collections
 import pathlib
@@ -74,8 +76,8 @@ ARROWS = {
 RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/team/", "runtime/far/", "runtime/context/", "runtime/backend/",
                  "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("base/", "wire/", "bootstrap/", "heap/", "proxy/", "runtime/", "tools/", "kernels/")
-# Folders layered by file: modules (x.h and x.c) in order, each of which may include those before it.
+NO_CIRCLES = ("base/", "wire/", "bootstrap/", "heap/", "proxy/", "runtime/", "tools/", "kernels/", "dialects/")
+# Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
         "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "engine/stage_state", "engine/state",
@@ -89,6 +91,16 @@ LAYERS = [
         "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
+    [f"dialects/nccl/{module}" for module in (
+        "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams",
+        "base/error", "base/param", "base/foreign", "base/type", "base/worker", "base/job", "base/pool",
+        "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/place",
+        "comm/crew", "comm/words",
+        "group/call", "group/simulate", "group/group",
+        "window/record", "window/window", "window/memory", "window/devcomm",
+        "coll/op", "coll/compare", "coll/coll",
+        "transfer/transfer", "transfer/rma",
+        "init/make", "init/init", "init/end", "init/split", "init/suspend")],
 ]
 # The only public headers that lead into device/ and cpu/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
@@ -139,20 +151,35 @@ def judge_runtime(source, target):
 
 def judge_layers(source, target):
     """The same for two files in folders that are layered by file."""
-    module, included = source.rsplit(".", 1)[0], target.rsplit(".", 1)[0]
+    module = source.rsplit(".", 1)[0]
     for layers in LAYERS:
-        if pathlib.PurePath(module).parent not in {pathlib.PurePath(m).parent for m in layers}:
-            continue
-        if module not in layers:
+        if pathlib.PurePath(module).parent in {pathlib.PurePath(m).parent for m in layers} and module not in layers:
             return f"has no place in LAYERS of {pathlib.PurePath(__file__).name}"
-        if included in layers and layers.index(included) > layers.index(module):
-            return f"may not include {target}, which lies above it"
-    return None
+    return f"may not include {target}, which lies above it" if is_above(source, target) else None
+
+
+def is_above(source, target):
+    """By LAYERS."""
+    module, other = source.rsplit(".", 1)[0], target.rsplit(".", 1)[0]
+    return any(module in layers and other in layers and layers.index(other) > layers.index(module)
+               for layers in LAYERS)
+
+
+def folder_of(root, archive):
+    """The folder whose meson.build makes the archive, with a slash; "": the root's."""
+    parts = pathlib.Path(archive).resolve().parent.parts
+    for i in range(len(parts)):
+        folder = pathlib.PurePath(*parts[i:])
+        if not folder.is_absolute() and (root / folder / "meson.build").is_file():
+            return f"{folder.as_posix()}/"
+    return ""
 
 
 def calls_of(root, archive):
     """The C files that call functions, or name objects, of others: {caller: {callee: a symbol}}."""
-    files = {path.replace("/", "_") + ".o": path for path in sources(root) if path.endswith(".c")}
+    folder = folder_of(root, archive)
+    files = {path[len(folder):].replace("/", "_") + ".o": path for path in sources(root)
+             if path.endswith(".c") and path.startswith(folder)}
     listing = subprocess.run(["nm", "-A", archive], check=True, capture_output=True, text=True).stdout
     defined, wanted = {}, collections.defaultdict(set)
     for line in listing.splitlines():
@@ -172,9 +199,9 @@ def calls_of(root, archive):
 
 
 def judge_calls(calls):
-    return [f"{source}: calls {symbol} of {target}, which lies above it in runtime/"
+    return [f"{source}: calls {symbol} of {target}, which lies above it"
             for source, targets in sorted(calls.items()) for target, symbol in sorted(targets.items())
-            if is_upward(source, target)]
+            if is_upward(source, target) or is_above(source, target)]
 
 
 def find_circle(edges):
@@ -283,6 +310,9 @@ def self_test():
     assert judge("runtime/init/setup.c", "runtime/backend/modules.h") is None
     assert judge_calls({"runtime/team/team.c": {"runtime/api/memory.c": "gshmem_ptr"}})
     assert not judge_calls({"runtime/api/memory.c": {"runtime/team/team.c": "gsh_team_find"}})
+    assert judge("dialects/nccl/comm/comm.c", "dialects/nccl/base/job.h") is None
+    assert judge("dialects/nccl/comm/comm.c", "dialects/nccl/group/group.h")
+    assert judge_calls({"dialects/nccl/group/group.c": {"dialects/nccl/transfer/transfer.c": "gsh_nccl_transfer_add"}})
     assert find_circle({"a": {"b", "c"}, "c": {"d"}, "d": {"c"}}) == ["c", "d"]
     assert not find_circle({"a": {"b", "c"}, "c": {"b"}})
 
@@ -305,9 +335,12 @@ def main():
         if source.endswith((".c", ".cc", ".cu")) or source in installed:
             if not is_listed(root, source):
                 wrong.append(f"{source}: named in no meson.build")
-    calls = calls_of(root, sys.argv[2]) if len(sys.argv) > 2 else {}
-    if len(sys.argv) > 2 and not calls:
-        wrong.append(f"{sys.argv[2]} shows no calls")
+    calls = {}
+    for archive in sys.argv[2:]:
+        found = calls_of(root, archive)
+        calls.update(found)
+        if not any(found.values()):
+            wrong.append(f"{archive} shows no calls")
     wrong += judge_calls(calls) + judge_circles(root, calls)
     print("\n".join(wrong))
     print(f"{n} files, {len(wrong)} wrong")

@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <stdarg.h>
-#include "dialects/nccl/coll/coll.h"
+#include "dialects/nccl/comm/latest.h"
 #include "gshmem.h"
 
 #define MAX_RANKS 16
@@ -125,24 +125,22 @@ static void fuzz_alike(void)
     memset(words, 0, sizeof(words));
     comm.n_ranks = 2;
     comm.rank = (int)fuzz_take(&in, 1) % 2;
-    gsh_nccl_latest_begin(&comm);
+    gsh_nccl_latest_begin(&comm.latest, comm.meet, comm.rank, comm.n_ranks);
     for (int i = 0; i < 40 && in.bytes > 0; i++) {
         uint64_t *its = words[1 - comm.rank];
         size_t at = 8 + fuzz_take(&in, 1) % 16 * 4; /* an entry */
         unsigned shape = (unsigned)fuzz_take(&in, 1);
-        struct gsh_nccl_call c = {.name = "ncclAllReduce",
-                                  .comm = &comm,
-                                  .kind = 1 + shape % (GSH_NCCL_N_KINDS - 1),
-                                  .type = (ncclDataType_t)(shape / 8 % ncclNumTypes),
-                                  .count = fuzz_take(&in, 1)};
+        struct gsh_nccl_collective c = {.kind = 1 + shape % (GSH_NCCL_N_KINDS - 1),
+                                        .type = (ncclDataType_t)(shape / 8 % ncclNumTypes),
+                                        .count = fuzz_take(&in, 1)};
         its[at] = fuzz_take(&in, 1);
         its[at + 1] = fuzz_take(&in, shape & 1 ? 8 : 1);
         its[at + 2] = fuzz_take(&in, 8);
         its[at + 3] = fuzz_take(&in, 1);
         its[0] = shape >= 254;
-        gsh_nccl_latest_add(&c);
+        gsh_nccl_latest_add("ncclAllReduce", &comm.latest, &c);
     }
-    ncclResult_t r = gsh_nccl_latest_result(&comm);
+    ncclResult_t r = gsh_nccl_latest_result(&comm.latest);
     FUZZ_CHECK(r == ncclSuccess || (r == ncclInvalidArgument && comm.latest.text[0] != '\0'));
 }
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/base/error.h"
 #include "dialects/nccl/base/worker.h"
+#include "dialects/nccl/include/nccl_device/window_record.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"

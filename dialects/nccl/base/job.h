@@ -10,11 +10,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "dialects/nccl/base/pool.h"
+#include "dialects/nccl/include/nccl.h"
+#include "gshmem/types.h"
 
 enum {
     GSH_NCCL_N_WINDOWS = 1024,    /* at a time, of all communicators of a PE */
     GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE contributes to one exchange */
+};
+
+/* Of the arena; pool.h says how it is used. */
+enum {
+    GSH_NCCL_GRANULE_BYTES = 4096,
+    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
+    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
+    GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
+    /* What members tell each other: the free granules, then which grown ranges are laid by. */
+    GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
 };
 
 struct gsh_nccl_worker;

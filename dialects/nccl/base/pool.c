@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/base/error.h"
-#include "dialects/nccl/base/job.h"
 #include "gshmem.h"
 #include "runtime/layer.h"
 

@@ -13,19 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "dialects/nccl/include/nccl.h"
-#include "gshmem/types.h"
-
-enum {
-    GSH_NCCL_GRANULE_BYTES = 4096,
-    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
-    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
-    GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
-    /* What members tell each other: the free granules, then which grown ranges are laid by. */
-    GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
-};
-
-struct gsh_nccl_job;
+#include "dialects/nccl/base/job.h"
 
 struct gsh_nccl_range {
     char *base; /* this PE's address; NULL: none */

@@ -3,21 +3,14 @@
  * the communicator's scratch, piece by piece. */
 #include "dialects/nccl/coll/coll.h"
 
+#include "dialects/nccl/coll/compare.h"
+#include "dialects/nccl/coll/op.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
-/* ---- types and operators ---- */
-
-size_t gsh_nccl_type_bytes(ncclDataType_t type)
-{
-    static const uint8_t bytes[ncclNumTypes] = {
-        [ncclInt8] = 1,    [ncclUint8] = 1,    [ncclInt32] = 4,      [ncclUint32] = 4,
-        [ncclInt64] = 8,   [ncclUint64] = 8,   [ncclFloat16] = 2,    [ncclFloat32] = 4,
-        [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
-    };
-    return bytes[type];
-}
+/* ---- operators ---- */
 
 /* The bits of 1. */
 enum { E4M3_ONE = 0x38, E5M2_ONE = 0x3c, FLOAT_ONE = 0x3f800000 };

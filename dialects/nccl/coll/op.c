@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reduction operators: NCCL's in terms of gshmem's, and those that a program makes. */
+#include "dialects/nccl/coll/op.h"
+
 #include <string.h>
-#include "dialects/nccl/coll/coll.h"
+#include "dialects/nccl/base/type.h"
 
 static bool is_integer(ncclDataType_t type)
 {

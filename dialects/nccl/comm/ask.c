@@ -64,8 +64,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
             *asyncError = ncclRemoteError;
         }
         if (*asyncError == ncclSuccess) {
-            gsh_nccl_latest_look(call, comm);
-            *asyncError = gsh_nccl_latest_result(comm);
+            gsh_nccl_latest_look(call, &comm->latest);
+            *asyncError = gsh_nccl_latest_result(&comm->latest);
         }
     }
     return r;

@@ -73,7 +73,8 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
     return c != NULL;
 }
 
-void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes)
+void gsh_nccl_comms_visit(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+                          void *arg)
 {
     /* only tries: the thread that ends the job may hold the lock */
     if (pthread_mutex_trylock(&live_lock) != 0) {
@@ -82,11 +83,20 @@ void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text,
     for (const struct ncclComm *c = live; c != NULL; c = c->next) {
         /* acquire: pairs with the release in gsh_nccl_comm_end_call */
         if (__atomic_load_n(&c->result, __ATOMIC_ACQUIRE) != ncclInProgress && c->job != NULL &&
-            c->job->pe == pe && gsh_nccl_explain(c, address, peer, text, bytes)) {
+            c->job->pe == pe && visit(c, arg)) {
             break;
         }
     }
     pthread_mutex_unlock(&live_lock);
+}
+
+int gsh_nccl_rank_of(const struct ncclComm *comm, int pe)
+{
+    int rank = comm->n_ranks - 1;
+    while (rank >= 0 && comm->pe_of[rank] != pe) {
+        rank--;
+    }
+    return rank;
 }
 
 /* ---- deaths ---- */

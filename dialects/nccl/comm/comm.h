@@ -3,10 +3,11 @@
 #ifndef GSH_NCCL_COMM_H
 #define GSH_NCCL_COMM_H
 
-#include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/base/error.h"
-#include "dialects/nccl/base/job.h"
-#include "dialects/nccl/kernels/kernels.h"
+#include "dialects/nccl/base/pool.h"
+#include "dialects/nccl/comm/latest.h"
+#include "dialects/nccl/include/nccl_device/types.h"
+#include "dialects/nccl/kernels/args.h"
 #include "dialects/nccl/kernels/streams.h"
 
 struct gsh_nccl_window {
@@ -40,7 +41,7 @@ enum { GSH_NCCL_MAX_OPS = 64 };
 /* Scratch is divided into pieces of whole units, as many as two for each rank. */
 enum { GSH_NCCL_PIECE_UNIT = 512 };
 
-/* transfer.c: sends and receives gathered by a group, in call order. */
+/* transfer/: sends and receives gathered by a group, in call order. */
 struct gsh_nccl_gathered {
     struct gsh_nccl_transfer transfer;
     size_t number;
@@ -62,20 +63,6 @@ struct gsh_nccl_gathering {
 };
 
 enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
-
-/* alike.c: the collectives that this rank and its neighbours on the node have made. */
-struct gsh_nccl_latest {
-    uint64_t *own; /* NULL: no other rank is on the node */
-    uint64_t n;   /* collectives so far; atomic, though only the thread that makes them writes it */
-    uint64_t sum; /* of all of them; that thread's own */
-    struct gsh_nccl_neighbour {
-        uint64_t *its; /* NULL: there is none on this side */
-        int rank;
-        uint64_t n_alike; /* atomic: so many collectives are known to be alike */
-    } neighbours[2];
-    int finding; /* atomic: whether some differ */
-    char text[512];
-};
 
 struct ncclComm {
     struct ncclComm *next;          /* in the process's list of live ones */
@@ -107,7 +94,7 @@ struct ncclComm {
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */
-    uint64_t *note;    /* symmetric: what others read about this rank's latest windows; memory.c */
+    uint64_t *note;    /* symmetric: what others read about this rank's latest windows; window/ */
     char *scratch;
     size_t scratch_bytes;
 
@@ -152,18 +139,17 @@ void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
 bool gsh_nccl_comm_forget(struct ncclComm *comm);
 void gsh_nccl_comm_discard(struct ncclComm *comm);
 void gsh_nccl_comm_keep(struct ncclComm *comm);
-/* For gshmemx_layer_explain_by: asks the PE's communicators that live, until one has the word. */
-void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
-/* words.c: the rank of the PE in comm; -1: none. */
+/* Visits the PE's communicators that live and are made, until a visit returns true. Only tries:
+ * while another thread adds or removes one it visits none. */
+void gsh_nccl_comms_visit(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+                          void *arg);
+/* The rank of the PE in comm; -1: none. */
 int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
-/* words.c: for runtime/layer.h, whether comm has the word; comm lives, and is made. */
-bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
-                      size_t bytes);
 
-/* transfer.c: frees memory for sends and receives, which no stream uses any more. */
-void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g);
+/* words.c, for gshmemx_layer_explain_by: asks the PE's communicators, until one has the word. */
+void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
 
-/* comm/place.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
+/* place.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of near ranks: the largest size for which this
  * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
@@ -171,32 +157,5 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 /* The part of the range that is for the buffers of its team: none for GSHMEM_TEAM_WORLD, which has
  * its own. */
 void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes);
-
-/* alike.c: from the barrier after begin on, the ranks of a node compare their collectives. look
- * does so once more, on any thread; result is an error once it is known that some differ. */
-void gsh_nccl_latest_begin(struct ncclComm *comm);
-void gsh_nccl_latest_look(const char *call, struct ncclComm *comm);
-ncclResult_t gsh_nccl_latest_result(const struct ncclComm *comm);
-
-/* memory.c: frees the windows that the program has left registered. Collective. */
-void gsh_nccl_windows_free(struct ncclComm *comm);
-/* marks: of all ranks, in order. If they differ, the call fails on all ranks. */
-ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *comm,
-                                      const uint64_t *marks, size_t bytes_apart);
-/* Makes a record for a window at the buffer, and returns its place among the job's. */
-ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
-                                   size_t bytes, int flags, int *place);
-void gsh_nccl_window_unplace(struct ncclComm *comm, int place);
-/* devcomm.c: the same for device communicators; and the bytes that they use. */
-void gsh_nccl_devcomms_free(struct ncclComm *comm);
-size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
-/* devcomm.c: the owner in its windows' records; and hides a window from its kernels. */
-uint64_t gsh_nccl_comm_id(struct ncclComm *comm);
-void gsh_nccl_window_hide(struct ncclComm *comm, int place);
-/* comm's window with that handle, or NULL. */
-const struct gsh_nccl_window *gsh_nccl_window_find(struct ncclComm *comm, ncclWindow_t win);
-/* The symmetric address of these bytes if they lie in a symmetric window, else NULL. buffer may be
- * the user's address or the symmetric one. */
-void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t bytes);
 
 #endif

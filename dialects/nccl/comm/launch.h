@@ -9,7 +9,7 @@
 /* This dialect's kernels and stream operations, for the device of the calling thread's PE. */
 const struct gsh_nccl_kernels *gsh_nccl_kernels(void);
 const struct gsh_nccl_stream_ops *gsh_nccl_stream_ops(void);
-/* Loads the layer's kernels: see kernels.h. */
+/* Loads the layer's kernels: see kernels/args.h. */
 ncclResult_t gsh_nccl_prepare(const char *call);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);

@@ -198,7 +198,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     lay_range(comm);
     gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
-    gsh_nccl_latest_begin(comm);
+    gsh_nccl_latest_begin(&comm->latest, comm->meet, comm->rank, comm->n_ranks);
     /* No rank may send before all have cleared. */
     return gsh_nccl_meet(call, comm->job, comm->meet);
 }

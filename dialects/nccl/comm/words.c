@@ -10,15 +10,6 @@ static int64_t place_in(const void *address, const void *array, size_t n, size_t
     return off / bytes < n ? (int64_t)(off / bytes) : -1;
 }
 
-int gsh_nccl_rank_of(const struct ncclComm *comm, int pe)
-{
-    int rank = comm->n_ranks - 1;
-    while (rank >= 0 && comm->pe_of[rank] != pe) {
-        rank--;
-    }
-    return rank;
-}
-
 static int64_t lsa_barrier(const ncclDevComm *d, ncclLsaBarrierHandle h, const void *address)
 {
     size_t bytes = (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(d->lsaSize) * sizeof(uint32_t);
@@ -70,9 +61,21 @@ static bool explain_devcomm(const ncclDevComm *d, const void *address, int rank,
     return at >= 0;
 }
 
-bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer, char *text,
-                      size_t bytes)
+struct question {
+    const void *address;
+    int peer;
+    char *text;
+    size_t bytes;
+};
+
+/* Whether comm has the word. */
+static bool explain(const struct ncclComm *comm, void *arg)
 {
+    const struct question *q = arg;
+    const void *address = q->address;
+    const int peer = q->peer;
+    char *text = q->text;
+    const size_t bytes = q->bytes;
     int rank = peer >= 0 ? gsh_nccl_rank_of(comm, peer) : -1;
     int64_t from = place_in(address, comm->signals, (size_t)comm->n_ranks, sizeof(uint64_t));
     if (from >= 0) {
@@ -91,4 +94,10 @@ bool gsh_nccl_explain(const struct ncclComm *comm, const void *address, int peer
         snprintf(text, bytes, " (rank %d)", rank);
     }
     return true;
+}
+
+void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes)
+{
+    struct question q = {address, peer, text, bytes};
+    gsh_nccl_comms_visit(pe, explain, &q);
 }

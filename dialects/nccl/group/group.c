@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/base/worker.h"
 #include "dialects/nccl/comm/crew.h"
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/group/simulate.h"
-#include "dialects/nccl/base/worker.h"
 #include "runtime/layer.h"
 
 struct queued {
@@ -67,24 +67,28 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
         return c->run(c);
     }
     gsh_nccl_enter(c->comm->job, &turn);
-    gsh_nccl_latest_add(c);
+    if (c->kind != GSH_NCCL_NO_COLLECTIVE) {
+        const struct gsh_nccl_collective asked = {
+            .kind = c->kind, .count = c->count, .type = c->type, .op = c->op, .root = c->peer};
+        gsh_nccl_latest_add(c->name, &c->comm->latest, &asked);
+    }
     ncclResult_t r = c->run(c);
     gsh_nccl_leave_stream(c->comm);
     gsh_nccl_leave(&turn);
     return r;
 }
 
-static ncclResult_t launch_transfers(struct ncclComm *comm)
+static ncclResult_t launch_gathered(const struct gsh_nccl_gatherer *gatherer, struct ncclComm *comm)
 {
     struct gshmemx_layer_turn turn;
     gsh_nccl_enter(comm->job, &turn);
-    ncclResult_t r = gsh_nccl_transfers_launch(comm);
+    ncclResult_t r = gatherer->launch(comm);
     gsh_nccl_leave_stream(comm);
     gsh_nccl_leave(&turn);
     return r;
 }
 
-/* Launches the transfers gathered by the calls together, after them. That a collective differs from
+/* Launches what the calls have gathered, after them. That a collective differs from
  * other ranks' holds nothing up, since they may already wait for it. */
 static ncclResult_t run_calls(struct queued *calls)
 {
@@ -95,12 +99,12 @@ static ncclResult_t run_calls(struct queued *calls)
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
         struct ncclComm *comm = q->call.comm;
-        if (comm != NULL && comm->gathering.n > 0) {
-            r = r == ncclSuccess ? launch_transfers(comm) : r;
-            gsh_nccl_transfers_forget(comm);
+        if (q->call.gatherer != NULL && q->call.gatherer->has_any(comm)) {
+            r = r == ncclSuccess ? launch_gathered(q->call.gatherer, comm) : r;
+            q->call.gatherer->forget(comm);
         }
         if (r == ncclSuccess && q->call.kind != GSH_NCCL_NO_COLLECTIVE) {
-            r = gsh_nccl_latest_result(comm);
+            r = gsh_nccl_latest_result(&comm->latest);
         }
         if (comm != NULL) {
             comm->trail.is_alive = 0; /* the program may destroy its streams from now on */

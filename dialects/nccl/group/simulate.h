@@ -3,7 +3,7 @@
 #ifndef GSH_NCCL_SIMULATE_H
 #define GSH_NCCL_SIMULATE_H
 
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/group/call.h"
 
 /* Totals over the calls so far. Zeroed at first. */
 struct gsh_nccl_estimate {

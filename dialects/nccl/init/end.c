@@ -4,10 +4,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include "dialects/nccl/init/make.h"
+#include "dialects/nccl/base/worker.h"
 #include "dialects/nccl/comm/crew.h"
 #include "dialects/nccl/group/group.h"
-#include "dialects/nccl/base/worker.h"
+#include "dialects/nccl/init/make.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "runtime/layer.h"
 

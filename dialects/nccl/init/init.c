@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dialects/nccl/init/make.h"
-#include "dialects/nccl/group/group.h"
 #include "dialects/nccl/base/worker.h"
+#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/init/make.h"
 #include "runtime/layer.h"
 
 /* Learns which PE has which rank. */

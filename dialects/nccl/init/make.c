@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/comm/launch.h"
+#include "dialects/nccl/transfer/transfer.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"

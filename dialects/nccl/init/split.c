@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Communicators of some ranks of another one, in its job: split and shrink. */
 #include <stdlib.h>
+#include "dialects/nccl/group/group.h"
 #include "dialects/nccl/init/end.h"
 #include "dialects/nccl/init/make.h"
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/window/window.h"
 
 /* Takes over pe_of. If it fails the parent still holds the job. */
 static ncclResult_t make_part(const struct gsh_nccl_call *c, int *pe_of, int n, int rank)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * This dialect's own kernels: scaling of a reduction's input, and sends and receives, whose text is
  * in transfer.cuh. The build compiles it twice; GSH_NCCL_KERNELS names the table. */
-#include "dialects/nccl/kernels/kernels.h"
+#include "dialects/nccl/kernels/args.h"
 #include <cuda_fp8.h>
 #include <gshmem_device.cuh>
 #include "dialects/nccl/include/nccl.h"

@@ -37,7 +37,7 @@ struct gsh_nccl_trail {
 
 /* The functions of a device. They return 0 or a CUDA error. */
 struct gsh_nccl_stream_ops {
-    int (*prepare)(void); /* as in kernels.h */
+    int (*prepare)(void); /* as in args.h */
     int (*wait)(const struct gsh_nccl_wait *args, gshmemx_stream_t stream);
     /* A call is about to go onto the stream: orders it after the trail, unless one of them is
      * captured into a graph that the other is not part of: the program orders graphs. *settle: the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sends and receives in kernels: what a block does for its share of a launch's transfers. The wire
- * between two ranks is in kernels.h. Compiled for both devices, by kernels.cu. */
+ * between two ranks is in args.h. Compiled for both devices, by kernels.cu. */
 #ifndef GSH_NCCL_TRANSFER_CUH
 #define GSH_NCCL_TRANSFER_CUH
 
 #include <gshmem_device.cuh>
-#include "dialects/nccl/kernels/kernels.h"
+#include "dialects/nccl/kernels/args.h"
 
 /* One library has this text for both devices. */
 namespace
@@ -146,7 +146,7 @@ __device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r, uint3
     return seen;
 }
 
-/* ---- lines: data that carry flags (kernels.h) ---- */
+/* ---- lines: data that carry flags (args.h) ---- */
 
 typedef detail::words2 line;
 

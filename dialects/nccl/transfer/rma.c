@@ -2,6 +2,7 @@
  * Puts with signals from the host, on a stream. A rank has a word for each other rank, which adds 1
  * to it with each signal; a waiting rank counts on the host what it has waited for. */
 #include "dialects/nccl/coll/coll.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 

@@ -3,7 +3,7 @@
  * and streams. */
 #include <stdlib.h>
 #include "dialects/nccl/coll/coll.h"
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/transfer/transfer.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
@@ -71,7 +71,12 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
     return ncclSuccess;
 }
 
-void gsh_nccl_transfers_forget(struct ncclComm *comm)
+static bool has_any(const struct ncclComm *comm)
+{
+    return comm->gathering.n > 0;
+}
+
+static void forget(struct ncclComm *comm)
 {
     comm->gathering.n = comm->gathering.n_streams = 0;
 }
@@ -183,7 +188,7 @@ static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool com
 
 /* One launch carries all of them, on one of their streams, since each may wait for what another
  * rank does only after a different one. */
-ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
+static ncclResult_t launch(struct ncclComm *comm)
 {
     struct gsh_nccl_gathering *g = &comm->gathering;
     struct gsh_nccl_transfers args = {
@@ -219,6 +224,8 @@ ncclResult_t gsh_nccl_transfers_launch(struct ncclComm *comm)
     return gsh_nccl_launched(launch_name, error);
 }
 
+const struct gsh_nccl_gatherer gsh_nccl_transfers = {has_any, launch, forget};
+
 /* ---- the calls ---- */
 
 static ncclResult_t run_send(const struct gsh_nccl_call *c)
@@ -253,6 +260,7 @@ ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatyp
 {
     return submit((struct gsh_nccl_call){.name = "ncclSend",
                                          .run = run_send,
+                                         .gatherer = &gsh_nccl_transfers,
                                          .comm = comm,
                                          .source = sendbuff,
                                          .count = count,
@@ -266,6 +274,7 @@ ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int
 {
     return submit((struct gsh_nccl_call){.name = "ncclRecv",
                                          .run = run_recv,
+                                         .gatherer = &gsh_nccl_transfers,
                                          .comm = comm,
                                          .dest = recvbuff,
                                          .count = count,
@@ -308,6 +317,7 @@ static ncclResult_t rooted(struct gsh_nccl_call c)
     }
     if (r == ncclSuccess) {
         c.run = run_rooted;
+        c.gatherer = &gsh_nccl_transfers;
         c.load.kind = GSH_NCCL_LOAD_TRANSFER;
         *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) =
             c.count * gsh_nccl_type_bytes(c.type) * (is_root ? (size_t)(c.comm->n_ranks - 1) : 1);

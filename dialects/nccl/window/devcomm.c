@@ -2,9 +2,11 @@
  * Device communicators: what their requirements add up to, and a range of the pool for it. */
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/group/group.h"
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/window/record.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "runtime/layer.h"
 
@@ -283,12 +285,13 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
-    r = gsh_nccl_window_place(c->name, comm, d.resources, p.bytes, 0, &entry->place);
-    if (r != ncclSuccess) {
+    entry->place = gsh_nccl_record_take(comm->job);
+    if (entry->place < 0) {
         gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
         free(entry);
-        return r;
+        return gsh_nccl_record_none(c->name);
     }
+    gsh_nccl_record_write(comm, entry->place, d.resources, p.bytes, 0);
     d.resourceWindow = &comm->job->windows[entry->place];
     (void)make_plan(comm, q, &d, true);
     entry->made = d;
@@ -349,7 +352,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     pthread_mutex_lock(&comm->job->lock);
     *p = entry->next;
     pthread_mutex_unlock(&comm->job->lock);
-    gsh_nccl_window_unplace(comm, entry->place);
+    gsh_nccl_record_give(comm, entry->place);
     gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
     free(entry);
 }
@@ -375,7 +378,7 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
                              "more",
                              call);
     }
-    gsh_nccl_window_hide(comm, (*p)->place);
+    gsh_nccl_record_hide(comm, (*p)->place);
     end(comm, p);
     return ncclSuccess;
 }
@@ -394,26 +397,6 @@ size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
         bytes += d->range.bytes;
     }
     return bytes;
-}
-
-/* ---- windows, as kernels find them ---- */
-
-uint64_t gsh_nccl_comm_id(struct ncclComm *comm)
-{
-    static uint64_t latest; /* atomic: threads make communicators */
-    if (comm->id == 0) {
-        comm->id = __atomic_add_fetch(&latest, 1, __ATOMIC_RELAXED);
-    }
-    return comm->id;
-}
-
-void gsh_nccl_window_hide(struct ncclComm *comm, int place)
-{
-    static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
-    struct gshmemx_layer_turn turn;
-    gsh_nccl_enter(comm->job, &turn);
-    gsh_nccl_write(&comm->job->windows[place].owner, &gone, sizeof(gone));
-    gsh_nccl_leave(&turn);
 }
 
 /* ---- requirements ---- */

@@ -2,8 +2,10 @@
  * Memory and windows. */
 #include <stdlib.h>
 #include <string.h>
-#include "dialects/nccl/include/nccl_device/window_record.h"
 #include "dialects/nccl/group/group.h"
+#include "dialects/nccl/include/nccl_device/window_record.h"
+#include "dialects/nccl/window/record.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
@@ -103,61 +105,6 @@ void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t
         }
     }
     return NULL;
-}
-
-/* Takes a place among the records; -1: all are in use. */
-static int take_place(struct gsh_nccl_job *job)
-{
-    int place = 0;
-    pthread_mutex_lock(&job->lock);
-    while (place < GSH_NCCL_N_WINDOWS && job->is_window_used[place] != 0) {
-        place++;
-    }
-    if (place < GSH_NCCL_N_WINDOWS) {
-        job->is_window_used[place] = 1;
-    }
-    pthread_mutex_unlock(&job->lock);
-    return place < GSH_NCCL_N_WINDOWS ? place : -1;
-}
-
-static void write_record(struct ncclComm *comm, int place, void *buffer, size_t bytes, int flags)
-{
-    struct ncclWindow_vidmem record = {
-        .local = (uint64_t)(uintptr_t)buffer,
-        .bytes = bytes,
-        .lsa_stride = comm->lsa_stride,
-        .lsa_rank = comm->lsa_rank,
-        .lsa_size = comm->lsa_size,
-        .rank = comm->rank,
-        .flags = (uint32_t)flags,
-        .owner = gsh_nccl_comm_id(comm),
-        .state = comm->job->state,
-    };
-    gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
-}
-
-static ncclResult_t no_place(const char *call)
-{
-    return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", call,
-                         GSH_NCCL_N_WINDOWS);
-}
-
-ncclResult_t gsh_nccl_window_place(const char *call, struct ncclComm *comm, void *buffer,
-                                   size_t bytes, int flags, int *place)
-{
-    *place = take_place(comm->job);
-    if (*place < 0) {
-        return no_place(call);
-    }
-    write_record(comm, *place, buffer, bytes, flags);
-    return ncclSuccess;
-}
-
-void gsh_nccl_window_unplace(struct ncclComm *comm, int place)
-{
-    pthread_mutex_lock(&comm->job->lock);
-    comm->job->is_window_used[place] = 0;
-    pthread_mutex_unlock(&comm->job->lock);
 }
 
 /* Memory from gshmem_malloc is already symmetric, so a rank that registers it waits for no other. A
@@ -281,7 +228,7 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     const uint64_t number = ++comm->n_registrations;
     const bool is_symmetric = gshmemx_layer_is_symmetric(c->dest, c->count) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
-    const int place = w != NULL ? take_place(comm->job) : -1;
+    const int place = w != NULL ? gsh_nccl_record_take(comm->job) : -1;
     const uint64_t mark = is_symmetric && place >= 0 ? mark_of(comm, number, c->dest, c->count) : 0;
     ncclResult_t r = ncclSuccess;
     if (GSH_CHECKS && comm->n_ranks > 1) {
@@ -290,7 +237,7 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     }
     leave_note(comm, number, !is_symmetric && place >= 0);
     if (place < 0) {
-        r = w != NULL ? no_place(c->name)
+        r = w != NULL ? gsh_nccl_record_none(c->name)
                       : gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
         free(w);
         return r;
@@ -306,11 +253,11 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     }
     if (r != ncclSuccess) {
         comm->marks -= mark;
-        gsh_nccl_window_unplace(comm, place);
+        gsh_nccl_record_give(comm, place);
         free(w);
         return r;
     }
-    write_record(comm, place, w->buffer, c->count, c->a);
+    gsh_nccl_record_write(comm, place, w->buffer, c->count, c->a);
     w->next = comm->windows;
     comm->windows = w;
     *c->window = handle_of(comm, w);
@@ -351,9 +298,9 @@ static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_window *w = c->owned;
     if (c->a != 0) {
-        gsh_nccl_window_hide(c->comm, w->place);
+        gsh_nccl_record_hide(c->comm, w->place);
     }
-    gsh_nccl_window_unplace(c->comm, w->place);
+    gsh_nccl_record_give(c->comm, w->place);
     if (!w->is_registered) {
         return ncclSuccess;
     }
@@ -404,7 +351,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     struct gsh_nccl_window *w = unlink_window(comm, p);
     const bool is_in_group = gsh_nccl_is_in_group();
     if (!is_in_group) {
-        gsh_nccl_window_hide(comm, w->place);
+        gsh_nccl_record_hide(comm, w->place);
     }
     /* If a thread has several ranks, the others' turns come later. */
     struct gsh_nccl_call c = {.name = call,
@@ -437,7 +384,7 @@ void gsh_nccl_windows_free(struct ncclComm *comm)
 {
     while (comm->windows != NULL) {
         struct gsh_nccl_window *w = unlink_window(comm, &comm->windows);
-        gsh_nccl_window_unplace(comm, w->place);
+        gsh_nccl_record_give(comm, w->place);
         if (w->is_registered) {
             (void)unregister("ncclCommDestroy", comm, w);
         }

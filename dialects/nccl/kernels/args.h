@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * This dialect's own kernels and their arguments: compiled for the CPU device and, where there is
  * nvcc, for CUDA. Compiles as C17 and CUDA. */
-#ifndef GSH_NCCL_KERNELS_H
-#define GSH_NCCL_KERNELS_H
+#ifndef GSH_NCCL_ARGS_H
+#define GSH_NCCL_ARGS_H
 
 #include <stddef.h>
 #include <stdint.h>

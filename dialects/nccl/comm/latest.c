@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks that ranks make the same collectives.
- *
- * In every build the ranks of a node compare calls as the host makes them. Each rank describes the
- * latest of its communicator's collectives in memory that the node shares. For each it looks at its
- * two neighbours, the next lower and the next higher rank of the node: if calls differ, they differ
- * between two neighbours. Of two neighbours the one that comes second finds it, unless it is too
- * far behind for the entries that are left; then a later call does, since each entry has the sum of
- * all calls so far. A rank that finds a difference says so beside its entries, and its neighbours
- * pass that on when they look. A call touches one cache line of its own entries and one of each
- * neighbour's: they are what it costs.
- *
- * Checking builds compare on the device, over all nodes, and windows too. */
+ * See latest.h. */
+#include "dialects/nccl/comm/latest.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "dialects/nccl/coll/coll.h"
+#include "dialects/nccl/base/error.h"
 #include "runtime/layer.h"
-
-/* ---- of a node, by the host ---- */
 
 enum { N_ENTRIES = 16 };
 
@@ -44,22 +33,22 @@ static struct shared *shared_of(uint64_t *words)
     return (struct shared *)words;
 }
 
-void gsh_nccl_latest_begin(struct ncclComm *comm)
+void gsh_nccl_latest_begin(struct gsh_nccl_latest *l, gshmem_team_t team, int own_rank, int n_ranks)
 {
-    struct gsh_nccl_latest *l = &comm->latest;
+    l->rank = own_rank;
     for (int side = 0; side < 2; side++) {
         struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
         const int step = side == 0 ? -1 : 1;
-        for (int rank = comm->rank + step;
-             neighbour->its == NULL && rank >= 0 && rank < comm->n_ranks; rank += step) {
-            neighbour->its = gshmemx_layer_team_words(comm->meet, rank);
+        for (int rank = own_rank + step; neighbour->its == NULL && rank >= 0 && rank < n_ranks;
+             rank += step) {
+            neighbour->its = gshmemx_layer_team_words(team, rank);
             neighbour->rank = rank;
         }
     }
     if (l->neighbours[0].its == NULL && l->neighbours[1].its == NULL) {
         return;
     }
-    l->own = gshmemx_layer_team_words(comm->meet, comm->rank);
+    l->own = gshmemx_layer_team_words(team, own_rank);
     for (size_t i = 0; i < GSHMEMX_LAYER_TEAM_WORDS; i++) {
         __atomic_store_n(&l->own[i], 0, __ATOMIC_RELAXED); /* the caller's barrier orders them */
     }
@@ -106,11 +95,11 @@ static int root_of(const struct entry *e)
 }
 
 /* Every program's own operators are the same: their numbers may differ. */
-static uint64_t what_of(const struct gsh_nccl_call *c)
+static uint64_t what_of(const struct gsh_nccl_collective *c)
 {
     uint64_t op = c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps;
     return (uint64_t)c->kind | (uint64_t)c->type << 8 | op << 16 |
-           (uint64_t)(uint32_t)c->peer << 32;
+           (uint64_t)(uint32_t)c->root << 32;
 }
 
 /* What the words of a rank say is not trusted as an index. */
@@ -190,9 +179,8 @@ static void found(struct gsh_nccl_latest *l)
 }
 
 /* The sums of call `number` differ, so it or an earlier one does. */
-static void differ(const char *call, struct ncclComm *comm, int side, uint64_t number)
+static void differ(const char *call, struct gsh_nccl_latest *l, int side, uint64_t number)
 {
-    struct gsh_nccl_latest *l = &comm->latest;
     struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
     struct shared *own = shared_of(l->own), *its = shared_of(neighbour->its);
     struct entry a = {0}, b = {0};
@@ -218,12 +206,12 @@ static void differ(const char *call, struct ncclComm *comm, int side, uint64_t n
         snprintf(l->text, sizeof(l->text),
                  "%s: collective %" PRIu64
                  " of the communicator: %s is %s on rank %d, %s on rank %d",
-                 call, first, what, mine, comm->rank, theirs, neighbour->rank);
+                 call, first, what, mine, l->rank, theirs, neighbour->rank);
     } else {
         snprintf(l->text, sizeof(l->text),
                  "%s: rank %d and rank %d differ in collective %" PRIu64
                  " of the communicator, or in one before it",
-                 call, comm->rank, neighbour->rank, first < number ? first : number);
+                 call, l->rank, neighbour->rank, first < number ? first : number);
     }
     /* A neighbour that has found a difference, perhaps with another rank, has spoken (pairs with
      * the store in found). Both may find it at once: then the first exchange of the lower one's
@@ -237,9 +225,8 @@ static void differ(const char *call, struct ncclComm *comm, int side, uint64_t n
     found(l);
 }
 
-static void look_at(const char *call, struct ncclComm *comm, int side)
+static void look_at(const char *call, struct gsh_nccl_latest *l, int side)
 {
-    struct gsh_nccl_latest *l = &comm->latest;
     struct gsh_nccl_neighbour *neighbour = &l->neighbours[side];
     if (neighbour->its == NULL) {
         return;
@@ -252,7 +239,7 @@ static void look_at(const char *call, struct ncclComm *comm, int side)
     if (number > __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED) &&
         read_entry(its, number, &b) && read_entry(own, number, &a)) {
         if (a.sum != b.sum) {
-            differ(call, comm, side, number);
+            differ(call, l, side, number);
             return;
         }
         __atomic_store_n(&neighbour->n_alike, number, __ATOMIC_RELAXED);
@@ -266,12 +253,11 @@ static void look_at(const char *call, struct ncclComm *comm, int side)
     }
 }
 
-void gsh_nccl_latest_look(const char *call, struct ncclComm *comm)
+void gsh_nccl_latest_look(const char *call, struct gsh_nccl_latest *l)
 {
-    if (comm->latest.own != NULL &&
-        __atomic_load_n(&comm->latest.finding, __ATOMIC_RELAXED) == ALIKE) {
-        look_at(call, comm, 0);
-        look_at(call, comm, 1);
+    if (l->own != NULL && __atomic_load_n(&l->finding, __ATOMIC_RELAXED) == ALIKE) {
+        look_at(call, l, 0);
+        look_at(call, l, 1);
     }
 }
 
@@ -281,13 +267,12 @@ static uint64_t mix(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-void gsh_nccl_latest_add(const struct gsh_nccl_call *c)
+void gsh_nccl_latest_add(const char *call, struct gsh_nccl_latest *l,
+                         const struct gsh_nccl_collective *c)
 {
-    struct ncclComm *comm = c->comm;
-    if (c->kind == GSH_NCCL_NO_COLLECTIVE || comm->latest.own == NULL) {
+    if (l->own == NULL) {
         return;
     }
-    struct gsh_nccl_latest *l = &comm->latest;
     /* Only this thread writes them. */
     const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED) + 1;
     const uint64_t what = what_of(c);
@@ -301,50 +286,15 @@ void gsh_nccl_latest_add(const struct gsh_nccl_call *c)
     /* seq_cst: pairs with the first load in read_entry */
     __atomic_store_n(&e->number, number, __ATOMIC_SEQ_CST);
     __atomic_store_n(&l->n, number, __ATOMIC_RELAXED); /* pairs with the load in look_at */
-    gsh_nccl_latest_look(c->name, comm);
+    gsh_nccl_latest_look(call, l);
 }
 
-ncclResult_t gsh_nccl_latest_result(const struct ncclComm *comm)
+ncclResult_t gsh_nccl_latest_result(const struct gsh_nccl_latest *l)
 {
     /* acquire: pairs with the release in found */
-    if (__atomic_load_n(&comm->latest.finding, __ATOMIC_ACQUIRE) != DIFFERENT) {
+    if (__atomic_load_n(&l->finding, __ATOMIC_ACQUIRE) != DIFFERENT) {
         return ncclSuccess;
     }
-    gsh_nccl_set_last_text(comm->latest.text);
+    gsh_nccl_set_last_text(l->text);
     return ncclInvalidArgument;
-}
-
-/* ---- of all nodes, in checking builds ---- */
-
-/* 0: in no window that the call works on directly. */
-static uint64_t place_of(const struct ncclComm *comm, const char *direct)
-{
-    return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
-}
-
-ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
-                                    const void *dest)
-{
-    struct ncclComm *comm = c->comm;
-    if (!GSH_CHECKS || comm->n_ranks == 1 || c->count == 0) {
-        return ncclSuccess;
-    }
-    const struct {
-        const char *name;
-        uint64_t value;
-    } fields[GSH_NCCL_ALIKE_FIELDS] = {
-        {"count", c->count},
-        {"ncclDataType_t", (uint64_t)c->type},
-        {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
-        {"root", (uint64_t)c->peer},
-        {"window of sendbuff", place_of(comm, source)},
-        {"window of recvbuff", place_of(comm, dest)},
-    };
-    struct gsh_nccl_alike args = {
-        .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
-    for (int i = 0; i < GSH_NCCL_ALIKE_FIELDS; i++) {
-        args.values[i] = fields[i].value;
-        snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", c->name, fields[i].name);
-    }
-    return gsh_nccl_launched(c->name, gsh_nccl_kernels()->compare(&args, c->stream));
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See compare.h. */
+#include "dialects/nccl/coll/compare.h"
+
+#include <stdio.h>
+#include "dialects/nccl/comm/launch.h"
+
+/* 0: in no window that the call works on directly. */
+static uint64_t place_of(const struct ncclComm *comm, const char *direct)
+{
+    return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
+}
+
+ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+                                    const void *dest)
+{
+    struct ncclComm *comm = c->comm;
+    if (!GSH_CHECKS || comm->n_ranks == 1 || c->count == 0) {
+        return ncclSuccess;
+    }
+    const struct {
+        const char *name;
+        uint64_t value;
+    } fields[GSH_NCCL_ALIKE_FIELDS] = {
+        {"count", c->count},
+        {"ncclDataType_t", (uint64_t)c->type},
+        {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
+        {"root", (uint64_t)c->peer},
+        {"window of sendbuff", place_of(comm, source)},
+        {"window of recvbuff", place_of(comm, dest)},
+    };
+    struct gsh_nccl_alike args = {
+        .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
+    for (int i = 0; i < GSH_NCCL_ALIKE_FIELDS; i++) {
+        args.values[i] = fields[i].value;
+        snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", c->name, fields[i].name);
+    }
+    return gsh_nccl_launched(c->name, gsh_nccl_kernels()->compare(&args, c->stream));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A collective, as a program asks for it. */
+#ifndef GSH_NCCL_COLLECTIVE_H
+#define GSH_NCCL_COLLECTIVE_H
+
+#include <stddef.h>
+#include "dialects/nccl/include/nccl.h"
+
+enum gsh_nccl_kind {
+    GSH_NCCL_NO_COLLECTIVE,
+    GSH_NCCL_ALL_REDUCE,
+    GSH_NCCL_REDUCE,
+    GSH_NCCL_REDUCE_SCATTER,
+    GSH_NCCL_ALL_GATHER,
+    GSH_NCCL_ALL_TO_ALL,
+    GSH_NCCL_BROADCAST,
+    GSH_NCCL_GATHER,
+    GSH_NCCL_SCATTER,
+    GSH_NCCL_N_KINDS
+};
+
+/* op: 0 where there is none. root: 0 where there is none. */
+struct gsh_nccl_collective {
+    enum gsh_nccl_kind kind;
+    const void *source;
+    void *dest;
+    size_t count; /* elements of one block: of what a rank contributes, or gets of another */
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    int root;
+    cudaStream_t stream;
+};
+
+#endif

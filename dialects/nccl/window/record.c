@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See record.h. */
+#include "dialects/nccl/window/record.h"
+
+#include "dialects/nccl/include/nccl_device/window_record.h"
+#include "runtime/layer.h"
+
+int gsh_nccl_record_take(struct gsh_nccl_job *job)
+{
+    int place = 0;
+    pthread_mutex_lock(&job->lock);
+    while (place < GSH_NCCL_N_WINDOWS && job->is_window_used[place] != 0) {
+        place++;
+    }
+    if (place < GSH_NCCL_N_WINDOWS) {
+        job->is_window_used[place] = 1;
+    }
+    pthread_mutex_unlock(&job->lock);
+    return place < GSH_NCCL_N_WINDOWS ? place : -1;
+}
+
+ncclResult_t gsh_nccl_record_none(const char *call)
+{
+    return gsh_nccl_fail(ncclSystemError, "%s: no room: a rank has at most %d windows", call,
+                         GSH_NCCL_N_WINDOWS);
+}
+
+uint64_t gsh_nccl_comm_id(struct ncclComm *comm)
+{
+    static uint64_t latest; /* atomic: threads make communicators */
+    if (comm->id == 0) {
+        comm->id = __atomic_add_fetch(&latest, 1, __ATOMIC_RELAXED);
+    }
+    return comm->id;
+}
+
+void gsh_nccl_record_write(struct ncclComm *comm, int place, void *buffer, size_t bytes, int flags)
+{
+    struct ncclWindow_vidmem record = {
+        .local = (uint64_t)(uintptr_t)buffer,
+        .bytes = bytes,
+        .lsa_stride = comm->lsa_stride,
+        .lsa_rank = comm->lsa_rank,
+        .lsa_size = comm->lsa_size,
+        .rank = comm->rank,
+        .flags = (uint32_t)flags,
+        .owner = gsh_nccl_comm_id(comm),
+        .state = comm->job->state,
+    };
+    gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
+}
+
+void gsh_nccl_record_hide(struct ncclComm *comm, int place)
+{
+    static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
+    struct gshmemx_layer_turn turn;
+    gsh_nccl_enter(comm->job, &turn);
+    gsh_nccl_write(&comm->job->windows[place].owner, &gone, sizeof(gone));
+    gsh_nccl_leave(&turn);
+}
+
+void gsh_nccl_record_give(struct ncclComm *comm, int place)
+{
+    pthread_mutex_lock(&comm->job->lock);
+    comm->job->is_window_used[place] = 0;
+    pthread_mutex_unlock(&comm->job->lock);
+}
