@@ -6,11 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/array.h"
 
 /* Held by whoever forks, so that the child has the list as it is between two calls. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int *fds; /* [n_fds] of room for n_places */
-static size_t n_fds, n_places;
+static int *fds; /* [n_fds] */
+static size_t n_fds, room;
 
 static void before_fork(void)
 {
@@ -40,13 +41,7 @@ __attribute__((constructor)) static void follow_forks(void)
 void gsh_private_fd_add(int fd)
 {
     pthread_mutex_lock(&lock);
-    if (n_fds == n_places) {
-        size_t n = 2 * n_places + 16;
-        int *larger = realloc(fds, n * sizeof(*fds));
-        fds = larger != NULL ? larger : fds;
-        n_places = larger != NULL ? n : n_places;
-    }
-    if (n_fds < n_places) {
+    if (gsh_array_reserve(&fds, &room, n_fds + 1, sizeof(*fds))) {
         fds[n_fds++] = fd;
     }
     pthread_mutex_unlock(&lock);

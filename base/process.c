@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/array.h"
 
 #define MARK          "gshmem-pe"
 #define MARK_IN_MAPS  "/memfd:" MARK " "
@@ -78,14 +79,9 @@ static char *read_proc(long pid, const char *name, size_t *bytes)
         return NULL;
     }
     do {
-        if (used + 1 >= room) {
-            room = room == 0 ? 16384 : 2 * room;
-            char *larger = realloc(text, room);
-            if (larger == NULL) {
-                n = -1;
-                break;
-            }
-            text = larger;
+        if (!gsh_array_reserve(&text, &room, used + 4096, 1)) {
+            n = -1;
+            break;
         }
         n = read(fd, text + used, room - 1 - used);
         used += n > 0 ? (size_t)n : 0;

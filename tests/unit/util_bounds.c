@@ -1,6 +1,8 @@
 /* The arithmetic of util.h holds at its edges: powers of two, alignment, ranges near overflow; and
- * a waiting thread can back off for ever without overflow of its counter.
+ * a waiting thread can back off for ever without overflow of its counter. Arrays grow with their
+ * elements, and not beyond what a size can count.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "base/atomic.h"
 #include "base/util.h"
 #include "tests/test.h"
@@ -22,6 +24,26 @@ int main(void)
     CHECK(gsh_range_fits(0, 10, 10) && gsh_range_fits(10, 0, 10));
     CHECK(!gsh_range_fits(1, 10, 10) && !gsh_range_fits(11, 0, 10));
     CHECK(!gsh_range_fits(UINT64_MAX, 2, UINT64_MAX) && !gsh_range_fits(2, UINT64_MAX, 100));
+
+    int *numbers = NULL;
+    size_t room = 0, n_moves = 0;
+    for (size_t n = 0; n < 1000; n++) {
+        const size_t was = room;
+        CHECK(gsh_array_reserve(&numbers, &room, n + 1, sizeof(*numbers)) && room > n);
+        n_moves += room != was;
+        numbers[n] = (int)n;
+        CHECK_EQ(numbers[n / 2], n / 2);
+    }
+    CHECK(n_moves <= 10);
+    int *const kept = numbers;
+    const size_t kept_room = room;
+    CHECK(gsh_array_reserve(&numbers, &room, 1, sizeof(*numbers)));
+    CHECK(!gsh_array_reserve(&numbers, &room, SIZE_MAX / sizeof(*numbers) + 1, sizeof(*numbers)));
+    CHECK(!gsh_array_reserve(&numbers, &room, SIZE_MAX, sizeof(*numbers)));
+    room = SIZE_MAX / 2 + 2; /* twice it is no size */
+    CHECK(!gsh_array_reserve(&numbers, &room, room + 1, sizeof(*numbers)));
+    CHECK(numbers == kept && kept_room >= 1000 && numbers[999] == 999);
+    free(numbers);
 
     uint64_t before = gsh_now_ns();
     CHECK(gsh_now_ns() >= before);
