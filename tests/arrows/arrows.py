@@ -66,7 +66,7 @@ ARROWS = {
     "dialects/nvshmem/setup.c": PUBLIC + ["runtime/layer.h", "dialects/nvshmem/", "nvshmem.h"],
     "dialects/nvshmem/environment.c": PUBLIC + ["runtime/layer.h", "dialects/nvshmem/"],
     # A dialect's headers, which users include, know the public ones; what its library calls besides is layer.h.
-    "dialects/nccl/": PUBLIC + ["runtime/layer.h", "dialects/nccl/"],
+    "dialects/nccl/": PUBLIC + ["base/array.h", "runtime/layer.h", "dialects/nccl/"],
     "dialects/nccl/include/": PUBLIC + ["dialects/nccl/include/"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
@@ -98,8 +98,9 @@ LAYERS = [
         "comm/crew", "comm/words",
         "group/call", "group/simulate", "group/group",
         "window/record", "window/window", "window/memory", "window/devcomm",
-        "coll/op", "coll/compare", "coll/coll",
-        "transfer/transfer", "transfer/rma",
+        "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",
+        "coll/begin", "coll/coll",
+        "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",
         "init/make", "init/init", "init/end", "init/split", "init/suspend")],
 ]
 # The only public headers that lead into device/ and cpu/: the rest stay free of it.

@@ -11,10 +11,10 @@ static uint64_t place_of(const struct ncclComm *comm, const char *direct)
     return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
 }
 
-ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
+                                    const struct gsh_nccl_collective *c, const void *source,
                                     const void *dest)
 {
-    struct ncclComm *comm = c->comm;
     if (!GSH_CHECKS || comm->n_ranks == 1 || c->count == 0) {
         return ncclSuccess;
     }
@@ -25,7 +25,7 @@ ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *s
         {"count", c->count},
         {"ncclDataType_t", (uint64_t)c->type},
         {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
-        {"root", (uint64_t)c->peer},
+        {"root", (uint64_t)c->root},
         {"window of sendbuff", place_of(comm, source)},
         {"window of recvbuff", place_of(comm, dest)},
     };
@@ -33,7 +33,7 @@ ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *s
         .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
     for (int i = 0; i < GSH_NCCL_ALIKE_FIELDS; i++) {
         args.values[i] = fields[i].value;
-        snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", c->name, fields[i].name);
+        snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", call, fields[i].name);
     }
-    return gsh_nccl_launched(c->name, gsh_nccl_kernels()->compare(&args, c->stream));
+    return gsh_nccl_launched(call, gsh_nccl_kernels()->compare(&args, c->stream));
 }

@@ -4,11 +4,12 @@
 #ifndef GSH_NCCL_COMPARE_H
 #define GSH_NCCL_COMPARE_H
 
-#include "dialects/nccl/group/call.h"
+#include "dialects/nccl/comm/comm.h"
 
-/* For a collective, and that its buffers lie alike; NULL: not in a window, or copied.
- */
-ncclResult_t gsh_nccl_compare_ranks(const struct gsh_nccl_call *c, const void *source,
+/* Enqueues the comparison; other builds do nothing. source, dest: the symmetric addresses, which
+ * lie alike on all ranks; NULL: not in a window, or copied. The call's stream is entered. */
+ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
+                                    const struct gsh_nccl_collective *c, const void *source,
                                     const void *dest);
 
 #endif

@@ -47,21 +47,22 @@ static uint64_t inverse_bits(int n, ncclDataType_t type)
     return bits;
 }
 
-struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c)
+struct gsh_nccl_combining gsh_nccl_combining(const struct ncclComm *comm, ncclDataType_t type,
+                                             ncclRedOp_t op)
 {
-    int n = c->comm->n_ranks;
-    struct gsh_nccl_combining how = {.base = ncclSum, .is_wide = is_float8(c->type)};
-    if (c->op < ncclAvg) {
-        return (struct gsh_nccl_combining){.base = c->op};
+    int n = comm->n_ranks;
+    struct gsh_nccl_combining how = {.base = ncclSum, .is_wide = is_float8(type)};
+    if (op < ncclAvg) {
+        return (struct gsh_nccl_combining){.base = op};
     }
-    if (c->op == ncclAvg && (how.is_wide || is_integer(c->type))) {
+    if (op == ncclAvg && (how.is_wide || is_integer(type))) {
         how.is_divided = true;
         how.scalar = how.is_wide ? float_bits((float)n) : (uint64_t)n;
-    } else if (c->op == ncclAvg) {
+    } else if (op == ncclAvg) {
         how.is_premul = true;
-        how.scalar = inverse_bits(n, c->type);
+        how.scalar = inverse_bits(n, type);
     } else {
-        const struct gsh_nccl_op *made = &c->comm->ops[c->op - ncclNumOps];
+        const struct gsh_nccl_op *made = &comm->ops[op - ncclNumOps];
         how.is_premul = true;
         how.scalar = made->scalar;
         how.scalar_at = made->scalar_at;
@@ -69,18 +70,17 @@ struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c)
     return how;
 }
 
-ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c)
+ncclResult_t gsh_nccl_check_op(const char *call, const struct ncclComm *comm, ncclDataType_t type,
+                               ncclRedOp_t op)
 {
-    bool is_made = (unsigned)c->op >= ncclNumOps &&
-                   (unsigned)c->op < ncclNumOps + GSH_NCCL_MAX_OPS &&
-                   c->comm->ops[c->op - ncclNumOps].is_used;
-    if ((unsigned)c->op >= ncclNumOps && !is_made) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: there is no operator %d", c->name,
-                             (int)c->op);
+    bool is_made = (unsigned)op >= ncclNumOps && (unsigned)op < ncclNumOps + GSH_NCCL_MAX_OPS &&
+                   comm->ops[op - ncclNumOps].is_used;
+    if ((unsigned)op >= ncclNumOps && !is_made) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: there is no operator %d", call, (int)op);
     }
-    if (is_made && c->comm->ops[c->op - ncclNumOps].type != c->type) {
+    if (is_made && comm->ops[op - ncclNumOps].type != type) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the operator is of type %d, the data of %d",
-                             c->name, (int)c->comm->ops[c->op - ncclNumOps].type, (int)c->type);
+                             call, (int)comm->ops[op - ncclNumOps].type, (int)type);
     }
     return ncclSuccess;
 }

@@ -3,7 +3,7 @@
 #ifndef GSH_NCCL_OP_H
 #define GSH_NCCL_OP_H
 
-#include "dialects/nccl/group/call.h"
+#include "dialects/nccl/comm/comm.h"
 
 /* An operator in gshmem's terms, and what is done in addition. */
 struct gsh_nccl_combining {
@@ -14,8 +14,18 @@ struct gsh_nccl_combining {
     bool is_wide; /* 8-bit numbers, combined as float; the divisor is a float as well */
 };
 
-/* For a call whose operator has been checked. */
-struct gsh_nccl_combining gsh_nccl_combining(const struct gsh_nccl_call *c);
-ncclResult_t gsh_nccl_check_op(const struct gsh_nccl_call *c);
+/* Whether the communicator has the operator, for data of that type. */
+ncclResult_t gsh_nccl_check_op(const char *call, const struct ncclComm *comm, ncclDataType_t type,
+                               ncclRedOp_t op);
+/* For an operator that has been checked. */
+struct gsh_nccl_combining gsh_nccl_combining(const struct ncclComm *comm, ncclDataType_t type,
+                                             ncclRedOp_t op);
+
+/* The type in which elements are combined, and cross the links. */
+static inline ncclDataType_t gsh_nccl_combined_type(const struct gsh_nccl_combining *op,
+                                                    ncclDataType_t type)
+{
+    return op->is_wide ? ncclFloat32 : type;
+}
 
 #endif

@@ -7,8 +7,7 @@
 #include "dialects/nccl/include/nccl.h"
 
 enum gsh_nccl_kind {
-    GSH_NCCL_NO_COLLECTIVE,
-    GSH_NCCL_ALL_REDUCE,
+    GSH_NCCL_ALL_REDUCE = 1, /* ranks tell each other these numbers */
     GSH_NCCL_REDUCE,
     GSH_NCCL_REDUCE_SCATTER,
     GSH_NCCL_ALL_GATHER,

@@ -47,12 +47,14 @@ struct gsh_nccl_gathered {
     size_t number;
 };
 struct gsh_nccl_gathering {
-    size_t n, most; /* most: capacity of all three arrays */
     struct gsh_nccl_gathered *gathered;
-    struct gsh_nccl_transfer *sorted;
-    uint32_t *row_begin;
+    size_t n, gathered_room;
     cudaStream_t *streams; /* the streams they are on, each once */
-    size_t n_streams, streams_most;
+    size_t n_streams, streams_room;
+    /* Of a launch in the making. */
+    struct gsh_nccl_transfer *sorted; /* [n] */
+    uint32_t *row_begin;              /* [n + 1] */
+    size_t sorted_room, row_begin_room;
     /* Device memory for the latest launch that needed some, and earlier blocks that were too small
      * for a later launch: graphs may still use them. */
     struct gsh_nccl_launch_memory {

@@ -67,10 +67,8 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
         return c->run(c);
     }
     gsh_nccl_enter(c->comm->job, &turn);
-    if (c->kind != GSH_NCCL_NO_COLLECTIVE) {
-        const struct gsh_nccl_collective asked = {
-            .kind = c->kind, .count = c->count, .type = c->type, .op = c->op, .root = c->peer};
-        gsh_nccl_latest_add(c->name, &c->comm->latest, &asked);
+    if (c->family == GSH_NCCL_COLLECTIVE) {
+        gsh_nccl_latest_add(c->name, &c->comm->latest, &c->collective);
     }
     ncclResult_t r = c->run(c);
     gsh_nccl_leave_stream(c->comm);
@@ -103,7 +101,7 @@ static ncclResult_t run_calls(struct queued *calls)
             r = r == ncclSuccess ? launch_gathered(q->call.gatherer, comm) : r;
             q->call.gatherer->forget(comm);
         }
-        if (r == ncclSuccess && q->call.kind != GSH_NCCL_NO_COLLECTIVE) {
+        if (r == ncclSuccess && q->call.family == GSH_NCCL_COLLECTIVE) {
             r = gsh_nccl_latest_result(&comm->latest);
         }
         if (comm != NULL) {
@@ -129,7 +127,8 @@ static void free_batch(struct batch *b)
 static void tell(struct batch *b, ncclResult_t result)
 {
     for (struct queued *q = b->first; q != NULL; q = q->next) {
-        struct ncclComm *comm = q->call.shell != NULL ? q->call.shell : q->call.comm;
+        const bool has_shell = q->call.family == GSH_NCCL_BIRTH && q->call.birth.shell != NULL;
+        struct ncclComm *comm = has_shell ? q->call.birth.shell : q->call.comm;
         if (comm != NULL && comm->is_nonblocking) {
             gsh_nccl_comm_end_call(comm, result);
         }
@@ -151,46 +150,53 @@ static void run_batch(struct gsh_nccl_task *task)
 
 static struct gsh_nccl_worker *worker_of(const struct gsh_nccl_call *c)
 {
-    return c->comm != NULL ? gsh_nccl_job_worker(c->comm->job) : c->worker;
+    return c->comm != NULL ? gsh_nccl_job_worker(c->comm->job) : c->birth.worker;
 }
 
 /* Calls that make ranks that are in none of the process's jobs. */
-static bool is_birth(const struct gsh_nccl_call *c)
+static bool makes_ranks(const struct gsh_nccl_call *c)
 {
-    return c->new_comm != NULL && (c->comm == NULL || c->is_birth);
+    return c->family == GSH_NCCL_BIRTH && (c->comm == NULL || c->birth.has_own_job);
+}
+
+static bool makes_nonblocking(const struct gsh_nccl_call *c)
+{
+    return c->family == GSH_NCCL_BIRTH && c->birth.is_nonblocking;
 }
 
 /* If ranks are created that this thread must not wait for, each gets a worker; non-blocking
  * communicators come to life. */
 static ncclResult_t prepare(struct queued *calls)
 {
-    int n_births = 0;
+    int n_new_ranks = 0;
     for (const struct queued *q = calls; q != NULL; q = q->next) {
-        n_births += is_birth(&q->call);
+        n_new_ranks += makes_ranks(&q->call);
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
         struct gsh_nccl_call *c = &q->call;
+        struct gsh_nccl_birth *birth = &c->birth;
         struct gsh_nccl_job *job = c->comm != NULL ? c->comm->job : NULL;
-        bool is_deferred = c->is_nonblocking || n_births > 1;
-        if (is_birth(c) && is_deferred) {
-            c->pe = n_births > 1 ? NULL : c->pe; /* each its own */
-            c->worker = gsh_nccl_worker_create();
+        if (c->family != GSH_NCCL_BIRTH || (!birth->is_nonblocking && n_new_ranks <= 1)) {
+            continue;
         }
-        if (is_deferred && c->new_comm != NULL &&
-            ((is_birth(c) && c->worker == NULL) ||
-             (job != NULL && !gsh_nccl_job_need_worker(job)))) {
+        if (makes_ranks(c)) {
+            birth->pe = n_new_ranks > 1 ? NULL : birth->pe; /* each its own */
+            birth->worker = gsh_nccl_worker_create();
+        }
+        if ((makes_ranks(c) && birth->worker == NULL) ||
+            (job != NULL && !gsh_nccl_job_need_worker(job))) {
             return gsh_nccl_fail(ncclSystemError, "%s: no thread", c->name);
         }
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
         struct gsh_nccl_call *c = &q->call;
-        if (c->new_comm != NULL && c->is_nonblocking) {
-            c->shell = gsh_nccl_comm_begin(true);
-            if (c->shell == NULL) {
+        if (makes_nonblocking(c)) {
+            c->birth.shell = gsh_nccl_comm_begin(true);
+            if (c->birth.shell == NULL) {
                 return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
             }
-            c->shell->worker = worker_of(c);
-            *c->new_comm = c->shell;
+            c->birth.shell->worker = worker_of(c);
+            *c->birth.new_comm = c->birth.shell;
         }
     }
     return ncclSuccess;
@@ -199,7 +205,7 @@ static ncclResult_t prepare(struct queued *calls)
 /* The caller learns the result later. */
 static bool is_nonblocking(const struct gsh_nccl_call *c)
 {
-    return c->meets && (c->is_nonblocking || (c->comm != NULL && c->comm->is_nonblocking));
+    return c->meets && (makes_nonblocking(c) || (c->comm != NULL && c->comm->is_nonblocking));
 }
 
 /* Moves the calls into batches, by worker. NULL: no memory; the calls are freed. */
@@ -251,13 +257,19 @@ static bool is_posted(const struct batch *b)
     return b->worker != NULL && b->meets;
 }
 
+/* The communicator that a worker has made by the call; or NULL. */
+static struct ncclComm *made_by(const struct batch *b, const struct queued *q)
+{
+    return b->worker != NULL && q->call.family == GSH_NCCL_BIRTH ? *q->call.birth.new_comm : NULL;
+}
+
 /* Batches that workers have run for this thread, which waited for them. */
 static void make_crew(const struct batch *batches)
 {
     int n = 0, i = 0;
     for (const struct batch *b = batches; b != NULL; b = b->next) {
         for (const struct queued *q = b->first; q != NULL; q = q->next) {
-            n += b->worker != NULL && q->call.new_comm != NULL && *q->call.new_comm != NULL;
+            n += made_by(b, q) != NULL;
         }
     }
     struct ncclComm **comms = n > 1 ? calloc((size_t)n, sizeof(struct ncclComm *)) : NULL;
@@ -266,8 +278,8 @@ static void make_crew(const struct batch *batches)
     }
     for (const struct batch *b = batches; b != NULL; b = b->next) {
         for (const struct queued *q = b->first; q != NULL; q = q->next) {
-            if (b->worker != NULL && q->call.new_comm != NULL && *q->call.new_comm != NULL) {
-                comms[i++] = *q->call.new_comm;
+            if (made_by(b, q) != NULL) {
+                comms[i++] = made_by(b, q);
             }
         }
     }
@@ -335,7 +347,7 @@ static ncclResult_t run_all(struct queued *calls)
 /* Usually no other communicator is involved. */
 static bool is_simple(const struct gsh_nccl_call *c)
 {
-    return !c->meets || (!c->is_nonblocking && worker_of(c) == NULL &&
+    return !c->meets || (!makes_nonblocking(c) && worker_of(c) == NULL &&
                          (c->comm == NULL || !c->comm->is_nonblocking));
 }
 

@@ -77,14 +77,15 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_n
 
 static ncclResult_t run_init(const struct gsh_nccl_call *c)
 {
-    const struct gsh_nccl_job_wish wish = {.n_ranks = c->a,
-                                           .rank = c->b,
-                                           .device = c->device,
-                                           .id = &c->id,
-                                           .pe = c->pe,
-                                           .maker = c->maker,
-                                           .worker = c->worker,
-                                           .is_new = c->is_birth};
+    const struct gsh_nccl_birth *birth = &c->birth;
+    const struct gsh_nccl_job_wish wish = {.n_ranks = birth->meeting.n_ranks,
+                                           .rank = birth->meeting.rank,
+                                           .device = birth->device,
+                                           .id = &birth->meeting.id,
+                                           .pe = birth->pe,
+                                           .maker = birth->maker,
+                                           .worker = birth->worker,
+                                           .is_new = birth->has_own_job};
     return make_first(c, &wish);
 }
 
@@ -92,18 +93,18 @@ static ncclResult_t run_init(const struct gsh_nccl_call *c)
 static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
                             int rank, int device, const ncclConfig_t *config, bool is_new)
 {
-    struct gsh_nccl_call c = {.name = call,
-                              .run = run_init,
-                              .meets = true,
-                              .id = *id,
-                              .new_comm = comm,
-                              .is_nonblocking = gsh_nccl_config_is_nonblocking(config, NULL),
-                              .is_birth = is_new,
-                              .pe = gshmemx_layer_pe(),
-                              .maker = pthread_self(),
-                              .device = device,
-                              .a = n_ranks,
-                              .b = rank};
+    const struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_BIRTH,
+        .run = run_init,
+        .meets = true,
+        .birth = {.new_comm = comm,
+                  .is_nonblocking = gsh_nccl_config_is_nonblocking(config, NULL),
+                  .has_own_job = is_new,
+                  .pe = gshmemx_layer_pe(),
+                  .maker = pthread_self(),
+                  .device = device,
+                  .meeting = {.n_ranks = n_ranks, .rank = rank, .has_id = true, .id = *id}}};
     return gsh_nccl_submit(ncclSuccess, &c);
 }
 
@@ -191,7 +192,7 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 {
     struct ncclComm *parent = c->comm;
     enum { PARTS = sizeof(*id) / GSH_NCCL_EXCHANGE_BYTES };
-    int32_t has_id = c->in != NULL, first = 0;
+    int32_t has_id = c->birth.meeting.has_id, first = 0;
     char *all = malloc((size_t)parent->n_ranks * GSH_NCCL_EXCHANGE_BYTES);
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
@@ -207,8 +208,8 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
     }
     for (int part = 0; r == ncclSuccess && part < PARTS; part++) {
         size_t at = (size_t)part * GSH_NCCL_EXCHANGE_BYTES;
-        r = gsh_nccl_exchange(c->name, parent->job, parent->meet, c->id.internal + at, all,
-                              GSH_NCCL_EXCHANGE_BYTES);
+        r = gsh_nccl_exchange(c->name, parent->job, parent->meet, c->birth.meeting.id.internal + at,
+                              all, GSH_NCCL_EXCHANGE_BYTES);
         memcpy(id->internal + at, all + (size_t)first * GSH_NCCL_EXCHANGE_BYTES,
                GSH_NCCL_EXCHANGE_BYTES);
     }
@@ -225,15 +226,15 @@ static ncclResult_t run_grow(const struct gsh_nccl_call *c)
         gsh_nccl_turn_give(c->comm->job);
     }
     if (r != ncclSuccess) {
-        gsh_nccl_worker_end(c->worker);
+        gsh_nccl_worker_end(c->birth.worker);
         return r;
     }
-    const struct gsh_nccl_job_wish wish = {.n_ranks = c->a,
+    const struct gsh_nccl_job_wish wish = {.n_ranks = c->birth.meeting.n_ranks,
                                            .rank = c->comm->rank,
-                                           .device = c->device,
+                                           .device = c->birth.device,
                                            .id = &id,
-                                           .maker = c->maker,
-                                           .worker = c->worker,
+                                           .maker = c->birth.maker,
+                                           .worker = c->birth.worker,
                                            .is_new = true};
     return make_first(c, &wish);
 }
@@ -261,19 +262,23 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
                           "%s: from %d ranks to %d, rank %d, communicator %p: not valid", call,
                           comm->n_ranks, nRanks, rank, (void *)newcomm);
     }
-    struct gsh_nccl_call c = {.name = call,
-                              .run = run_grow,
-                              .comm = comm,
-                              .meets = true,
-                              .new_comm = newcomm,
-                              .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
-                              .is_birth = true,
-                              .in = uniqueId, /* only whether there is one */
-                              .maker = pthread_self(),
-                              .device = gshmemx_layer_current_device(),
-                              .a = nRanks};
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
+    struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_BIRTH,
+        .run = run_grow,
+        .comm = comm,
+        .meets = true,
+        .birth = {.new_comm = newcomm,
+                  .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
+                  .has_own_job = true,
+                  .maker = pthread_self(),
+                  .device = gshmemx_layer_current_device(),
+                  .meeting = {.n_ranks = nRanks, .has_id = uniqueId != NULL}}};
     if (uniqueId != NULL) {
-        c.id = *uniqueId;
+        c.birth.meeting.id = *uniqueId;
     }
     return gsh_nccl_submit(r, &c);
 }

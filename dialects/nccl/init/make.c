@@ -149,7 +149,7 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
                                 int n_ranks, int rank)
 {
-    struct ncclComm *comm = c->shell != NULL ? c->shell : gsh_nccl_comm_begin(false);
+    struct ncclComm *comm = c->birth.shell != NULL ? c->birth.shell : gsh_nccl_comm_begin(false);
     if (comm == NULL) {
         free(pe_of);
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
@@ -176,7 +176,7 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
         gsh_nccl_comm_take_apart(comm);
         comm->job = NULL;
     }
-    if (c->shell != NULL) {
+    if (c->birth.shell != NULL) {
         return r; /* the thread that began the call ends it */
     }
     if (r != ncclSuccess) {
@@ -185,6 +185,6 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
         return r;
     }
     gsh_nccl_comm_end_call(comm, r);
-    *c->new_comm = comm;
+    *c->birth.new_comm = comm;
     return r;
 }

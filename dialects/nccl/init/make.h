@@ -3,7 +3,7 @@
 #ifndef GSH_NCCL_COMM_MAKE_H
 #define GSH_NCCL_COMM_MAKE_H
 
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/group/call.h"
 
 /* Whether the config, or NULL, is consistent; its hints are ignored. */
 ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config);
@@ -11,8 +11,9 @@ ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
  */
 bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent);
 
-/* Makes the communicator that the call asks for, of these PEs, and takes over pe_of. Collective
- * over them. The job is entered, in the PE's turn, and already counts the new communicator. */
+/* Makes the communicator that the call, a birth, asks for, of these PEs, and takes over pe_of.
+ * Collective over them. The job is entered, in the PE's turn, and already counts the new
+ * communicator. */
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
                                 int n_ranks, int rank);
 /* Gives back all that a communicator has, also one that is half made. Its PE is

@@ -36,7 +36,7 @@ static int by_key(const void *a, const void *b)
 static ncclResult_t split(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
-    struct choice own = {parent->marks, c->a, c->b, parent->rank, 0};
+    struct choice own = {parent->marks, c->birth.split.color, c->birth.split.key, parent->rank, 0};
     struct choice *all = malloc((size_t)parent->n_ranks * sizeof(*all));
     int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
     ncclResult_t r =
@@ -56,8 +56,8 @@ static ncclResult_t split(const struct gsh_nccl_call *c)
     if (r != ncclSuccess || own.color == NCCL_SPLIT_NOCOLOR) {
         free(all);
         free(pe_of);
-        if (c->shell == NULL) {
-            *c->new_comm = NULL;
+        if (c->birth.shell == NULL) {
+            *c->birth.new_comm = NULL;
         }
         return r;
     }
@@ -96,15 +96,16 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
-    struct gsh_nccl_call c = {.name = call,
-                              .run = run_split,
-                              .comm = comm,
-                              .meets = true,
-                              .new_comm = newcomm,
-                              .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm) &&
-                                                color != NCCL_SPLIT_NOCOLOR,
-                              .a = color,
-                              .b = key};
+    const struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_BIRTH,
+        .run = run_split,
+        .comm = comm,
+        .meets = true,
+        .birth = {.new_comm = newcomm,
+                  .is_nonblocking =
+                      gsh_nccl_config_is_nonblocking(config, comm) && color != NCCL_SPLIT_NOCOLOR,
+                  .split = {.color = color, .key = key}}};
     if (color == NCCL_SPLIT_NOCOLOR) {
         *newcomm = NULL;
     }
@@ -113,11 +114,10 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
 
 /* ---- shrinking ---- */
 
-/* c->out: for each rank, whether to leave it out. */
 static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
-    bool *is_out = c->out;
+    const bool *is_out = c->birth.is_left_out;
     int *pe_of = malloc((size_t)parent->n_ranks * sizeof(*pe_of));
     int n = 0, rank = -1;
     if (pe_of == NULL) {
@@ -193,13 +193,15 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
     if ((shrinkFlags & NCCL_SHRINK_ABORT) != 0) {
         gsh_nccl_comm_revoke(comm);
     }
-    struct gsh_nccl_call c = {.name = call,
-                              .run = run_shrink,
-                              .comm = comm,
-                              .meets = true,
-                              .new_comm = newcomm,
-                              .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
-                              .out = is_out,
-                              .owned = is_out};
+    const struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_BIRTH,
+        .run = run_shrink,
+        .comm = comm,
+        .meets = true,
+        .owned = is_out,
+        .birth = {.new_comm = newcomm,
+                  .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
+                  .is_left_out = is_out}};
     return gsh_nccl_submit(r, &c);
 }

@@ -1,118 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Puts with signals from the host, on a stream. A rank has a word for each other rank, which adds 1
  * to it with each signal; a waiting rank counts on the host what it has waited for. */
-#include "dialects/nccl/coll/coll.h"
+#include "dialects/nccl/base/type.h"
+#include "dialects/nccl/coll/begin.h"
+#include "dialects/nccl/comm/launch.h"
+#include "dialects/nccl/group/group.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 
-static ncclResult_t run_signal(const struct gsh_nccl_call *c)
+static ncclResult_t run_put(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
-    const int pe = comm->pe_of[c->peer];
-    gsh_nccl_enter_stream(comm, c->stream);
+    const struct gsh_nccl_put *p = &c->put;
+    const int pe = comm->pe_of[p->peer];
+    gsh_nccl_enter_stream(comm, p->stream);
     if (comm->lsa_size < comm->n_ranks) {
-        gshmemx_quiet_on_stream(c->stream); /* to a far rank nothing may overtake earlier puts */
+        gshmemx_quiet_on_stream(p->stream); /* to a far rank nothing may overtake earlier puts */
     }
-    if (c->dest != NULL) {
-        gshmemx_putmem_signal_on_stream(c->dest, c->source, c->count, &comm->signals[comm->rank], 1,
-                                        GSHMEM_SIGNAL_ADD, pe, c->stream);
+    if (p->dest != NULL) {
+        gshmemx_putmem_signal_on_stream(p->dest, p->source, p->bytes, &comm->signals[comm->rank], 1,
+                                        GSHMEM_SIGNAL_ADD, pe, p->stream);
     } else {
         gshmemx_signal_op_on_stream(&comm->signals[comm->rank], 1, GSHMEM_SIGNAL_ADD, pe,
-                                    c->stream);
+                                    p->stream);
     }
     return ncclSuccess;
 }
 
-static ncclResult_t check_signal(const struct gsh_nccl_call *c, int sigIdx, int ctx, unsigned flags)
+static ncclResult_t check_signal(const char *call, int signal, int context, unsigned flags)
 {
-    ncclResult_t r = gsh_nccl_check_data(c);
-    if (r == ncclSuccess && (sigIdx != 0 || ctx != 0 || flags != 0)) {
-        r = gsh_nccl_fail(ncclInvalidArgument,
-                          "%s: signal %d, context %d, flags 0x%x: only 0 is there", c->name, sigIdx,
-                          ctx, flags);
-    }
-    return r;
+    return signal != 0 || context != 0 || flags != 0
+               ? gsh_nccl_fail(ncclInvalidArgument,
+                               "%s: signal %d, context %d, flags 0x%x: only 0 is there", call,
+                               signal, context, flags)
+               : ncclSuccess;
+}
+
+static ncclResult_t submit_put(const char *name, ncclComm_t comm, struct gsh_nccl_put p)
+{
+    const struct gsh_nccl_call c = {
+        .name = name,
+        .family = GSH_NCCL_PUT,
+        .run = run_put,
+        .comm = comm,
+        .load = {.kind = GSH_NCCL_LOAD_CALL, .out_bytes = p.peer != comm->rank ? p.bytes : 0},
+        .put = p};
+    return gsh_nccl_submit(ncclSuccess, &c);
 }
 
 ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                            unsigned int flags, ncclComm_t comm, cudaStream_t stream)
 {
-    struct gsh_nccl_call c = {.name = "ncclPutSignal",
-                              .run = run_signal,
-                              .comm = comm,
-                              .source = localbuff,
-                              .count = count,
-                              .type = datatype,
-                              .peer = peer,
-                              .stream = stream};
-    ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
+    static const char call[] = "ncclPutSignal";
+    ncclResult_t r = gsh_nccl_check_data(call, comm, datatype, peer, count);
+    if (r == ncclSuccess) {
+        r = check_signal(call, sigIdx, ctx, flags);
+    }
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
     const struct gsh_nccl_window *w = gsh_nccl_window_find(comm, peerWin);
-    c.count = count * gsh_nccl_type_bytes(datatype);
+    const size_t bytes = count * gsh_nccl_type_bytes(datatype);
     if (w == NULL || localbuff == NULL || peerWinOffset > w->bytes ||
-        c.count > w->bytes - peerWinOffset) {
+        bytes > w->bytes - peerWinOffset) {
         r = gsh_nccl_fail(ncclInvalidArgument,
-                          "%s: %zu bytes at %p to byte %zu of window %p: not valid", c.name,
-                          c.count, localbuff, peerWinOffset, (void *)peerWin);
+                          "%s: %zu bytes at %p to byte %zu of window %p: not valid", call, bytes,
+                          localbuff, peerWinOffset, (void *)peerWin);
         return gsh_nccl_refuse(r);
     }
-    c.dest = w->buffer + peerWinOffset;
-    c.load.kind = GSH_NCCL_LOAD_CALL;
-    c.load.out_bytes = peer != comm->rank ? c.count : 0;
-    return gsh_nccl_submit(r, &c);
+    return submit_put(call, comm,
+                      (struct gsh_nccl_put){.source = localbuff,
+                                            .dest = w->buffer + peerWinOffset,
+                                            .bytes = bytes,
+                                            .peer = peer,
+                                            .stream = stream});
 }
 
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                         cudaStream_t stream)
 {
-    struct gsh_nccl_call c = {
-        .name = "ncclSignal", .run = run_signal, .comm = comm, .peer = peer, .stream = stream};
-    c.load.kind = GSH_NCCL_LOAD_CALL;
-    ncclResult_t r = check_signal(&c, sigIdx, ctx, flags);
-    return gsh_nccl_submit(r, &c);
+    static const char call[] = "ncclSignal";
+    ncclResult_t r = gsh_nccl_check_data(call, comm, ncclUint8, peer, 0);
+    if (r == ncclSuccess) {
+        r = check_signal(call, sigIdx, ctx, flags);
+    }
+    return r == ncclSuccess
+               ? submit_put(call, comm, (struct gsh_nccl_put){.peer = peer, .stream = stream})
+               : gsh_nccl_refuse(r);
 }
 
 static ncclResult_t run_wait(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
-    gsh_nccl_enter_stream(comm, c->stream);
+    const struct gsh_nccl_signals *s = &c->wait;
+    gsh_nccl_enter_stream(comm, s->stream);
     const struct gsh_nccl_wait args = {.state = comm->job->state,
-                                       .signal = &comm->signals[c->peer],
-                                       .awaited = &comm->awaited[c->peer],
-                                       .n = (uint64_t)c->a,
-                                       .rank = c->peer,
-                                       .pe = comm->pe_of[c->peer]};
-    return gsh_nccl_launched(c->name, gsh_nccl_stream_ops()->wait(&args, c->stream));
+                                       .signal = &comm->signals[s->peer],
+                                       .awaited = &comm->awaited[s->peer],
+                                       .n = s->n,
+                                       .rank = s->peer,
+                                       .pe = comm->pe_of[s->peer]};
+    return gsh_nccl_launched(c->name, gsh_nccl_stream_ops()->wait(&args, s->stream));
+}
+
+static ncclResult_t check_wait(const char *call, ncclComm_t comm, const ncclWaitSignalDesc_t *d)
+{
+    ncclResult_t r = gsh_nccl_check_data(call, comm, ncclUint8, d->peer, 0);
+    if (r == ncclSuccess) {
+        r = check_signal(call, d->sigIdx, d->ctx, 0);
+    }
+    if (r == ncclSuccess && d->opCnt < 0) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: %d operations of rank %d", call, d->opCnt,
+                          d->peer);
+    }
+    return r;
 }
 
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
                             cudaStream_t stream)
 {
-    struct gsh_nccl_call c = {
-        .name = "ncclWaitSignal", .run = run_wait, .comm = comm, .stream = stream};
-    ncclResult_t r = gsh_nccl_need(c.name, comm);
+    static const char call[] = "ncclWaitSignal";
+    ncclResult_t r = gsh_nccl_need(call, comm);
     if (r == ncclSuccess && (nDesc < 0 || (nDesc > 0 && signalDescs == NULL))) {
-        r = gsh_nccl_fail(ncclInvalidArgument, "%s: %d descriptors at %p", c.name, nDesc,
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: %d descriptors at %p", call, nDesc,
                           (void *)signalDescs);
     }
     for (int i = 0; r == ncclSuccess && i < nDesc; i++) {
-        c.peer = signalDescs[i].peer;
-        r = check_signal(&c, signalDescs[i].sigIdx, signalDescs[i].ctx, 0);
-        if (r == ncclSuccess && signalDescs[i].opCnt < 0) {
-            r = gsh_nccl_fail(ncclInvalidArgument, "%s: %d operations of rank %d", c.name,
-                              signalDescs[i].opCnt, c.peer);
-        }
+        r = check_wait(call, comm, &signalDescs[i]);
     }
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
     for (int i = 0; r == ncclSuccess && i < nDesc; i++) {
-        c.peer = signalDescs[i].peer;
-        c.a = signalDescs[i].opCnt;
+        const struct gsh_nccl_call c = {.name = call,
+                                        .family = GSH_NCCL_WAIT,
+                                        .run = run_wait,
+                                        .comm = comm,
+                                        .wait = {.peer = signalDescs[i].peer,
+                                                 .n = (uint64_t)signalDescs[i].opCnt,
+                                                 .stream = stream}};
         r = gsh_nccl_submit(r, &c);
     }
     return r;

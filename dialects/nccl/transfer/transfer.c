@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends and receives: gathered, sorted by peer, and launched together, regardless of their number
- * and streams. */
-#include <stdlib.h>
-#include "dialects/nccl/coll/coll.h"
+ * See transfer.h. */
 #include "dialects/nccl/transfer/transfer.h"
+
+#include <stdlib.h>
+#include "base/array.h"
+#include "dialects/nccl/comm/launch.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
 /* ---- gathering ---- */
-
-static size_t next_most(size_t most)
-{
-    return most == 0 ? 16 : 2 * most;
-}
-
-/* Like realloc: *array is kept if there is no memory. */
-static bool grow(void **array, size_t n, size_t bytes)
-{
-    void *p = n > SIZE_MAX / bytes ? NULL : realloc(*array, n * bytes);
-    *array = p != NULL ? p : *array;
-    return p != NULL;
-}
-
-static bool make_room(struct gsh_nccl_gathering *g)
-{
-    size_t most = next_most(g->most);
-    if (g->n < g->most) {
-        return true;
-    }
-    if (!grow((void **)&g->gathered, most, sizeof(*g->gathered)) ||
-        !grow((void **)&g->sorted, most, sizeof(*g->sorted)) ||
-        !grow((void **)&g->row_begin, most + 1, sizeof(*g->row_begin))) {
-        return false;
-    }
-    g->most = most;
-    return true;
-}
 
 static bool add_stream(struct gsh_nccl_gathering *g, cudaStream_t stream)
 {
@@ -44,12 +17,8 @@ static bool add_stream(struct gsh_nccl_gathering *g, cudaStream_t stream)
             return true;
         }
     }
-    size_t most = next_most(g->streams_most);
-    if (g->n_streams == g->streams_most) {
-        if (!grow((void **)&g->streams, most, sizeof(*g->streams))) {
-            return false;
-        }
-        g->streams_most = most;
+    if (!gsh_array_reserve(&g->streams, &g->streams_room, g->n_streams + 1, sizeof(*g->streams))) {
+        return false;
     }
     g->streams[g->n_streams++] = stream;
     return true;
@@ -62,7 +31,8 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
     if (bytes == 0) {
         return ncclSuccess;
     }
-    if (!make_room(g) || !add_stream(g, stream)) {
+    if (!gsh_array_reserve(&g->gathered, &g->gathered_room, g->n + 1, sizeof(*g->gathered)) ||
+        !add_stream(g, stream)) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
     g->gathered[g->n] =
@@ -113,12 +83,18 @@ static int by_row(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-static void sort(struct gsh_nccl_gathering *g)
+/* False: no memory. */
+static bool sort(struct gsh_nccl_gathering *g)
 {
+    if (!gsh_array_reserve(&g->sorted, &g->sorted_room, g->n, sizeof(*g->sorted)) ||
+        !gsh_array_reserve(&g->row_begin, &g->row_begin_room, g->n + 1, sizeof(*g->row_begin))) {
+        return false;
+    }
     qsort(g->gathered, g->n, sizeof(*g->gathered), by_row);
     for (size_t i = 0; i < g->n; i++) {
         g->sorted[i] = g->gathered[i].transfer;
     }
+    return true;
 }
 
 /* Finds rows and channels of the sorted transfers. */
@@ -191,6 +167,9 @@ static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool com
 static ncclResult_t launch(struct ncclComm *comm)
 {
     struct gsh_nccl_gathering *g = &comm->gathering;
+    if (!sort(g)) {
+        return gsh_nccl_fail(ncclSystemError, "%s: no memory", launch_name);
+    }
     struct gsh_nccl_transfers args = {
         .head = {.state = comm->job->state,
                  .rings = comm->rings,
@@ -207,7 +186,6 @@ static ncclResult_t launch(struct ncclComm *comm)
                              "%s: the streams of a group are captured into one graph, or none is",
                              launch_name);
     }
-    sort(g);
     cut_rows(g, &args.head);
     ncclResult_t r = find_memory(g, &args);
     if (r != ncclSuccess) {
@@ -225,131 +203,3 @@ static ncclResult_t launch(struct ncclComm *comm)
 }
 
 const struct gsh_nccl_gatherer gsh_nccl_transfers = {has_any, launch, forget};
-
-/* ---- the calls ---- */
-
-static ncclResult_t run_send(const struct gsh_nccl_call *c)
-{
-    return gsh_nccl_transfer_add(c->name, c->comm, (void *)(uintptr_t)c->source, c->count, c->peer,
-                                 true, c->stream);
-}
-
-static ncclResult_t run_recv(const struct gsh_nccl_call *c)
-{
-    return gsh_nccl_transfer_add(c->name, c->comm, c->dest, c->count, c->peer, false, c->stream);
-}
-
-static ncclResult_t submit(struct gsh_nccl_call c)
-{
-    ncclResult_t r = gsh_nccl_check_data(&c);
-    if (r == ncclSuccess && c.count > 0 && c.source == NULL && c.dest == NULL) {
-        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the buffer is NULL", c.name);
-    }
-    if (r == ncclSuccess) {
-        c.count *= gsh_nccl_type_bytes(c.type);
-        c.load.kind = GSH_NCCL_LOAD_TRANSFER;
-        if (c.peer != c.comm->rank) {
-            *(c.source != NULL ? &c.load.out_bytes : &c.load.in_bytes) = c.count;
-        }
-    }
-    return gsh_nccl_submit(r, &c);
-}
-
-ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
-                      ncclComm_t comm, cudaStream_t stream)
-{
-    return submit((struct gsh_nccl_call){.name = "ncclSend",
-                                         .run = run_send,
-                                         .gatherer = &gsh_nccl_transfers,
-                                         .comm = comm,
-                                         .source = sendbuff,
-                                         .count = count,
-                                         .type = datatype,
-                                         .peer = peer,
-                                         .stream = stream});
-}
-
-ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
-                      ncclComm_t comm, cudaStream_t stream)
-{
-    return submit((struct gsh_nccl_call){.name = "ncclRecv",
-                                         .run = run_recv,
-                                         .gatherer = &gsh_nccl_transfers,
-                                         .comm = comm,
-                                         .dest = recvbuff,
-                                         .count = count,
-                                         .type = datatype,
-                                         .peer = peer,
-                                         .stream = stream});
-}
-
-/* ---- gather and scatter: one to all, as sends and receives ---- */
-
-static ncclResult_t run_rooted(const struct gsh_nccl_call *c)
-{
-    struct ncclComm *comm = c->comm;
-    bool is_gather = c->a != 0, is_root = comm->rank == c->peer;
-    const size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
-    char *many = is_gather ? c->dest : (char *)(uintptr_t)c->source;
-    char *one = is_gather ? (char *)(uintptr_t)c->source : c->dest;
-    ncclResult_t r = ncclSuccess;
-    bool is_in_place = is_root && one == many + (size_t)c->peer * bytes;
-    for (int peer = 0; is_root && r == ncclSuccess && peer < comm->n_ranks; peer++) {
-        if (peer != comm->rank || !is_in_place) {
-            r = gsh_nccl_transfer_add(c->name, comm, many + (size_t)peer * bytes, bytes, peer,
-                                      !is_gather, c->stream);
-        }
-    }
-    if (r == ncclSuccess && !is_in_place) {
-        r = gsh_nccl_transfer_add(c->name, comm, one, bytes, c->peer, is_gather, c->stream);
-    }
-    return r;
-}
-
-static ncclResult_t rooted(struct gsh_nccl_call c)
-{
-    ncclResult_t r = gsh_nccl_check_data(&c);
-    bool is_root = r == ncclSuccess && c.comm->rank == c.peer;
-    const void *one = c.a != 0 ? c.source : c.dest;
-    if (r == ncclSuccess && c.count > 0 &&
-        (one == NULL || (is_root && (c.source == NULL || c.dest == NULL)))) {
-        r = gsh_nccl_fail(ncclInvalidArgument, "%s: a buffer is NULL", c.name);
-    }
-    if (r == ncclSuccess) {
-        c.run = run_rooted;
-        c.gatherer = &gsh_nccl_transfers;
-        c.load.kind = GSH_NCCL_LOAD_TRANSFER;
-        *(is_root == (c.a != 0) ? &c.load.in_bytes : &c.load.out_bytes) =
-            c.count * gsh_nccl_type_bytes(c.type) * (is_root ? (size_t)(c.comm->n_ranks - 1) : 1);
-    }
-    return gsh_nccl_submit(r, &c);
-}
-
-ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-                        int root, ncclComm_t comm, cudaStream_t stream)
-{
-    return rooted((struct gsh_nccl_call){.name = "ncclGather",
-                                         .kind = GSH_NCCL_GATHER,
-                                         .comm = comm,
-                                         .source = sendbuff,
-                                         .dest = recvbuff,
-                                         .count = count,
-                                         .type = datatype,
-                                         .peer = root,
-                                         .stream = stream,
-                                         .a = 1});
-}
-
-ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
-                         ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-{
-    return rooted((struct gsh_nccl_call){.name = "ncclScatter",
-                                         .kind = GSH_NCCL_SCATTER,
-                                         .comm = comm,
-                                         .source = sendbuff,
-                                         .dest = recvbuff,
-                                         .count = count,
-                                         .type = datatype,
-                                         .peer = root,
-                                         .stream = stream});
-}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends and receives gathered into one launch. */
+ * Sends and receives: gathered, sorted by peer, and launched together, regardless of their number
+ * and streams. */
 #ifndef GSH_NCCL_TRANSFER_H
 #define GSH_NCCL_TRANSFER_H
 
-#include "dialects/nccl/group/group.h"
+#include "dialects/nccl/group/call.h"
 
 /* For calls that gather sends and receives. */
 extern const struct gsh_nccl_gatherer gsh_nccl_transfers;

@@ -248,7 +248,7 @@ static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements 
 static ncclResult_t create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
-    const ncclDevCommRequirements *q = c->in;
+    const ncclDevCommRequirements *q = c->devcomm.requirements;
     ncclDevComm d = {
         .rank = comm->rank,
         .nRanks = comm->n_ranks,
@@ -299,7 +299,7 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     entry->next = comm->devcomms;
     comm->devcomms = entry;
     pthread_mutex_unlock(&comm->job->lock);
-    *(ncclDevComm *)c->out = d;
+    *c->devcomm.result = d;
     /* No rank's kernels may use it before all have cleared. */
     return gsh_nccl_meet(c->name, comm->job, comm->meet);
 }
@@ -337,12 +337,12 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
         return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
     }
     struct gsh_nccl_call c = {.name = call,
+                              .family = GSH_NCCL_DEVCOMM,
                               .run = run_create,
                               .comm = comm,
                               .meets = true,
-                              .in = copy,
                               .owned = copy,
-                              .out = outDevComm};
+                              .devcomm = {.requirements = copy, .result = outDevComm}};
     return gsh_nccl_submit(r, &c);
 }
 

@@ -226,10 +226,12 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     const uint64_t number = ++comm->n_registrations;
-    const bool is_symmetric = gshmemx_layer_is_symmetric(c->dest, c->count) != 0;
+    const struct gsh_nccl_registration *asked = &c->registration;
+    const bool is_symmetric = gshmemx_layer_is_symmetric(asked->buffer, asked->bytes) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
     const int place = w != NULL ? gsh_nccl_record_take(comm->job) : -1;
-    const uint64_t mark = is_symmetric && place >= 0 ? mark_of(comm, number, c->dest, c->count) : 0;
+    const uint64_t mark =
+        is_symmetric && place >= 0 ? mark_of(comm, number, asked->buffer, asked->bytes) : 0;
     ncclResult_t r = ncclSuccess;
     if (GSH_CHECKS && comm->n_ranks > 1) {
         gshmem_uint64_p(&comm->note[1 + number % 2], comm->marks + mark, comm->job->my_pe);
@@ -242,9 +244,12 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
         free(w);
         return r;
     }
-    *w = (struct gsh_nccl_window){
-        .user = c->dest, .buffer = c->dest, .bytes = c->count, .flags = c->a, .place = place};
-    w->mark = mark;
+    *w = (struct gsh_nccl_window){.user = asked->buffer,
+                                  .buffer = asked->buffer,
+                                  .bytes = asked->bytes,
+                                  .flags = asked->flags,
+                                  .place = place,
+                                  .mark = mark};
     comm->marks += mark;
     if (!is_symmetric) {
         r = register_together(c->name, comm, number, w);
@@ -257,10 +262,10 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
         free(w);
         return r;
     }
-    gsh_nccl_record_write(comm, place, w->buffer, c->count, c->a);
+    gsh_nccl_record_write(comm, place, w->buffer, w->bytes, w->flags);
     w->next = comm->windows;
     comm->windows = w;
-    *c->window = handle_of(comm, w);
+    *asked->window = handle_of(comm, w);
     return ncclSuccess;
 }
 
@@ -276,14 +281,13 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                           "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size, buff,
                           (void *)win, (unsigned)winFlags);
     }
-    struct gsh_nccl_call c = {.name = call,
-                              .run = run_register,
-                              .comm = comm,
-                              .meets = true,
-                              .dest = buff,
-                              .count = size,
-                              .window = win,
-                              .a = winFlags};
+    const struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_REGISTER,
+        .run = run_register,
+        .comm = comm,
+        .meets = true,
+        .registration = {.buffer = buff, .bytes = size, .flags = winFlags, .window = win}};
     return gsh_nccl_submit(r, &c);
 }
 
@@ -296,8 +300,8 @@ static ncclResult_t unregister(const char *call, struct ncclComm *comm,
 
 static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
 {
-    struct gsh_nccl_window *w = c->owned;
-    if (c->a != 0) {
+    struct gsh_nccl_window *w = c->deregistration.window;
+    if (c->deregistration.is_visible) {
         gsh_nccl_record_hide(c->comm, w->place);
     }
     gsh_nccl_record_give(c->comm, w->place);
@@ -329,7 +333,7 @@ static void link_window(struct ncclComm *comm, struct gsh_nccl_window *w)
 
 static void undo_deregister(const struct gsh_nccl_call *c)
 {
-    link_window(c->comm, c->owned);
+    link_window(c->comm, c->deregistration.window);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
@@ -355,13 +359,14 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     }
     /* If a thread has several ranks, the others' turns come later. */
     struct gsh_nccl_call c = {.name = call,
+                              .family = GSH_NCCL_DEREGISTER,
                               .run = run_deregister,
                               .comm = comm,
                               .meets = w->is_registered,
                               .is_detached = w->is_registered,
                               .owned = w,
                               .undo = undo_deregister,
-                              .a = is_in_group};
+                              .deregistration = {.window = w, .is_visible = is_in_group}};
     return gsh_nccl_submit(r, &c);
 }
 
