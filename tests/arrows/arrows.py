@@ -97,7 +97,7 @@ LAYERS = [
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/place",
         "comm/crew", "comm/words",
         "group/call", "group/simulate", "group/group",
-        "window/record", "window/window", "window/memory", "window/devcomm",
+        "window/record", "window/window", "window/memory", "window/devcomm", "window/requirements", "window/teams",
         "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",
         "coll/begin", "coll/coll",
         "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/transfer/transfer.h"
+#include "dialects/nccl/window/devcomm.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"

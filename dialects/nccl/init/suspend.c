@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much memory a communicator has; the memory always stays. */
-#include "dialects/nccl/window/window.h"
+#include "dialects/nccl/window/devcomm.h"
 
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device communicators: what their requirements add up to, and a range of the pool for it. */
+#include "dialects/nccl/window/devcomm.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/group/group.h"
@@ -13,8 +15,6 @@
 enum {
     DEFAULT_CONTEXTS = 4,
     MAX_CONTEXTS = 16,
-    MAX_COUNT = 1 << 20, /* of any one thing requested */
-    MAX_BOX_LOG2 = 30,
     MAGIC = 0x44636f6d,
     UNIT = GSHMEM_NCCL_RESOURCE_UNIT,
     /* The earliest version whose requirements have a size field: 2.29.2. */
@@ -112,11 +112,6 @@ static struct plan make_plan(const struct ncclComm *comm, const ncclDevCommRequi
 
 /* ---- checks ---- */
 
-static bool is_count(int n)
-{
-    return n >= 0 && n <= MAX_COUNT;
-}
-
 /* An earlier version's requirements lack the last fields: they are 0. */
 static ncclDevCommRequirements whole_requirements(const ncclDevCommRequirements *q)
 {
@@ -139,19 +134,19 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
     if (q->lsaMultimem) {
         return gsh_nccl_fail(ncclInvalidUsage, "%s: lsaMultimem: multimem is not supported", call);
     }
-    if (!is_count(q->barrierCount) || !is_count(q->lsaBarrierCount) ||
-        !is_count(q->railGinBarrierCount) || !is_count(q->worldGinBarrierCount) ||
-        !is_count(q->ginSignalCount) || !is_count(q->ginCounterCount) ||
-        !is_count(q->ginContextCount)) {
+    if (!gsh_nccl_is_count(q->barrierCount) || !gsh_nccl_is_count(q->lsaBarrierCount) ||
+        !gsh_nccl_is_count(q->railGinBarrierCount) || !gsh_nccl_is_count(q->worldGinBarrierCount) ||
+        !gsh_nccl_is_count(q->ginSignalCount) || !gsh_nccl_is_count(q->ginCounterCount) ||
+        !gsh_nccl_is_count(q->ginContextCount)) {
         return gsh_nccl_fail(ncclInvalidArgument,
                              "%s: a count of the requirements is below 0 or above %d", call,
-                             MAX_COUNT);
+                             GSH_NCCL_MAX_COUNT);
     }
     size_t room = MAX_RESOURCE_BYTES;
     for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
          r = r->next) {
-        if (!is_count(r->ginSignalCount) || !is_count(r->ginCounterCount) || r->bufferSize > room ||
-            r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
+        if (!gsh_nccl_is_count(r->ginSignalCount) || !gsh_nccl_is_count(r->ginCounterCount) ||
+            r->bufferSize > room || r->bufferAlign > GSH_NCCL_GRANULE_BYTES ||
             (r->bufferAlign & (r->bufferAlign - 1)) != 0) {
             return gsh_nccl_fail(ncclInvalidArgument,
                                  "%s: a resource of %zu bytes aligned to %zu, %d signals, %d "
@@ -397,236 +392,4 @@ size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
         bytes += d->range.bytes;
     }
     return bytes;
-}
-
-/* ---- requirements ---- */
-
-ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
-                                             ncclLsaBarrierHandle *outHandle,
-                                             ncclDevResourceRequirements *outReq)
-{
-    static const char call[] = "ncclLsaBarrierCreateRequirement";
-    if (team.nRanks < 1 || !is_count(nBarriers) || outHandle == NULL || outReq == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
-                             nBarriers, team.nRanks);
-    }
-    *outHandle = (ncclLsaBarrierHandle){0, nBarriers};
-    *outReq = (ncclDevResourceRequirements){
-        .bufferSize = (size_t)nBarriers * (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(team.nRanks) *
-                      sizeof(uint32_t),
-        .bufferAlign = UNIT,
-        .outBufferHandle = &outHandle->bufHandle};
-    return ncclSuccess;
-}
-
-ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int nBarriers,
-                                             ncclGinBarrierHandle *outHandle,
-                                             ncclDevResourceRequirements *outReq)
-{
-    static const char call[] = "ncclGinBarrierCreateRequirement";
-    ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r != ncclSuccess) {
-        return r;
-    }
-    if (team.nRanks < 1 || team.nRanks > comm->n_ranks || !is_count(nBarriers) ||
-        outHandle == NULL || outReq == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d barriers of %d ranks: not valid", call,
-                             nBarriers, team.nRanks);
-    }
-    *outHandle = (ncclGinBarrierHandle){0, (uint32_t)nBarriers};
-    *outReq = (ncclDevResourceRequirements){.ginSignalCount = nBarriers * comm->n_ranks,
-                                            .outGinSignalStart = &outHandle->signal0};
-    return ncclSuccess;
-}
-
-ncclResult_t ncclGinOutboxCreateRequirement(int nBlocks, int size_log2,
-                                            ncclGinOutboxHandle *outHandle,
-                                            ncclDevResourceRequirements *outReq)
-{
-    static const char call[] = "ncclGinOutboxCreateRequirement";
-    enum { COUNTERS = 512 };
-    if (!is_count(nBlocks) || nBlocks > MAX_COUNT / COUNTERS || size_log2 < 0 ||
-        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of 2^%d bytes: not valid", call,
-                             nBlocks, size_log2);
-    }
-    *outHandle = (ncclGinOutboxHandle){.size_log2 = (uint32_t)size_log2};
-    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
-                                            .bufferAlign = UNIT,
-                                            .outBufferHandle = &outHandle->bufHandle,
-                                            .ginCounterCount = nBlocks * COUNTERS,
-                                            .outGinCounterStart = &outHandle->counter0};
-    return ncclSuccess;
-}
-
-ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam_t peers, int nBlocks, int size_log2,
-                                              ncclGinInboxA2AHandle *outHandle,
-                                              ncclDevResourceRequirements *outReq)
-{
-    static const char call[] = "ncclGinInboxA2ACreateRequirement";
-    enum { SIGNALS = 4 };
-    const int n_peers = peers.nRanks - 1;
-    if (n_peers < 0 || !is_count(nBlocks) ||
-        nBlocks > MAX_COUNT / SIGNALS / (n_peers > 0 ? n_peers : 1) || size_log2 < 0 ||
-        size_log2 > MAX_BOX_LOG2 || outHandle == NULL || outReq == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: %d blocks of 2^%d bytes for %d ranks: not valid", call, nBlocks,
-                             size_log2, peers.nRanks);
-    }
-    *outHandle = (ncclGinInboxA2AHandle){
-        .size_log2 = (uint32_t)size_log2,
-        .nPeers_rcp32 =
-            n_peers > 1 ? (uint32_t)(((uint64_t)1 << 32) / (uint32_t)n_peers) : UINT32_MAX};
-    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks << size_log2,
-                                            .bufferAlign = UNIT,
-                                            .outBufferHandle = &outHandle->bufHandle,
-                                            .ginSignalCount = nBlocks * n_peers * SIGNALS,
-                                            .outGinSignalStart = &outHandle->signals};
-    return ncclSuccess;
-}
-
-int ncclLLA2ACalcSlots(int maxElts, int maxEltSize)
-{
-    return maxElts * ((maxEltSize + 7) / 8);
-}
-
-ncclResult_t ncclLLA2ACreateRequirement(int nBlocks, int nSlots, ncclLLA2AHandle *outHandle,
-                                        ncclDevResourceRequirements *outReq)
-{
-    static const char call[] = "ncclLLA2ACreateRequirement";
-    if (!is_count(nBlocks) || !is_count(nSlots) || outHandle == NULL || outReq == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %d blocks of %d slots: not valid", call,
-                             nBlocks, nSlots);
-    }
-    *outHandle = (ncclLLA2AHandle){0, (uint32_t)nSlots};
-    *outReq = (ncclDevResourceRequirements){.bufferSize = (size_t)nBlocks *
-                                                          GSHMEM_NCCL_LLA2A_BLOCK_BYTES(nSlots),
-                                            .bufferAlign = UNIT,
-                                            .outBufferHandle = &outHandle->bufHandle};
-    return ncclSuccess;
-}
-
-/* ---- asking ---- */
-
-ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
-{
-    static const char call[] = "ncclCommQueryProperties";
-    int device = -1;
-    ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r != ncclSuccess) {
-        return r;
-    }
-    /* Those of 2.29.2 end there. */
-    if (props == NULL || props->magic != NCCL_API_MAGIC ||
-        props->size < offsetof(ncclCommProperties_t, nLsaTeams)) {
-        return gsh_nccl_fail(ncclInvalidArgument,
-                             "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
-    }
-    r = ncclCommCuDevice(comm, &device);
-    ncclCommProperties_t all = {
-        .size = props->size,
-        .magic = props->magic,
-        .version = props->version,
-        .rank = comm->rank,
-        .nRanks = comm->n_ranks,
-        .cudaDev = device,
-        .nvmlDev = device,
-        .deviceApiSupport = true,
-        .multimemSupport = false,
-        .ginType = NCCL_GIN_TYPE_PROXY,
-        .nLsaTeams = comm->n_ranks / comm->lsa_size,
-        .hostRmaSupport = true,
-        .railedGinType = NCCL_GIN_TYPE_PROXY,
-    };
-    memcpy(props, &all, props->size < sizeof(all) ? props->size : sizeof(all));
-    return r;
-}
-
-ncclTeam_t ncclTeamWorld(ncclComm_t comm)
-{
-    return gsh_nccl_need("ncclTeamWorld", comm) != ncclSuccess
-               ? (ncclTeam_t){0, 0, 1}
-               : (ncclTeam_t){comm->n_ranks, comm->rank, 1};
-}
-
-ncclTeam_t ncclTeamLsa(ncclComm_t comm)
-{
-    return gsh_nccl_need("ncclTeamLsa", comm) != ncclSuccess
-               ? (ncclTeam_t){0, 0, 1}
-               : (ncclTeam_t){comm->lsa_size, comm->lsa_rank, 1};
-}
-
-ncclTeam_t ncclTeamRail(ncclComm_t comm)
-{
-    return gsh_nccl_need("ncclTeamRail", comm) != ncclSuccess
-               ? (ncclTeam_t){0, 0, 1}
-               : (ncclTeam_t){comm->n_ranks / comm->lsa_size, comm->rank / comm->lsa_size,
-                              comm->lsa_size};
-}
-
-int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank)
-{
-    return gsh_nccl_need("ncclTeamRankToWorld", comm) != ncclSuccess
-               ? -1
-               : comm->rank + (rank - team.rank) * team.stride;
-}
-
-int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank)
-{
-    return gsh_nccl_need("ncclTeamRankToLsa", comm) != ncclSuccess
-               ? -1
-               : comm->lsa_rank + (rank - team.rank) * team.stride;
-}
-
-static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t offset, int rank,
-                                bool is_world, void **out)
-{
-    struct ncclWindow_vidmem w;
-    struct gshmemx_layer_turn turn;
-    const struct gsh_nccl_job *job = gsh_nccl_job_of_window(window);
-    if (job == NULL || out == NULL) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
-                             (void *)window, (void *)out);
-    }
-    gsh_nccl_enter(job, &turn);
-    gsh_nccl_read(&w, window, sizeof(w));
-    gsh_nccl_leave(&turn);
-    if (offset >= w.bytes) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
-                             (size_t)w.bytes, offset);
-    }
-    int i = is_world ? rank - (w.rank - w.lsa_rank) : rank;
-    *out =
-        i < 0 || i >= w.lsa_size
-            ? NULL
-            : (void *)(uintptr_t)(w.local + offset + (uint64_t)((i - w.lsa_rank) * w.lsa_stride));
-    return ncclSuccess;
-}
-
-ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank, void **outPtr)
-{
-    return lsa_pointer("ncclGetLsaDevicePointer", window, offset, lsaRank, false, outPtr);
-}
-
-ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **outPtr)
-{
-    return lsa_pointer("ncclGetPeerDevicePointer", window, offset, peer, true, outPtr);
-}
-
-ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void **outPtr)
-{
-    void *unused;
-    ncclResult_t r =
-        lsa_pointer("ncclGetLsaMultimemDevicePointer", window, offset, 0, false, &unused);
-    if (r == ncclSuccess && outPtr != NULL) {
-        *outPtr = NULL;
-    }
-    return r;
-}
-
-ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
-                                          ncclMultimemHandle multimem, void **outPtr)
-{
-    (void)multimem;
-    return ncclGetLsaMultimemDevicePointer(window, offset, outPtr);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A communicator's windows and device communicators, for the rest of the layer. */
+ * A communicator's windows, for the rest of the layer. */
 #ifndef GSH_NCCL_WINDOW_H
 #define GSH_NCCL_WINDOW_H
 
@@ -15,9 +15,5 @@ ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *c
                                       const uint64_t *marks, size_t bytes_apart);
 /* Frees the windows that the program has left registered. Collective. */
 void gsh_nccl_windows_free(struct ncclComm *comm);
-
-/* devcomm.c: the same for device communicators; and the bytes that they use. */
-void gsh_nccl_devcomms_free(struct ncclComm *comm);
-size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
 
 #endif

@@ -8,74 +8,9 @@
 #ifndef GSHMEM_NCCL_GIN_H
 #define GSHMEM_NCCL_GIN_H
 
+#include "gin_action.h"
+#include "gin_copy.h"
 #include "lsa_barrier.h"
-
-/* ---- actions --------------------------------------------------------------------------------- */
-
-struct ncclGin_None {
-};
-
-/* What is done on the destination rank once the data has settled there. Strong: everything that
- * this thread, and those it has synchronised with, put to that rank earlier has settled, too. Weak:
- * only the data of the same call. Actions marked neither way are strong. Either way no later put
- * waits for the action. */
-struct ncclGin_SignalInc {
-    ncclGinSignal_t signal;
-};
-struct ncclGin_StrongSignalInc {
-    ncclGinSignal_t signal;
-};
-struct ncclGin_WeakSignalInc {
-    ncclGinSignal_t signal;
-};
-struct ncclGin_SignalAdd {
-    ncclGinSignal_t signal;
-    uint64_t value;
-};
-struct ncclGin_StrongSignalAdd {
-    ncclGinSignal_t signal;
-    uint64_t value;
-};
-struct ncclGin_WeakSignalAdd {
-    ncclGinSignal_t signal;
-    uint64_t value;
-};
-/* The signal is an aligned 8-byte word in a window. */
-struct ncclGin_VASignalInc {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-};
-struct ncclGin_StrongVASignalInc {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-};
-struct ncclGin_WeakVASignalInc {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-};
-struct ncclGin_VASignalAdd {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-    uint64_t value;
-};
-struct ncclGin_StrongVASignalAdd {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-    uint64_t value;
-};
-struct ncclGin_WeakVASignalAdd {
-    ncclWindow_t signalWindow;
-    size_t signalOffset;
-    uint64_t value;
-};
-
-/* What is done here once the source may be reused. */
-struct ncclGin_CounterInc {
-    ncclGinCounter_t counter;
-};
-struct ncclGin_WeakCounterInc {
-    ncclGinCounter_t counter;
-};
 
 /* Hints of backends, without effect. */
 struct alignas(16) ncclGinDescriptorSmem {
@@ -118,39 +53,10 @@ __device__ __forceinline__ uint64_t low_bits(uint64_t value, int bits)
     return bits >= 64 ? value : value & (((uint64_t)1 << bits) - 1);
 }
 
-/* A remote action in gshmem's terms: a symmetric word, and what to add to it. */
-struct action {
-    uint64_t *word;
-    uint64_t value;
-};
-
 __device__ __forceinline__ char *byte_at(ncclWindow_t w, size_t offset)
 {
     return reinterpret_cast<char *>(fixed(w->local)) + offset;
 }
-
-template <class Action> struct is_none {
-    static constexpr bool value = false;
-};
-template <> struct is_none<ncclGin_None> {
-    static constexpr bool value = true;
-};
-
-template <class Action> struct is_weak {
-    static constexpr bool value = false;
-};
-template <> struct is_weak<ncclGin_WeakSignalInc> {
-    static constexpr bool value = true;
-};
-template <> struct is_weak<ncclGin_WeakSignalAdd> {
-    static constexpr bool value = true;
-};
-template <> struct is_weak<ncclGin_WeakVASignalInc> {
-    static constexpr bool value = true;
-};
-template <> struct is_weak<ncclGin_WeakVASignalAdd> {
-    static constexpr bool value = true;
-};
 
 /* The integers that a value of n bytes consists of. */
 template <size_t n> struct word_of_bytes {
@@ -166,53 +72,9 @@ template <> struct word_of_bytes<8> {
     typedef uint64_t type;
 };
 
-/* The amount that an action adds: what it says, or 1. */
-template <class Action>
-__device__ __forceinline__ auto value_of(const Action &a, int) -> decltype((uint64_t)a.value)
-{
-    return a.value;
-}
-template <class Action> __device__ __forceinline__ uint64_t value_of(const Action &, long)
-{
-    return 1;
-}
-
 __device__ __forceinline__ uint64_t *word_at(ncclWindow_t w, size_t offset)
 {
     return reinterpret_cast<uint64_t *>(byte_at(w, offset));
-}
-
-/* Copies to mapped memory by the group's threads, which synchronise before and after. */
-template <class Group>
-__device__ __forceinline__ void copy_to(Group g, char *mapped, const char *source, size_t bytes)
-{
-    detail::copy<detail::direction::put, false, Group>({g.rank(), g.size()}, mapped, source, bytes);
-}
-
-/* A thread's put: if each thread of a block puts to a peer, one at a time has the bulk-copy engine.
- * The others use loads and stores and ask for it again after each piece, since it moves as much as
- * some 20 of them. */
-template <>
-__device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *source,
-                                        size_t bytes)
-{
-    constexpr size_t piece = 1024;
-    if constexpr (!detail::is_cpu_device) {
-        GSHMEM_NO_UNROLL
-        while (bytes > 2 * piece && detail::unlike_vectors(mapped, source, bytes) == 0) {
-            if (detail::bulk_copy(0, 1, mapped, source, bytes))
-                return;
-            detail::copy_rows<detail::direction::put, group_thread, 8, false>(0, 1, mapped, source,
-                                                                              piece / 16);
-            mapped += piece;
-            source += piece;
-            bytes -= piece;
-        }
-    }
-    if (detail::is_word<1>(mapped, source, bytes))
-        detail::copy_word<detail::direction::put>(mapped, source, bytes);
-    else
-        detail::copy<detail::direction::put, false, group_thread>({0, 1}, mapped, source, bytes);
 }
 
 } // namespace nccl
