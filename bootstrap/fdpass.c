@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "base/private_fd.h"
 #include "base/util.h"
 #include "bootstrap/door.h"
@@ -48,6 +49,7 @@ struct gsh_fdpass {
     struct link *links;    /* [n_links], in order of meeting */
     struct pollfd *polls;  /* [n_links + 1]; the last is the door's */
     int n_links;
+    size_t links_room, polls_room;
 };
 
 /* The rest of one exchange. */
@@ -170,17 +172,13 @@ static int link_of(struct gsh_fdpass *f, int rank)
             return i;
         }
     }
-    int n = f->n_links + 1;
-    struct link *links = realloc(f->links, (size_t)n * sizeof(*links));
-    f->links = links != NULL ? links : f->links;
-    struct pollfd *polls = realloc(f->polls, (size_t)(n + 1) * sizeof(*polls));
-    f->polls = polls != NULL ? polls : f->polls;
-    if (links == NULL || polls == NULL) {
+    const size_t n = (size_t)f->n_links + 1;
+    if (!gsh_array_reserve(&f->links, &f->links_room, n, sizeof(*f->links)) ||
+        !gsh_array_reserve(&f->polls, &f->polls_room, n + 1, sizeof(*f->polls))) {
         return -1;
     }
-    links[n - 1] = (struct link){.rank = rank, .fd = -1, .visit = {.fd = -1}};
-    f->n_links = n;
-    return n - 1;
+    f->links[f->n_links] = (struct link){.rank = rank, .fd = -1, .visit = {.fd = -1}};
+    return f->n_links++;
 }
 
 /* ---- one message ---- */

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include "base/array.h"
 
 /* Visitors of all gates of the process take a share of the descriptors that it may have, since it
  * needs the others itself. Each gate has the fewest in any case. */
@@ -253,16 +254,14 @@ static int find_place(struct gsh_gate *gate)
         i++;
     }
     if (i == gate->n_allocated) {
-        int n = i == 0 ? 16 : 2 * i;
-        struct visitor *grown = realloc(gate->visitors, (size_t)n * sizeof(*grown));
-        if (grown == NULL) {
+        size_t room = (size_t)i;
+        if (!gsh_array_reserve(&gate->visitors, &room, room + 1, sizeof(*gate->visitors))) {
             return -1;
         }
-        for (int k = i; k < n; k++) {
-            grown[k].fd = -1;
+        gate->n_allocated = (int)room;
+        for (int k = i; k < gate->n_allocated; k++) {
+            gate->visitors[k].fd = -1;
         }
-        gate->visitors = grown;
-        gate->n_allocated = n;
     }
     return i;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/array.h"
 #include "base/util.h"
 
 struct job {
@@ -176,14 +177,9 @@ static void contribute(struct job *job, int rank, const void *mine, size_t bytes
         return;
     }
     size_t needed = bytes * (size_t)job->n_ranks;
-    if (needed > job->buffer_bytes[i]) {
-        char *buffer = realloc(job->buffers[i], needed);
-        if (buffer == NULL) {
-            fail_job(job, GSH_ERR_NOMEM, "allgather: no memory for %zu bytes", needed);
-            return;
-        }
-        job->buffers[i] = buffer;
-        job->buffer_bytes[i] = needed;
+    if (!gsh_array_reserve(&job->buffers[i], &job->buffer_bytes[i], needed, 1)) {
+        fail_job(job, GSH_ERR_NOMEM, "allgather: no memory for %zu bytes", needed);
+        return;
     }
     if (bytes > 0) {
         memcpy(job->buffers[i] + (size_t)rank * bytes, mine, bytes);
