@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/fault.h"
 #include "base/util.h"
 
@@ -95,18 +96,15 @@ struct adding {
 
 static enum gsh_result make_room(struct gsh_aliases *a)
 {
-    if (a->n < a->room) {
+    const size_t n = (size_t)a->n + 1;
+    if (n <= a->room) {
         return GSH_OK;
     }
-    const int room = 2 * a->room + 8;
     pthread_rwlock_wrlock(a->lock);
-    struct gsh_alias *list = gsh_fault() ? NULL : realloc(a->list, (size_t)room * sizeof(*list));
-    if (list != NULL) {
-        a->list = list;
-        a->room = room;
-    }
+    const bool has_room =
+        !gsh_fault() && gsh_array_reserve(&a->list, &a->room, n, sizeof(*a->list));
     pthread_rwlock_unlock(a->lock);
-    return list != NULL ? GSH_OK : gsh_note(GSH_ERR_NOMEM, "no host memory for %d buffers", room);
+    return has_room ? GSH_OK : gsh_note(GSH_ERR_NOMEM, "no host memory for %zu buffers", n);
 }
 
 static enum gsh_result find_memory(struct gsh_aliases *a, void *ptr, uint64_t bytes,

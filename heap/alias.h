@@ -28,7 +28,8 @@ struct gsh_aliases {
     pthread_rwlock_t *lock; /* the heap's: held exclusively while list changes, and shared by
                              * readers other than the thread in a collective call */
     struct gsh_alias *list; /* ascending by off, and by the beginning of the area */
-    int n, room;
+    int n;
+    size_t room;
 };
 
 /* Not collective. finish: no PE may use the memory; accepts zeros, and comes before physical's. */

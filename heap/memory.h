@@ -52,6 +52,7 @@ struct gsh_lent {
     uint64_t start, bytes;
     struct gsh_piece *pieces;
     int n_pieces;
+    size_t pieces_room;
     bool is_open;  /* the handles are held */
     bool is_moved; /* host memory: was private, and is now in a file with that inode */
     uint64_t inode;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "base/util.h"
 
 struct cuda_memory {
@@ -392,20 +393,18 @@ static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, str
         return gsh_note(GSH_ERR_ARG, "no GPU memory is at %#llx: it was freed, or never allocated",
                         (unsigned long long)addr);
     }
-    struct gsh_piece *pieces =
-        realloc(lent->pieces, (size_t)(lent->n_pieces + 1) * sizeof(*pieces));
-    if (pieces == NULL) {
+    if (!gsh_array_reserve(&lent->pieces, &lent->pieces_room, (size_t)lent->n_pieces + 1,
+                           sizeof(*lent->pieces))) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
     }
-    lent->pieces = pieces;
     if (cuda->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)base) != CUDA_SUCCESS) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "cudaMalloc's memory cannot be shared in place: take memory of "
                         "cuMemCreate, PyTorch's expandable segments, or gshmem_malloc");
     }
-    pieces[lent->n_pieces] = (struct gsh_piece){.bytes = bytes, .handle = handle};
+    lent->pieces[lent->n_pieces] = (struct gsh_piece){.bytes = bytes, .handle = handle};
     *start = base;
-    return check_piece(m, &pieces[lent->n_pieces++]);
+    return check_piece(m, &lent->pieces[lent->n_pieces++]);
 }
 
 static enum gsh_result cuda_lend(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,

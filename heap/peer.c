@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "base/fault.h"
 #include "base/util.h"
 
@@ -80,17 +81,12 @@ static enum gsh_result space_create(const struct gsh_memory_ops *ops,
 /* Room for one more chunk, so that noting it later cannot fail. */
 static enum gsh_result space_prepare(struct gsh_space *space)
 {
-    if (space->n_chunks < space->n_chunks_room) {
-        return GSH_OK;
+    const size_t n = (size_t)space->n_chunks + 1;
+    if (n > space->chunks_room &&
+        (gsh_fault() ||
+         !gsh_array_reserve(&space->chunks, &space->chunks_room, n, sizeof(*space->chunks)))) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %zu chunks", n);
     }
-    int n = space->n_chunks_room * 2 + 16;
-    struct gsh_chunk *chunks =
-        gsh_fault() ? NULL : realloc(space->chunks, (size_t)n * sizeof(*chunks));
-    if (chunks == NULL) {
-        return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %d chunks", n);
-    }
-    space->chunks = chunks;
-    space->n_chunks_room = n;
     return GSH_OK;
 }
 

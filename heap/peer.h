@@ -43,7 +43,8 @@ struct gsh_space {
     int *pe_of_slot;          /* [n_slots] */
     bool *is_foreign;         /* [n_slots]: of another process */
     struct gsh_chunk *chunks; /* mapped in every foreign slot */
-    int n_chunks, n_chunks_room;
+    int n_chunks;
+    size_t chunks_room;
     int refs; /* atomic */
 };
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/fault.h"
 
 static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
@@ -40,16 +41,11 @@ void gsh_physical_finish(struct gsh_physical *p)
 /* Room for one more chunk, so that noting it later cannot fail. */
 static enum gsh_result make_room(struct gsh_physical *p)
 {
-    if (p->n_chunks < p->n_chunks_room) {
-        return GSH_OK;
+    const size_t n = (size_t)p->n_chunks + 1;
+    if (n > p->chunks_room &&
+        (gsh_fault() || !gsh_array_reserve(&p->chunks, &p->chunks_room, n, sizeof(*p->chunks)))) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %zu chunks", n);
     }
-    int n = p->n_chunks_room * 2 + 16;
-    struct gsh_chunk *chunks = gsh_fault() ? NULL : realloc(p->chunks, (size_t)n * sizeof(*chunks));
-    if (chunks == NULL) {
-        return gsh_note(GSH_ERR_NOMEM, "no host memory for the list of %d chunks", n);
-    }
-    p->chunks = chunks;
-    p->n_chunks_room = n;
     return GSH_OK;
 }
 

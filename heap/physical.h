@@ -18,7 +18,8 @@ struct gsh_physical {
     int n_subscribers;
     struct gsh_heap_events subscribers[GSH_HEAP_SUBSCRIBERS_MAX];
     struct gsh_chunk *chunks; /* own; the same on all PEs */
-    int n_chunks, n_chunks_room;
+    int n_chunks;
+    size_t chunks_room;
     uint64_t committed; /* the end of the last chunk */
 };
 
