@@ -3,18 +3,21 @@
 #include "proxy/engine/asked.h"
 
 #include <stdlib.h>
+#include "base/array.h"
 
 static bool grow(struct gsh_asked_table *table)
 {
-    uint32_t n = table->n_places, more = n > 0 ? 2 * n : 64;
-    struct gsh_asked *places = more > n ? realloc(table->places, more * sizeof(*places)) : NULL;
-    if (places == NULL) {
+    const uint32_t n = table->n_places;
+    size_t room = n;
+    if (n > UINT32_MAX / 2 ||
+        !gsh_array_reserve(&table->places, &room, room + 1, sizeof(*table->places))) {
         return false;
     }
-    for (uint32_t i = n; i < more; i++) {
-        places[i] = (struct gsh_asked){.next_free = i + 1};
+    for (uint32_t i = n; i < room; i++) {
+        table->places[i] = (struct gsh_asked){.next_free = i + 1};
     }
-    *table = (struct gsh_asked_table){.places = places, .n_places = more, .first_free = n};
+    table->n_places = (uint32_t)room;
+    table->first_free = n;
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/inbox.h"
@@ -234,14 +235,9 @@ static enum gsh_result note_region(struct gsh_proxy *proxy, uint64_t off, uint64
         proxy->heap_bytes += bytes;
         return GSH_OK;
     }
-    if (proxy->n_apart == proxy->apart_room) {
-        size_t room = 2 * proxy->apart_room + 8;
-        struct gsh_proxy_apart *apart = realloc(proxy->apart, room * sizeof(*apart));
-        if (apart == NULL) {
-            return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %zu regions", room);
-        }
-        proxy->apart = apart;
-        proxy->apart_room = room;
+    const size_t n = proxy->n_apart + 1;
+    if (!gsh_array_reserve(&proxy->apart, &proxy->apart_room, n, sizeof(*proxy->apart))) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %zu regions", n);
     }
     proxy->apart[proxy->n_apart++] = (struct gsh_proxy_apart){off, bytes};
     return GSH_OK;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "proxy/ucx/loss.h"
 
 #define RECORDS_PER_SLAB 32
@@ -43,10 +44,8 @@ enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool, si
     for (size_t n_free = count_free(pool, n); n_free < n; n_free += RECORDS_PER_SLAB) {
         size_t n_all = pool->n_records + RECORDS_PER_SLAB;
         struct gsh_ucx_slab *slab = malloc(sizeof(*slab) + RECORDS_PER_SLAB * pool->record_bytes);
-        struct gsh_ucx_call **records =
-            realloc(pool->records, n_all * sizeof(struct gsh_ucx_call *));
-        pool->records = records != NULL ? records : pool->records;
-        if (slab == NULL || records == NULL) {
+        if (slab == NULL || !gsh_array_reserve(&pool->records, &pool->records_room, n_all,
+                                               sizeof(struct gsh_ucx_call *))) {
             free(slab);
             return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a request");
         }
@@ -57,7 +56,7 @@ enum gsh_result gsh_ucx_reserve(struct gsh_ucx *u, struct gsh_ucx_pool *pool, si
             call->pool = pool;
             call->index = (uint32_t)pool->n_records;
             call->generation = 0;
-            records[pool->n_records++] = call;
+            pool->records[pool->n_records++] = call;
             give_back(call);
         }
     }

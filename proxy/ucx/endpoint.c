@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "proxy/ucx/events.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/post.h"
@@ -139,14 +140,8 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
-    if (u->n_used == u->used_room) {
-        size_t room = u->used_room ? 2 * u->used_room : 8;
-        struct gsh_ucx_peer **used = realloc(u->used, room * sizeof(*used));
-        if (used == NULL) {
-            return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", peer->pe);
-        }
-        u->used = used;
-        u->used_room = room;
+    if (!gsh_array_reserve(&u->used, &u->used_room, u->n_used + 1, sizeof(struct gsh_ucx_peer *))) {
+        return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", peer->pe);
     }
     peer->used_index = u->n_used;
     u->used[u->n_used++] = peer;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/util.h"
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
@@ -67,31 +68,14 @@ static enum gsh_result pack(struct gsh_ucx *u, ucp_mem_h memh, const void *memor
     return GSH_OK;
 }
 
-/* Doubles an array that is full; NULL: out of memory, nothing changed. */
-static void *with_room(void *array, size_t n, size_t *room, size_t element_bytes)
-{
-    if (n < *room) {
-        return array;
-    }
-    size_t more = *room ? 2 * *room : 4;
-    void *grown = realloc(array, more * element_bytes);
-    if (grown != NULL) {
-        *room = more;
-    }
-    return grown;
-}
-
 /* *memory NULL: made here. */
 static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off, uint64_t bytes,
                                   const void **key, size_t *key_bytes)
 {
     struct gsh_ucx_region region = {.off = off, .bytes = bytes};
-    struct gsh_ucx_region *regions =
-        with_room(u->regions, u->n_regions, &u->regions_room, sizeof(*regions));
-    if (regions == NULL) {
+    if (!gsh_array_reserve(&u->regions, &u->regions_room, u->n_regions + 1, sizeof(region))) {
         return u->core->note(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a region");
     }
-    u->regions = regions;
     enum gsh_result r = map(u, *memory, bytes, &region.memh);
     if (r != GSH_OK) {
         return r;
@@ -108,7 +92,7 @@ static enum gsh_result add_region(struct gsh_ucx *u, void **memory, uint64_t off
         return r;
     }
     region.memory = at;
-    regions[u->n_regions++] = region;
+    u->regions[u->n_regions++] = region;
     *memory = at;
     *key = region.key;
     return GSH_OK;
@@ -253,20 +237,18 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
     }
     memcpy(&remote.address, key, sizeof(remote.address));
     key_bytes -= sizeof(remote.address);
-    struct gsh_ucx_remote *remotes =
-        with_room(peer->remotes, peer->n_remotes, &peer->remotes_room, sizeof(*remotes));
-    if (remotes != NULL) {
-        peer->remotes = remotes;
-    }
+    const bool has_room =
+        gsh_array_reserve(&peer->remotes, &peer->remotes_room, peer->n_remotes + 1, sizeof(remote));
     remote.key = malloc(key_bytes);
-    if (remotes == NULL || remote.key == NULL) {
+    if (!has_room || remote.key == NULL) {
         free(remote.key);
         return u->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for a key of PE %d", pe);
     }
     memcpy(remote.key, (const char *)key + sizeof(remote.address), key_bytes);
     size_t i = search(peer, off);
-    memmove(&remotes[i + 1], &remotes[i], (peer->n_remotes - i) * sizeof(*remotes));
-    remotes[i] = remote;
+    struct gsh_ucx_remote *at = &peer->remotes[i];
+    memmove(at + 1, at, (peer->n_remotes - i) * sizeof(*at));
+    *at = remote;
     peer->n_remotes++;
     return GSH_OK;
 }

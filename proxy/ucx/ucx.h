@@ -37,7 +37,7 @@ struct gsh_ucx_pool {
     struct gsh_ucx_call *free; /* chained by link.next */
     struct gsh_ucx_slab *slabs;
     struct gsh_ucx_call **records; /* all of them, by index */
-    size_t n_records;
+    size_t n_records, records_room;
 };
 
 /* One request of UCX. It outlives the operation if UCX is slow to return it. */
