@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include "base/array.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
 #include "runtime/init/setup.h"
@@ -77,17 +78,9 @@ static struct gsh_buffers *buffers_of(struct gsh_instance *pe)
 
 static enum gsh_result make_room(struct gsh_buffers *b)
 {
-    if (b->n < b->room) {
-        return GSH_OK;
-    }
-    size_t room = 2 * b->room + 8;
-    struct buffer *list = realloc(b->list, room * sizeof(*list));
-    if (list == NULL) {
-        return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %zu buffers", room);
-    }
-    b->list = list;
-    b->room = room;
-    return GSH_OK;
+    return gsh_array_reserve(&b->list, &b->room, b->n + 1, sizeof(*b->list))
+               ? GSH_OK
+               : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of %zu buffers", b->n + 1);
 }
 
 static enum gsh_result add(struct gsh_instance *pe, struct gsh_buffers *b, struct buffer it)

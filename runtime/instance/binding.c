@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "base/flush.h"
 #include "base/handler.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@ static struct gsh_instance *first_pe; /* list by next_in_process */
 static struct gsh_instance *only_pe;
 static struct gsh_instance *unused;   /* records of PEs that have ended: list by next_in_process */
 static struct gsh_instance **records; /* [n_records]: all that were ever made; none is freed */
-static size_t n_records;
+static size_t n_records, records_room;
 /* The same while only one thread has ever made PEs. Then no thread can have finalised its own PE
  * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
@@ -33,11 +34,9 @@ static int n_makers; /* threads, including those that have ended */
 
 static struct gsh_instance *make_record(void)
 {
-    struct gsh_instance **more = realloc(records, (n_records + 1) * sizeof(struct gsh_instance *));
-    if (more == NULL) {
+    if (!gsh_array_reserve(&records, &records_room, n_records + 1, sizeof(struct gsh_instance *))) {
         return NULL;
     }
-    records = more;
     records[n_records] = calloc(1, sizeof(**records));
     return records[n_records] != NULL ? records[n_records++] : NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include "base/array.h"
 #include "base/util.h"
 
 /* Bytes: [start, end). */
@@ -25,15 +26,7 @@ static struct {
 /* Room for n ranges in all, so that push cannot fail. */
 static bool make_room(struct ranges *r, size_t n)
 {
-    if (n > r->room) {
-        struct range *list = realloc(r->list, 2 * n * sizeof(*list));
-        if (list == NULL) {
-            return false;
-        }
-        r->list = list;
-        r->room = 2 * n;
-    }
-    return true;
+    return gsh_array_reserve(&r->list, &r->room, n, sizeof(*r->list));
 }
 
 static void push(struct ranges *r, struct range it)
