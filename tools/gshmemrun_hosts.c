@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "base/util.h"
 #include "tools/gshmemrun_output.h"
 
@@ -53,17 +54,17 @@ static void add_host(struct gshmemrun_options *o, char *text)
     if (*text == '\0' || *text == '-') { /* an agent would take it as an option */
         refuse("not a host", text);
     }
-    struct gshmemrun_host *more = realloc(o->hosts, (size_t)(o->n_hosts + 1) * sizeof(*o->hosts));
-    if (more == NULL) {
+    if (!gsh_array_reserve(&o->hosts, &o->hosts_room, (size_t)o->n_hosts + 1, sizeof(*o->hosts))) {
         gshmemrun_say("no memory");
         exit(1);
     }
-    o->hosts = more;
-    int first = o->n_hosts == 0 ? 0 : more[o->n_hosts - 1].first + more[o->n_hosts - 1].count;
+    struct gshmemrun_host *hosts = o->hosts;
+    int first = o->n_hosts == 0 ? 0 : hosts[o->n_hosts - 1].first + hosts[o->n_hosts - 1].count;
     if (first > GSHMEMRUN_MAX_PES - count) {
         refuse("too many PEs in all", text);
     }
-    more[o->n_hosts++] = (struct gshmemrun_host){.name = text, .first = first, .count = (int)count};
+    hosts[o->n_hosts++] =
+        (struct gshmemrun_host){.name = text, .first = first, .count = (int)count};
 }
 
 void gshmemrun_find_hosts(struct gshmemrun_options *o)

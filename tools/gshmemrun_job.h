@@ -4,6 +4,7 @@
 #define GSH_GSHMEMRUN_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* gshmemrun's own exit statuses; all others are the program's. */
@@ -26,6 +27,7 @@ struct gshmemrun_options {
     const char *hosts_text, *agent;
     struct gshmemrun_host *hosts; /* [n_hosts]; NULL: all PEs here */
     int n_hosts;
+    size_t hosts_room;
     bool is_branch;   /* started by another gshmemrun: first and count of its n_pes are ours */
     int first, count; /* the PEs to start here */
     bool is_threads, tags_output;
