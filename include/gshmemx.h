@@ -236,80 +236,11 @@ void gshmemx_barrier_all_on_stream(gshmemx_stream_t stream);
 int gshmemx_team_sync_on_stream(gshmem_team_t team, gshmemx_stream_t stream);
 void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 
-/* ---- on a stream: typed and sized --------------------------------------------------------------
- */
-
-/* Like the typed and sized calls without _on_stream.
- *
- *  g    returns the value, so it waits for the stream; the only one of these calls that cannot be
- *       captured
- */
-
-#define RMA(NAME, T)                                                                             \
-    void gshmemx_##NAME##_p_on_stream(T *dest, T value, int pe, gshmemx_stream_t stream);        \
-    T gshmemx_##NAME##_g_on_stream(const T *source, int pe, gshmemx_stream_t stream);            \
-    void gshmemx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,         \
-                                        gshmemx_stream_t stream);                                \
-    void gshmemx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,         \
-                                        gshmemx_stream_t stream);                                \
-    void gshmemx_##NAME##_put_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,     \
-                                            gshmemx_stream_t stream);                            \
-    void gshmemx_##NAME##_get_nbi_on_stream(T *dest, const T *source, size_t nelems, int pe,     \
-                                            gshmemx_stream_t stream);                            \
-    void gshmemx_##NAME##_iput_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
-                                         size_t nelems, int pe, gshmemx_stream_t stream);        \
-    void gshmemx_##NAME##_iget_on_stream(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
-                                         size_t nelems, int pe, gshmemx_stream_t stream);        \
-    void gshmemx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,          \
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op,  \
-                                               int pe, gshmemx_stream_t stream);                 \
-    void gshmemx_##NAME##_put_signal_nbi_on_stream(T *dest, const T *source, size_t nelems,      \
-                                                   uint64_t *sig_addr, uint64_t signal,          \
-                                                   int sig_op, int pe, gshmemx_stream_t stream);
-GSHMEM_TYPES_GPU(RMA)
-#undef RMA
-
-#define SIZED(BITS, BYTES)                                                                         \
-    void gshmemx_put##BITS##_on_stream(void *dest, const void *source, size_t nelems, int pe,      \
-                                       gshmemx_stream_t stream);                                   \
-    void gshmemx_get##BITS##_on_stream(void *dest, const void *source, size_t nelems, int pe,      \
-                                       gshmemx_stream_t stream);                                   \
-    void gshmemx_put##BITS##_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe,  \
-                                           gshmemx_stream_t stream);                               \
-    void gshmemx_get##BITS##_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe,  \
-                                           gshmemx_stream_t stream);                               \
-    void gshmemx_iput##BITS##_on_stream(void *dest, const void *source, ptrdiff_t dst,             \
-                                        ptrdiff_t sst, size_t nelems, int pe,                      \
-                                        gshmemx_stream_t stream);                                  \
-    void gshmemx_iget##BITS##_on_stream(void *dest, const void *source, ptrdiff_t dst,             \
-                                        ptrdiff_t sst, size_t nelems, int pe,                      \
-                                        gshmemx_stream_t stream);                                  \
-    void gshmemx_put##BITS##_signal_on_stream(void *dest, const void *source, size_t nelems,       \
-                                              uint64_t *sig_addr, uint64_t signal, int sig_op,     \
-                                              int pe, gshmemx_stream_t stream);                    \
-    void gshmemx_put##BITS##_signal_nbi_on_stream(void *dest, const void *source, size_t nelems,   \
-                                                  uint64_t *sig_addr, uint64_t signal, int sig_op, \
-                                                  int pe, gshmemx_stream_t stream);
-GSHMEM_SIZES(SIZED)
-#undef SIZED
-
-/* A wait on a stream holds back the stream, not the host. The device reads status and cmp_values
- * when the wait's turn comes: on GPUs they are symmetric, GPU or pinned memory. */
-#define WAIT(NAME, T)                                                                              \
-    void gshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,                      \
-                                               gshmemx_stream_t stream);                           \
-    void gshmemx_##NAME##_wait_until_all_on_stream(T *ivars, size_t nelems, const int *status,     \
-                                                   int cmp, T cmp_value, gshmemx_stream_t stream); \
-    void gshmemx_##NAME##_wait_until_all_vector_on_stream(T *ivars, size_t nelems,                 \
-                                                          const int *status, int cmp,              \
-                                                          T *cmp_values, gshmemx_stream_t stream);
-GSHMEM_TYPES_WAIT(WAIT)
-#undef WAIT
-
 #ifdef __cplusplus
 }
 #endif
 
+#include "gshmem/typed_stream.h"
 #include "gshmem/collectives_stream.h"
 
 #pragma GCC visibility pop

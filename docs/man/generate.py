@@ -12,7 +12,8 @@ anything else, and TEMPLATES is the page of the C++ calls. A public name without
 is an error."""
 import os, re, shutil, subprocess, sys
 
-HEADERS = ['gshmem.h', 'gshmem/typed.h', 'gshmem/typed_calls.h', 'gshmem/collectives.h', 'gshmemx.h', 'gshmem/launch.h']
+HEADERS = ['gshmem.h', 'gshmem/typed.h.in', 'gshmem/typed_calls.h.in', 'gshmem/collectives.h.in', 'gshmemx.h',
+           'gshmem/typed_stream.h.in', 'gshmem/launch.h']
 
 # page, text after its name, and the calls by their names without gshmem_, types, sizes and suffixes
 FAMILIES = [
@@ -92,7 +93,7 @@ TYPES = [
      r'GSHMEM_TYPE_TABLE\w*|GSHMEM_TYPES_(?!H\b)\w+|GSHMEM_SIZES'),
     ('GSHMEM_MAJOR_VERSION', 'versions', r'GSHMEM_(MAJOR|MINOR)_VERSION|GSHMEM_MAX_NAME_LEN|GSHMEM_VENDOR_\w+'),
 ]
-TYPE_HEADERS = ['gshmem/types.h', 'gshmem/version.h.in', 'gshmem/collectives.h']
+TYPE_HEADERS = ['gshmem/types.h', 'gshmem/version.h.in', 'gshmem/collectives.h.in']
 # The C++ calls of kernels: the page's sections, by file; those in namespace gshmem are not part of it.
 TEMPLATES = 'gshmem::put'
 GROUPS = {
@@ -251,7 +252,7 @@ def parse(root):
                     contract = paragraphs
             else:
                 for name, prototype in declarations(piece):
-                    rows.append((name, prototype, section or (head[1:] if header == 'gshmem/collectives.h' else []),
+                    rows.append((name, prototype, section or (head[1:] if header == 'gshmem/collectives.h.in' else []),
                                  contract))
     return rows
 

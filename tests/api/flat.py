@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every public name of names.txt, and no other, can be found in an installation as it is written: it has one line
+that declares it, NAME( and all, in the header where gshmem.tags says it is. Names that are no part of the interface,
+`detail` in names.txt, are declared in gshmem/detail/ alone.
+
+    flat.py ROOT BUILD_INCLUDE NAMES"""
+import os
+import re
+import sys
+
+root, made, names_txt = sys.argv[1:]
+failed = 0
+
+
+def complain(text):
+    global failed
+    failed += 1
+    print(text)
+
+
+def lines_of(header):
+    for folder in (os.path.join(root, 'include'), made, os.path.join(made, 'gshmem')):
+        path = os.path.join(folder, header)
+        if os.path.exists(path):
+            with open(path, encoding='utf-8') as file:
+                return file.read().split('\n')
+    sys.exit(f'no {header}')
+
+
+with open(names_txt, encoding='utf-8') as file:
+    rows = [line.split() for line in file if line.strip() and not line.startswith('#')]
+public = {name: where for name, where, *_ in rows if not re.search('cpu|layer', where)}
+tags = {}
+for line in lines_of('gshmem.tags'):
+    if line and not line.startswith('!'):
+        name, header, number = line.split('\t')
+        tags.setdefault(name, []).append((header, int(number)))
+for name in sorted(set(tags) - set(public)):
+    complain(f'{name} is in gshmem.tags, and not in names.txt')
+texts = {}
+for name, where in public.items():
+    # launch.h says what the three templates do in each of the two compilers
+    if len(tags.get(name, [])) != 1 and where != 'inline':
+        complain(f'{name} has {len(tags.get(name, []))} lines in gshmem.tags')
+    for header, number in tags.get(name, []):
+        text = texts.setdefault(header, lines_of(header))
+        if not re.search(rf'\b{name}\(', text[number - 1]):
+            complain(f'{name} is not in line {number} of {header}')
+        is_detail = header.startswith('gshmem/detail/')
+        if is_detail != ('detail' in where):
+            complain(f'{name} is declared in {header}, and names.txt says {where}')
+print(f'{len(public)} names, {len(tags)} tags')
+sys.exit(failed != 0)
