@@ -106,7 +106,7 @@ def run(root, case, where, words):
         shutil.copy(os.path.join(root, 'dev'), home)
         for path in CHECKS:
             write(os.path.join(home, path), CHECK)
-        for path in ['.ci/run', 'include/gshmem/version.h.in']:
+        for path in ['.ci/run', *(f'include/gshmem/{name}' for name in ('version.h.in', 'flat.py', 'list_calls.py'))]:
             write(os.path.join(home, path), '')
         write(os.path.join(home, 'tests/choose.py'), CHOOSE)
         tools = os.path.join(home, 'tools')

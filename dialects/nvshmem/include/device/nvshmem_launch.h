@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches of kernels that synchronise across PEs: parameters as in gshmem/launch.h. Also in C++
- * files without kernels, if CUDA's headers are there: for kernels of other files. nvshmem.h includes
- * it; programs include that, or nvshmemx_collective_launch_apis.h. */
+ * files without kernels, if CUDA's headers are there: for kernels of other files. nvshmem.h
+ * includes it; programs include that, or nvshmemx_collective_launch_apis.h. */
 #ifndef GSHMEM_NVSHMEM_LAUNCH_H
 #define GSHMEM_NVSHMEM_LAUNCH_H
 
