@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CUDA's functions on half, bfloat16 and pairs of them, for the CPU device: <cuda_fp16.h> and
- * <cuda_bf16.h> each have one type's. The types are in gshmem/half.h. */
+ * <cuda_bf16.h> each have one type's. The types are in gshmem/detail/half.h. */
 #ifndef GSHMEM_CUDA_HALF_H
 #define GSHMEM_CUDA_HALF_H
 
 #include "cuda_names.h"
-#include "gshmem/half.h"
+#include "gshmem/detail/half.h"
 
 namespace gshmem
 {

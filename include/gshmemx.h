@@ -9,6 +9,7 @@
 #define GSHMEMX_H
 
 #include "gshmem.h"
+#include "gshmem/detail/module.h"
 
 #pragma GCC visibility push(default)
 
@@ -177,17 +178,6 @@ int gshmemx_stream_check(gshmemx_stream_t stream);
 /* How many multiprocessors this PE's part of a shared GPU has; 0 if no GPU is shared, and before
  * device set-up. gshmemx_collective_launch_query_gridsize counts them. */
 int gshmemx_part_multiprocessors(void);
-
-/* The constructor in the device headers calls these two; programs do not. */
-struct gsh_module;
-void gshmemx_module_register(struct gsh_module *module);
-void gshmemx_module_unregister(struct gsh_module *module);
-/* The launch headers call it: says that a collective launch of n_blocks, which cannot all run at
- * the same time, was refused; at most `most` can. */
-void gshmemx_launch_refused(unsigned long long n_blocks, int most);
-/* The same for a launch of blocks of n_threads, whose kernel uses more registers per thread than
- * the `most` for which such a block has room. */
-void gshmemx_launch_lacks_registers(const char *call, int n_registers, int n_threads, int most);
 
 /* Make a module (CUmodule) or library (CUlibrary) loaded through the driver usable, by filling its
  * constant block. It must have been compiled with the device headers, and device set-up must be

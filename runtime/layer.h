@@ -105,7 +105,7 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
  */
 int gshmemx_layer_cuda_device(void);
 /* Reductions of 8-bit floating-point numbers, as the public calls on a stream do for other types:
- * computed in float, rounded as in gshmem/float8.h. */
+ * computed in float, rounded as in gshmem/detail/float8.h. */
 enum gshmemx_layer_float8 { GSHMEMX_LAYER_E4M3, GSHMEMX_LAYER_E5M2 };
 enum gshmemx_layer_op {
     GSHMEMX_LAYER_SUM,

@@ -10,7 +10,7 @@
 #endif
 #include <type_traits>
 #include "../cuda_half.h"
-#include "gshmem/float8.h"
+#include "gshmem/detail/float8.h"
 
 typedef unsigned char __nv_fp8_storage_t;
 

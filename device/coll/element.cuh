@@ -2,13 +2,13 @@
  * What reductions compute with: operations, and the type in which a sequence of elements of another
  * type is accumulated. half, bfloat16 and the 8-bit floating-point numbers are converted to float,
  * and rounded back once, to the nearest even value, after all members' elements have been added;
- * gshmem/float8.h says what happens to values that 8 bits cannot hold. */
+ * gshmem/detail/float8.h says what happens to values that 8 bits cannot hold. */
 #ifndef GSHMEM_ELEMENT_CUH
 #define GSHMEM_ELEMENT_CUH
 
 #include <type_traits>
 #include "../memory.cuh"
-#include "gshmem/float8.h"
+#include "gshmem/detail/float8.h"
 #include "gshmem/types.h"
 #include "../../wire/coll.h"
 

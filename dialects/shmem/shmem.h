@@ -13,7 +13,7 @@
 #if defined(__cplusplus) && !defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
 #define GSHMEM_HALF_LATER 1
 #endif
-#include "gshmem/complex.h"
+#include "gshmem/detail/complex.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
 #undef GSHMEM_HALF_LATER

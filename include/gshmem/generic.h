@@ -45,7 +45,7 @@
 #define GSHMEM_CALL(name) gshmem_##name
 #define GSHMEM_CTX
 #define GSHMEM_CTX_ARG
-#include "gshmem/overloads.h"
+#include "gshmem/detail/overloads.h"
 #undef GSHMEM_CALL
 #undef GSHMEM_CTX
 #undef GSHMEM_CTX_ARG
@@ -53,7 +53,7 @@
 #define GSHMEM_CALL(name) gshmem_ctx_##name
 #define GSHMEM_CTX        gshmem_ctx_t ctx,
 #define GSHMEM_CTX_ARG    ctx,
-#include "gshmem/overloads.h"
+#include "gshmem/detail/overloads.h"
 #undef GSHMEM_CALL
 #undef GSHMEM_CTX
 #undef GSHMEM_CTX_ARG

@@ -146,7 +146,7 @@ GSHMEM_GENERIC_ARITH(GSHMEM_OVERLOADS)
 GSHMEM_GENERIC_ADDED(GSHMEM_OVERLOADS)
 #undef GSHMEM_OVERLOADS
 #undef GSHMEM_COLL
-#include "gshmem/generic_complex.h"
+#include "gshmem/detail/generic_complex.h"
 
 #else
 

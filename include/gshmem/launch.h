@@ -8,7 +8,7 @@
 #include "gshmemx.h"
 
 #if defined(__CUDACC__)
-#include "gshmem/launch_cuda.h"
+#include "gshmem/detail/launch_cuda.h"
 #elif !defined(GSHMEM_CUDA_NAMES_H)
 #include "cpu/cuda_names.h"
 #endif

@@ -23,7 +23,7 @@
 struct __half;
 struct __nv_bfloat16;
 #elif defined(GSHMEM_HALF_TYPES)
-#include "gshmem/half_types.h"
+#include "gshmem/detail/half_types.h"
 #endif
 #ifdef GSHMEM_HALF_TYPES
 typedef __half gshmem_half_t;
@@ -42,23 +42,7 @@ typedef struct {
 #define GSHMEM_DEVICE_CODE 1
 #endif
 
-/* Where kernels are compiled the host bodies of [hd] calls live in a namespace of their own, and
- * device/api.cuh defines the calls for both sides. They are the same C symbols. */
-#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
-#define GSHMEM_HD_BEGIN   \
-    namespace gshmem_host \
-    {                     \
-    extern "C" {
-#define GSHMEM_HD_END \
-    }                 \
-    }
-#elif defined(__cplusplus)
-#define GSHMEM_HD_BEGIN extern "C" {
-#define GSHMEM_HD_END   }
-#else
-#define GSHMEM_HD_BEGIN
-#define GSHMEM_HD_END
-#endif
+#include "gshmem/detail/macros.h"
 
 /* A stream: the same type as cudaStream_t and CUstream. */
 struct CUstream_st;
@@ -113,25 +97,6 @@ typedef struct CUstream_st *gshmemx_stream_t;
     R(M, 0, 1, 1, 0, 1, 1, 1, size,      size_t)                   \
     R(M, 0, 1, 1, 0, 1, 0, 1, ptrdiff,   ptrdiff_t)
 
-#define GSHMEM_IF_0(M, name, type)
-#define GSHMEM_IF_1(M, name, type) M(name, type)
-#define GSHMEM_SEL_RMA(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    M(name, type)
-#define GSHMEM_SEL_DISTINCT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##distinct(M, name, type)
-#define GSHMEM_SEL_STD(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##std(M, name, type)
-#define GSHMEM_SEL_EXT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##ext(M, name, type)
-#define GSHMEM_SEL_BIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##bit(M, name, type)
-#define GSHMEM_SEL_WAIT(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##wait(M, name, type)
-#define GSHMEM_SEL_LOGIC(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##logic(M, name, type)
-#define GSHMEM_SEL_ARITH(M, distinct, std, ext, bit, wait, logic, arith, name, type) \
-    GSHMEM_IF_##arith(M, name, type)
-
 /* The sets. M(NAME, type) is called once per row. */
 #define GSHMEM_TYPES_RMA(M)      GSHMEM_TYPE_TABLE(GSHMEM_SEL_RMA, M)
 #define GSHMEM_TYPES_GPU(M)      GSHMEM_TYPE_TABLE_GPU(GSHMEM_SEL_RMA, M)
@@ -174,14 +139,6 @@ enum {
     GSHMEM_THREAD_MULTIPLE = 3
 };
 
-/* How the constants below are converted: in C++ by a cast that no option of a compiler warns about,
- * for they are expanded in the program's own lines. */
-#if defined(__cplusplus)
-#define GSH_AS(type, value) static_cast<type>(value)
-#else
-#define GSH_AS(type, value) ((type)(value))
-#endif
-
 /* A team, and the teams that exist from the start. */
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID GSH_AS(gshmem_team_t, -1)
@@ -194,8 +151,7 @@ typedef int32_t gshmem_team_t;
 /* The PEs with this PE's number in their node. */
 #define GSHMEMX_TEAM_SAME_MYPE_NODE GSH_AS(gshmem_team_t, 3)
 /* The near PEs; the same as TEAM_SHARED. */
-#define GSHMEMX_TEAM_NEAR     GSH_AS(gshmem_team_t, 4)
-#define GSH_TEAM_N_PREDEFINED 5
+#define GSHMEMX_TEAM_NEAR GSH_AS(gshmem_team_t, 4)
 
 /* What a team has besides its members (OpenSHMEM 1.5, 9.4.5). A mask names the fields that are
  * used; the others keep their defaults. */

@@ -114,7 +114,9 @@ void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
 
 /* ---- team.c ---- */
 
-/* The predefined teams. */
+/* The predefined teams, GSHMEM_TEAM_WORLD and those after it. */
+#define GSH_TEAM_N_PREDEFINED 5
+
 GSH_CHECK_RESULT enum gsh_result gsh_teams_create(struct gsh_instance *pe);
 /* After device set-up knows whose heaps are mapped: from now on SHARED and NEAR are these PEs. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_regroup(struct gsh_instance *pe);

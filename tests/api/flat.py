@@ -50,5 +50,12 @@ for name, where in public.items():
         is_detail = header.startswith('gshmem/detail/')
         if is_detail != ('detail' in where):
             complain(f'{name} is declared in {header}, and names.txt says {where}')
+# What is internal begins with gsh_ or GSH_, and public headers only use it.
+for folder, names in (('', ['gshmem.h', 'gshmemx.h', 'gshmem_device.cuh']),
+                      ('gshmem', [name for name in os.listdir(os.path.join(root, 'include/gshmem')) if '.h' in name])):
+    for name in names:
+        with open(os.path.join(root, 'include', folder, name), encoding='utf-8') as file:
+            for found in re.findall(r'#\s*define (?:GSH|gsh)_\w+|\b(?:struct|enum|union) gsh_\w+\s*[;{]', file.read()):
+                complain(f'{folder}/{name} defines what is internal: {found}')
 print(f'{len(public)} names, {len(tags)} tags')
 sys.exit(failed != 0)

@@ -33,7 +33,7 @@ def matches(form, name):
 texts = {}
 with open(os.path.join(root, 'tests/api/names.txt'), encoding='utf-8') as lines:
     listed = [line.split()[:2] for line in lines if line.strip() and not line.startswith('#')]
-names = [name for name, where in listed if where not in ('cpu', 'layer')]
+names = [name for name, where in listed if where not in ('cpu', 'layer') and 'detail' not in where]
 for name in names:
     path = os.path.join(pages, 'man3', name + '.3')
     if not os.path.exists(path):

@@ -5,7 +5,7 @@
 #include <cuda_fp8.h>
 #include <float.h>
 #include <string.h>
-#include "gshmem/float8.h"
+#include "gshmem/detail/float8.h"
 #include "tests/rig/cpu_test.h"
 #include "tests/rig/float8_model.h"
 

@@ -2,7 +2,7 @@
  * Proves what a launch that fails says about the kernel's registers: how many it uses, and for how
  * many a block of that size has room; nothing if they are few enough, or the block is too large for
  * any kernel. CUDA's runtime and the library are functions of this file. */
-#include "gshmem/launch_cuda.h"
+#include "gshmem/detail/launch_cuda.h"
 #include "tests/test.h"
 
 static int kernel, registers_of_kernel, n_said, said[3];

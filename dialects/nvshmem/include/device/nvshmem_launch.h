@@ -7,7 +7,7 @@
 
 #if defined(__cplusplus) && defined(CUDART_VERSION) && \
     (defined(__CUDACC__) || !defined(GSHMEM_DEVICE_CODE))
-#include "gshmem/launch_cuda.h"
+#include "gshmem/detail/launch_cuda.h"
 
 inline int nvshmemx_collective_launch(const void *func, dim3 gridDims, dim3 blockDims, void **args,
                                       size_t sharedMem, cudaStream_t stream)

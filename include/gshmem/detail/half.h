@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The types __half and __nv_bfloat16 for kernels compiled for the CPU device, with CUDA's
- * conversions and operators: from and to float, double and the integers, arithmetic, comparisons.
- * Each result is rounded once, to nearest even; conversions to integers truncate; values out of
- * range saturate, and NaN becomes 0. CUDA's functions on these types are in <cuda_fp16.h> and
- * <cuda_bf16.h>, which exist for the CPU device as well. C++17. */
+ * Not for users' programs. The types __half and __nv_bfloat16 for kernels compiled for the CPU
+ * device, with CUDA's conversions and operators: from and to float, double and the integers,
+ * arithmetic, comparisons. Each result is rounded once, to nearest even; conversions to integers
+ * truncate; values out of range saturate, and NaN becomes 0. CUDA's functions on these types are in
+ * <cuda_fp16.h> and <cuda_bf16.h>, which exist for the CPU device as well. C++17. */
 #ifndef GSHMEM_HALF_H
 #define GSHMEM_HALF_H
 

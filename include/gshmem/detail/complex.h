@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * C++ programs have complex numbers of two kinds: the compiler's (float _Complex), which the calls
- * take, and classes, such as std::complex<float>. The calls also take pointers to a class with a
- * real() of type float or double that consists of two of these. <complex> is not needed. */
+ * Not for users' programs. C++ programs have complex numbers of two kinds: the compiler's (float
+ * _Complex), which the calls take, and classes, such as std::complex<float>. The calls also take
+ * pointers to a class with a real() of type float or double that consists of two of these.
+ * <complex> is not needed. */
 #ifndef GSHMEM_COMPLEX_H
 #define GSHMEM_COMPLEX_H
 

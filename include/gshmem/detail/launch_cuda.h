@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Part of launch.h for CUDA: collective launches of a kernel by its address. Nothing here needs
- * nvcc, so C++ files without kernels can launch those of others; they are compiled with CUDA's
- * headers and link its runtime. C++14. */
+ * Not for users' programs. Part of launch.h for CUDA: collective launches of a kernel by its
+ * address. Nothing here needs nvcc, so C++ files without kernels can launch those of others; they
+ * are compiled with CUDA's headers and link its runtime. C++14. */
 #ifndef GSHMEM_LAUNCH_CUDA_H
 #define GSHMEM_LAUNCH_CUDA_H
 

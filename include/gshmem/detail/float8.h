@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 8-bit floating-point numbers, e4m3 and e5m2, to float and back, on both devices. Conversion to
- * float is exact. Conversion from float rounds once, to nearest even, like CUDA's conversions with
+ * Not for users' programs. 8-bit floating-point numbers, e4m3 and e5m2, to float and back, on both
+ * devices. Conversion to float is exact. Conversion from float rounds once, to nearest even, like
+ * CUDA's conversions with
  * __NV_SATFINITE: values out of range, infinities included, become the largest finite number of
  * their sign, and NaN becomes 0x7f. e4m3 has no infinities; e5m2's are read, but never written.
  * C++17 and CUDA. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C++ overloads that exist with and without a context: gshmem/generic.h includes this for each,
- * after it has defined the typed names, GSHMEM_CALL, and the first parameter and argument,
- * GSHMEM_CTX and GSHMEM_CTX_ARG. */
+ * Not for users' programs. The C++ overloads that exist with and without a context:
+ * gshmem/generic.h includes this for each, after it has defined the typed names, GSHMEM_CALL, and
+ * the first parameter and argument, GSHMEM_CTX and GSHMEM_CTX_ARG. */
 
 #define GSHMEM_OVERLOADS(NAME, T)                                                                  \
     GSHMEM_OVERLOAD void gshmem_p(GSHMEM_CTX T *dest, T value, int pe)                             \

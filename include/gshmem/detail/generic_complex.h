@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C++ reductions of classes of complex numbers (gshmem/complex.h). Included by
- * gshmem/generic_coll.h. */
+ * Not for users' programs. The C++ reductions of classes of complex numbers
+ * (gshmem/detail/complex.h). Included by gshmem/generic_coll.h. */
 
-#include "gshmem/complex.h"
+#include "gshmem/detail/complex.h"
 
 #if defined(GSHMEM_HAS_COMPLEX)
 #if defined(GSH_COMPLEX_CLASSES)
