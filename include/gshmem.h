@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host API, in the manner of OpenSHMEM 1.5. Compiles as C17, C++17 and CUDA.
+ * The host API, in the manner of OpenSHMEM 1.5. Compiles as C17, C++17 and CUDA. Since 0.1; what
+ * came later says so.
  *
  * In a file that also holds kernels include <gshmem_device.cuh> (nvcc: this header does it): the
  * calls marked [hd] then exist in kernels as well, with the same names and meaning.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files with kernels include this: the host API, and in kernels
+ * Files with kernels include this (since 0.1): the host API, and in kernels
  *
  *  - the calls that are marked [hd] there, each made by one thread;
  *  - their forms for a group, which all threads of the group call with the same arguments and which

@@ -3,8 +3,7 @@
  * rules of gshmem.h hold. A call "on stream" is enqueued and takes its turn there: it begins when
  * the earlier work of the stream is done, and later work sees its effect. Scalars are copied when
  * the call is made; buffers must live until the call has run. Every call on a stream may be
- * captured into a CUDA graph and replayed, unless it says otherwise.
- */
+ * captured into a CUDA graph and replayed, unless it says otherwise. / Since 0.1. */
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
 
@@ -67,7 +66,7 @@ const char *gshmemx_error_string(int error);
  *
  * It is not called where a call returns an error; for gshmem_global_exit; for a process that exits
  * without gshmem_finalize; nor in processes that end because another PE has ended the job, which
- * may also cut the handler short. */
+ * may also cut the handler short. Since 0.2. */
 void gshmemx_set_error_handler(gshmemx_error_handler_t handler, void *context);
 /* From now on this process's messages name calls PREFIX_... and PREFIXx_... instead of gshmem_...
  * and gshmemx_...: for libraries that rename the calls. May be called at any time; the string must

@@ -144,11 +144,13 @@ def rename_generic(text):
     return text
 
 
-def generic(path):
+def generic(path, include=None):
     """generic.h with the headers that are parts of it inlined, and without the prototypes."""
+    include = include or path.parent.parent
+
     def part(match):
         name = pathlib.Path(match[1]).name
-        return generic(path.parent / name) if name.startswith(("generic_", "overloads")) else ""
+        return generic(include / match[1], include) if name.startswith(("generic_", "overloads")) else ""
     text = path.read_text().replace("#if defined(GSHMEM_HAS_COMPLEX)", "#if 1") # shmem.h's always are
     text = re.sub(r"#ifdef GSHMEM_DEVICE_CODE\n#include.*\n#endif\n", "", text)
     return re.sub(r'#include "([^"]+)"\n', part, text)

@@ -90,7 +90,8 @@ TYPES = [
     ('gshmem_complexf_t', 'complex numbers', r'gshmem_complex[fd]_t'),
     ('GSHMEM_TYPE_TABLE', 'all types, for programs that stamp code for each',
      r'GSHMEM_TYPE_TABLE\w*|GSHMEM_TYPES_(?!H\b)\w+|GSHMEM_SIZES'),
-    ('GSHMEM_MAJOR_VERSION', 'versions', r'GSHMEM_(MAJOR|MINOR)_VERSION|GSHMEM_MAX_NAME_LEN|GSHMEM_VENDOR_\w+'),
+    ('GSHMEM_MAJOR_VERSION', 'versions',
+     r'GSHMEM_(MAJOR|MINOR)_VERSION|GSHMEM_MAX_NAME_LEN|GSHMEM_VENDOR_\w+|GSHMEM_DEPRECATED'),
 ]
 TYPE_HEADERS = ['gshmem/types.h', 'gshmem/version.h.in', 'gshmem/collectives.h.in']
 # The C++ calls of kernels: the page's sections, by file; those in namespace gshmem are not part of it.

@@ -2,7 +2,8 @@
  * The generic interfaces of OpenSHMEM 1.5: gshmem_put(dest, source, nelems, pe) and the rest choose
  * the typed call (contracts in gshmem/typed.h) by what dest, source or ivar points to: with
  * _Generic in C11, by overloads in C++, which exist in kernels as well. All but the waits and tests
- * also take a context as the first argument: gshmem_put(ctx, dest, source, nelems, pe). */
+ * also take a context as the first argument: gshmem_put(ctx, dest, source, nelems, pe). Since 0.1.
+ */
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 

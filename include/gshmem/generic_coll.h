@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The generic collectives of OpenSHMEM 1.5: gshmem_broadcast(team, dest, source, nelems, root) and
  * the rest choose the typed call (contracts in gshmem/collectives.h) by what dest points to.
- * Included by gshmem/generic.h, whose macros it uses. */
+ * Included by gshmem/generic.h, whose macros it uses. Since 0.1. */
 
 #include "gshmem/collectives.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches kernels of either device from one source (C++17). Under nvcc these are CUDA's launches,
  * made in the caller's translation unit because libgshmem does not link the CUDA runtime; for the
- * CPU device they go to its executor. Arguments are copied at the call. */
+ * CPU device they go to its executor. Arguments are copied at the call. Since 0.1. */
 #ifndef GSHMEM_LAUNCH_H
 #define GSHMEM_LAUNCH_H
 

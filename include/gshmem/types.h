@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The type table, constants and plain structs of the public API. Compiles as C17, C++17 and CUDA.
- * Names and values follow OpenSHMEM 1.5 and its GPU dialect, with the prefixes GSHMEM_, gshmem_
- * and gshmemx_. */
+ * Names and values follow OpenSHMEM 1.5 and its GPU dialect, with the prefixes GSHMEM_, gshmem_ and
+ * gshmemx_. Since 0.1. */
 #ifndef GSHMEM_TYPES_H
 #define GSHMEM_TYPES_H
 
@@ -200,7 +200,8 @@ enum {
     GSHMEMX_ERROR_INTERNAL = 7
 };
 
-/* What the error handler learns (gshmemx_set_error_handler). The texts live until it returns. */
+/* What the error handler learns (gshmemx_set_error_handler). The texts live until it returns. Since
+ * 0.2. */
 typedef struct {
     int version;         /* GSHMEMX_STRUCT_VERSION of the library's struct; later ones are longer */
     int pe;              /* the PE that the error is about to end, -1 if it has no number yet */

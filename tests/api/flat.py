@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public name of names.txt, and no other, can be found in an installation as it is written: it has one line
 that declares it, NAME( and all, in the header where gshmem.tags says it is. Names that are no part of the interface,
-`detail` in names.txt, are declared in gshmem/detail/ alone.
+`detail` in names.txt, are declared in gshmem/detail/ alone. Each public header says since when there is what it
+declares, and so does each contract of a call that came later, by names.txt.
 
     flat.py ROOT BUILD_INCLUDE NAMES"""
+import hashlib
 import os
 import re
 import sys
+
+# How many names version 0.1 had, and what they were. A new name has its version as a third word in names.txt.
+FIRST = (5244, '632b684f59cdb8e0')
 
 root, made, names_txt = sys.argv[1:]
 failed = 0
@@ -57,5 +62,20 @@ for folder, names in (('', ['gshmem.h', 'gshmemx.h', 'gshmem_device.cuh']),
         with open(os.path.join(root, 'include', folder, name), encoding='utf-8') as file:
             for found in re.findall(r'#\s*define (?:GSH|gsh)_\w+|\b(?:struct|enum|union) gsh_\w+\s*[;{]', file.read()):
                 complain(f'{folder}/{name} defines what is internal: {found}')
+since = {name: rest[0] for name, where, *rest in rows if rest}
+first = sorted(name for name, where in public.items() if name not in since and 'detail' not in where)
+if (len(first), hashlib.sha256('\n'.join(first).encode()).hexdigest()[:16]) != FIRST:
+    complain(f'{len(first)} names are said to be those of version 0.1, which had {FIRST[0]}: in names.txt, a new one '
+             'has its version as a third word')
+for name, version in since.items():
+    for header, number in tags.get(name, []):
+        above = '\n'.join(texts[header][:number - 1])
+        if f'Since {version}.' not in above[above.rfind('/*'):]:
+            complain(f'the contract of {name} in {header} does not end with "Since {version}."')
+for header in ('gshmem.h', 'gshmemx.h', 'gshmem_device.cuh', 'gshmem/types.h', *sorted(texts)):
+    head = '\n'.join(lines_of(header)).split('*/')[0]
+    if not re.search(r'\b[Ss]ince 0\.\d', head) and not header.startswith('gshmem/detail/') and \
+            header != 'gshmem/device_calls.h':
+        complain(f'{header} does not say since when there is what it declares')
 print(f'{len(public)} names, {len(tags)} tags')
 sys.exit(failed != 0)

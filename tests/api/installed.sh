@@ -115,7 +115,7 @@ cat >"$dir/cmake/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.20)
 project(user C CXX)
 set(CMAKE_CXX_STANDARD 11)
-find_package(gshmem 0.1 REQUIRED)
+find_package(gshmem 0.2 REQUIRED)
 add_executable(hello hello.c)
 target_link_libraries(hello gshmem::gshmem)
 add_executable(ring ring.cu plain.c)
