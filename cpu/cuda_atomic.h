@@ -78,58 +78,66 @@ template <class Type> inline Type atomic_or(Type *p, Type v)
 } // namespace gshmem
 
 /* One function at its three scopes. */
-#define SCOPES(NAME, T, PARAMS, BODY) \
-    inline T NAME PARAMS              \
-    {                                 \
-        BODY                          \
-    }                                 \
-    inline T NAME##_block PARAMS      \
-    {                                 \
-        BODY                          \
-    }                                 \
-    inline T NAME##_system PARAMS     \
-    {                                 \
-        BODY                          \
+#define GSHMEM_CPU_SCOPES(NAME, T, PARAMS, BODY) \
+    inline T NAME PARAMS                         \
+    {                                            \
+        BODY                                     \
+    }                                            \
+    inline T NAME##_block PARAMS                 \
+    {                                            \
+        BODY                                     \
+    }                                            \
+    inline T NAME##_system PARAMS                \
+    {                                            \
+        BODY                                     \
     }
 
-#define ADD(T)  SCOPES(atomicAdd, T, (T * p, T v), return gshmem::cpu::atomic_add(p, v);)
-#define SUB(T)  SCOPES(atomicSub, T, (T * p, T v), return gshmem::cpu::atomic_add(p, (T)(0u - v));)
-#define EXCH(T) SCOPES(atomicExch, T, (T * p, T v), return gshmem::cpu::atomic_exchange(p, v);)
-#define CAS(T)                                     \
-    SCOPES(atomicCAS, T, (T * p, T expected, T v), \
-           return gshmem::cpu::atomic_compare(p, expected, v);)
-#define MINMAX(T)                                                                           \
-    SCOPES(atomicMin, T, (T * p, T v),                                                      \
-           return gshmem::cpu::atomic_update(p, [v](T old) { return v < old ? v : old; });) \
-    SCOPES(atomicMax, T, (T * p, T v),                                                      \
-           return gshmem::cpu::atomic_update(p, [v](T old) { return v > old ? v : old; });)
-#define BITS(T)                                                                            \
-    SCOPES(atomicAnd, T, (T * p, T v), return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);) \
-    SCOPES(atomicOr, T, (T * p, T v), return gshmem::cpu::atomic_or(p, v);)                \
-    SCOPES(atomicXor, T, (T * p, T v), return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);)
+#define GSHMEM_CPU_ADD(T) \
+    GSHMEM_CPU_SCOPES(atomicAdd, T, (T * p, T v), return gshmem::cpu::atomic_add(p, v);)
+#define GSHMEM_CPU_SUB(T) \
+    GSHMEM_CPU_SCOPES(atomicSub, T, (T * p, T v), return gshmem::cpu::atomic_add(p, (T)(0u - v));)
+#define GSHMEM_CPU_EXCH(T) \
+    GSHMEM_CPU_SCOPES(atomicExch, T, (T * p, T v), return gshmem::cpu::atomic_exchange(p, v);)
+#define GSHMEM_CPU_CAS(T)                                     \
+    GSHMEM_CPU_SCOPES(atomicCAS, T, (T * p, T expected, T v), \
+                      return gshmem::cpu::atomic_compare(p, expected, v);)
+#define GSHMEM_CPU_MINMAX(T)                                                             \
+    GSHMEM_CPU_SCOPES(                                                                   \
+        atomicMin, T, (T * p, T v),                                                      \
+        return gshmem::cpu::atomic_update(p, [v](T old) { return v < old ? v : old; });) \
+    GSHMEM_CPU_SCOPES(                                                                   \
+        atomicMax, T, (T * p, T v),                                                      \
+        return gshmem::cpu::atomic_update(p, [v](T old) { return v > old ? v : old; });)
+#define GSHMEM_CPU_BITS(T)                                                             \
+    GSHMEM_CPU_SCOPES(atomicAnd, T, (T * p, T v),                                      \
+                      return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);)              \
+    GSHMEM_CPU_SCOPES(atomicOr, T, (T * p, T v), return gshmem::cpu::atomic_or(p, v);) \
+    GSHMEM_CPU_SCOPES(atomicXor, T, (T * p, T v),                                      \
+                      return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);)
 
 /* clang-format off */
-ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
-SUB(int) SUB(unsigned)
-EXCH(int) EXCH(unsigned) EXCH(unsigned long long) EXCH(float)
-CAS(int) CAS(unsigned) CAS(unsigned long long) CAS(unsigned short)
-MINMAX(int) MINMAX(unsigned) MINMAX(long long) MINMAX(unsigned long long)
-BITS(int) BITS(unsigned) BITS(unsigned long long)
+GSHMEM_CPU_ADD(int) GSHMEM_CPU_ADD(unsigned) GSHMEM_CPU_ADD(unsigned long long)
+GSHMEM_CPU_ADD(float) GSHMEM_CPU_ADD(double)
+GSHMEM_CPU_SUB(int) GSHMEM_CPU_SUB(unsigned)
+GSHMEM_CPU_EXCH(int) GSHMEM_CPU_EXCH(unsigned) GSHMEM_CPU_EXCH(unsigned long long) GSHMEM_CPU_EXCH(float)
+GSHMEM_CPU_CAS(int) GSHMEM_CPU_CAS(unsigned) GSHMEM_CPU_CAS(unsigned long long) GSHMEM_CPU_CAS(unsigned short)
+GSHMEM_CPU_MINMAX(int) GSHMEM_CPU_MINMAX(unsigned) GSHMEM_CPU_MINMAX(long long) GSHMEM_CPU_MINMAX(unsigned long long)
+GSHMEM_CPU_BITS(int) GSHMEM_CPU_BITS(unsigned) GSHMEM_CPU_BITS(unsigned long long)
 
 /* Counts 0 .. v, then starts again at 0. */
-SCOPES(atomicInc, unsigned, (unsigned *p, unsigned v),
+GSHMEM_CPU_SCOPES(atomicInc, unsigned, (unsigned *p, unsigned v),
        return gshmem::cpu::atomic_update(p, [v](unsigned old) { return old >= v ? 0 : old + 1; });)
-SCOPES(atomicDec, unsigned, (unsigned *p, unsigned v),
+GSHMEM_CPU_SCOPES(atomicDec, unsigned, (unsigned *p, unsigned v),
        return gshmem::cpu::atomic_update(
            p, [v](unsigned old) { return old == 0 || old > v ? v : old - 1; });)
 /* clang-format on */
 
-#undef ADD
-#undef SUB
-#undef EXCH
-#undef CAS
-#undef MINMAX
-#undef BITS
-#undef SCOPES
+#undef GSHMEM_CPU_ADD
+#undef GSHMEM_CPU_SUB
+#undef GSHMEM_CPU_EXCH
+#undef GSHMEM_CPU_CAS
+#undef GSHMEM_CPU_MINMAX
+#undef GSHMEM_CPU_BITS
+#undef GSHMEM_CPU_SCOPES
 
 #endif

@@ -46,20 +46,20 @@
     E(cudaErrorUnknown, 999, "unknown error")
 
 enum cudaError {
-#define ENTRY(name, value, text) name = value,
-    GSHMEM_CUDA_ERRORS(ENTRY)
-#undef ENTRY
+#define GSHMEM_CPU_ENTRY(name, value, text) name = value,
+    GSHMEM_CUDA_ERRORS(GSHMEM_CPU_ENTRY)
+#undef GSHMEM_CPU_ENTRY
 };
 typedef enum cudaError cudaError_t;
 
 inline const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-#define ENTRY(name, value, text) \
-    case name:                   \
+#define GSHMEM_CPU_ENTRY(name, value, text) \
+    case name:                              \
         return #name;
-        GSHMEM_CUDA_ERRORS(ENTRY)
-#undef ENTRY
+        GSHMEM_CUDA_ERRORS(GSHMEM_CPU_ENTRY)
+#undef GSHMEM_CPU_ENTRY
     }
     return "unrecognized error code";
 }
@@ -67,11 +67,11 @@ inline const char *cudaGetErrorName(cudaError_t error)
 inline const char *cudaGetErrorString(cudaError_t error)
 {
     switch (error) {
-#define ENTRY(name, value, text) \
-    case name:                   \
+#define GSHMEM_CPU_ENTRY(name, value, text) \
+    case name:                              \
         return text;
-        GSHMEM_CUDA_ERRORS(ENTRY)
-#undef ENTRY
+        GSHMEM_CUDA_ERRORS(GSHMEM_CPU_ENTRY)
+#undef GSHMEM_CPU_ENTRY
     }
     return "unrecognized error code";
 }

@@ -91,9 +91,9 @@ struct cudaDeviceProp {
     A(cudaDevAttrMaxBlocksPerMultiprocessor, 106, maxBlocksPerMultiProcessor)
 
 enum cudaDeviceAttr {
-#define ENTRY(name, number, property) name = number,
-    GSHMEM_CUDA_ATTRIBUTES(ENTRY)
-#undef ENTRY
+#define GSHMEM_CPU_ENTRY(name, number, property) name = number,
+    GSHMEM_CUDA_ATTRIBUTES(GSHMEM_CPU_ENTRY)
+#undef GSHMEM_CPU_ENTRY
 };
 
 enum cudaFuncAttribute {
@@ -290,11 +290,11 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int d
         return r;
     }
     switch (attr) {
-#define ENTRY(name, number, property) \
-    case name:                        \
+#define GSHMEM_CPU_ENTRY(name, number, property) \
+    case name:                                   \
         return gshmem::cpu::give(value, (int)prop.property);
-        GSHMEM_CUDA_ATTRIBUTES(ENTRY)
-#undef ENTRY
+        GSHMEM_CUDA_ATTRIBUTES(GSHMEM_CPU_ENTRY)
+#undef GSHMEM_CPU_ENTRY
     }
     return gshmem::cpu::result(cudaErrorInvalidValue);
 }

@@ -114,20 +114,20 @@ inline unsigned __usad(unsigned a, unsigned b, unsigned c)
     return c + (a > b ? a - b : b - a);
 }
 
-#define BITS_AS(NAME, FROM, TO)          \
-    inline TO NAME(FROM v)               \
-    {                                    \
-        TO bits;                         \
-        memcpy(&bits, &v, sizeof(bits)); \
-        return bits;                     \
+#define GSHMEM_CPU_BITS_AS(NAME, FROM, TO) \
+    inline TO NAME(FROM v)                 \
+    {                                      \
+        TO bits;                           \
+        memcpy(&bits, &v, sizeof(bits));   \
+        return bits;                       \
     }
-BITS_AS(__float_as_int, float, int)
-BITS_AS(__float_as_uint, float, unsigned)
-BITS_AS(__int_as_float, int, float)
-BITS_AS(__uint_as_float, unsigned, float)
-BITS_AS(__double_as_longlong, double, long long)
-BITS_AS(__longlong_as_double, long long, double)
-#undef BITS_AS
+GSHMEM_CPU_BITS_AS(__float_as_int, float, int)
+GSHMEM_CPU_BITS_AS(__float_as_uint, float, unsigned)
+GSHMEM_CPU_BITS_AS(__int_as_float, int, float)
+GSHMEM_CPU_BITS_AS(__uint_as_float, unsigned, float)
+GSHMEM_CPU_BITS_AS(__double_as_longlong, double, long long)
+GSHMEM_CPU_BITS_AS(__longlong_as_double, long long, double)
+#undef GSHMEM_CPU_BITS_AS
 
 inline int __double2hiint(double v)
 {
@@ -163,7 +163,7 @@ template <class Integer> inline Integer to_integer(double v)
 } // namespace cpu
 } // namespace gshmem
 
-#define TO_INTEGER(FLOAT, NAME, INTEGER)                       \
+#define GSHMEM_CPU_TO_INTEGER(FLOAT, NAME, INTEGER)            \
     inline INTEGER __##FLOAT##2##NAME##_rn(FLOAT v)            \
     {                                                          \
         return gshmem::cpu::to_integer<INTEGER>(nearbyint(v)); \
@@ -184,15 +184,15 @@ template <class Integer> inline Integer to_integer(double v)
     {                                                          \
         return (FLOAT)v;                                       \
     }
-TO_INTEGER(float, int, int)
-TO_INTEGER(float, uint, unsigned)
-TO_INTEGER(float, ll, long long)
-TO_INTEGER(float, ull, unsigned long long)
-TO_INTEGER(double, int, int)
-TO_INTEGER(double, uint, unsigned)
-TO_INTEGER(double, ll, long long)
-TO_INTEGER(double, ull, unsigned long long)
-#undef TO_INTEGER
+GSHMEM_CPU_TO_INTEGER(float, int, int)
+GSHMEM_CPU_TO_INTEGER(float, uint, unsigned)
+GSHMEM_CPU_TO_INTEGER(float, ll, long long)
+GSHMEM_CPU_TO_INTEGER(float, ull, unsigned long long)
+GSHMEM_CPU_TO_INTEGER(double, int, int)
+GSHMEM_CPU_TO_INTEGER(double, uint, unsigned)
+GSHMEM_CPU_TO_INTEGER(double, ll, long long)
+GSHMEM_CPU_TO_INTEGER(double, ull, unsigned long long)
+#undef GSHMEM_CPU_TO_INTEGER
 
 inline float __double2float_rn(double v)
 {
@@ -247,31 +247,31 @@ inline double __drcp_rn(double v)
 
 /* One operation each, never contracted with another into one that rounds once. */
 #if defined(__x86_64__)
-#define KEEP_ALONE(v) __asm__("" : "+x"(v))
+#define GSHMEM_CPU_KEEP_ALONE(v) __asm__("" : "+x"(v))
 #elif defined(__aarch64__)
-#define KEEP_ALONE(v) __asm__("" : "+w"(v))
+#define GSHMEM_CPU_KEEP_ALONE(v) __asm__("" : "+w"(v))
 #else
-#define KEEP_ALONE(v) __asm__("" : "+m"(v))
+#define GSHMEM_CPU_KEEP_ALONE(v) __asm__("" : "+m"(v))
 #endif
-#define ROUNDED(NAME, T, OP) \
-    inline T NAME(T a, T b)  \
-    {                        \
-        KEEP_ALONE(a);       \
-        KEEP_ALONE(b);       \
-        T v = a OP b;        \
-        KEEP_ALONE(v);       \
-        return v;            \
+#define GSHMEM_CPU_ROUNDED(NAME, T, OP) \
+    inline T NAME(T a, T b)             \
+    {                                   \
+        GSHMEM_CPU_KEEP_ALONE(a);       \
+        GSHMEM_CPU_KEEP_ALONE(b);       \
+        T v = a OP b;                   \
+        GSHMEM_CPU_KEEP_ALONE(v);       \
+        return v;                       \
     }
-ROUNDED(__fadd_rn, float, +)
-ROUNDED(__fsub_rn, float, -)
-ROUNDED(__fmul_rn, float, *)
-ROUNDED(__fdiv_rn, float, /)
-ROUNDED(__dadd_rn, double, +)
-ROUNDED(__dsub_rn, double, -)
-ROUNDED(__dmul_rn, double, *)
-ROUNDED(__ddiv_rn, double, /)
-#undef ROUNDED
-#undef KEEP_ALONE
+GSHMEM_CPU_ROUNDED(__fadd_rn, float, +)
+GSHMEM_CPU_ROUNDED(__fsub_rn, float, -)
+GSHMEM_CPU_ROUNDED(__fmul_rn, float, *)
+GSHMEM_CPU_ROUNDED(__fdiv_rn, float, /)
+GSHMEM_CPU_ROUNDED(__dadd_rn, double, +)
+GSHMEM_CPU_ROUNDED(__dsub_rn, double, -)
+GSHMEM_CPU_ROUNDED(__dmul_rn, double, *)
+GSHMEM_CPU_ROUNDED(__ddiv_rn, double, /)
+#undef GSHMEM_CPU_ROUNDED
+#undef GSHMEM_CPU_KEEP_ALONE
 
 /* Macros, since math.h declares functions of these names. */
 #define __expf(v)          expf(v)
@@ -285,7 +285,7 @@ ROUNDED(__ddiv_rn, double, /)
 #define __exp10f(v)        powf(10.0f, v)
 #define __sincosf(v, s, c) ((void)(*(s) = sinf(v), *(c) = cosf(v)))
 
-#define MINMAX(T)             \
+#define GSHMEM_CPU_MINMAX(T)  \
     inline T min(T a, T b)    \
     {                         \
         return b < a ? b : a; \
@@ -294,13 +294,13 @@ ROUNDED(__ddiv_rn, double, /)
     {                         \
         return a < b ? b : a; \
     }
-MINMAX(int)
-MINMAX(unsigned)
-MINMAX(long)
-MINMAX(unsigned long)
-MINMAX(long long)
-MINMAX(unsigned long long)
-#undef MINMAX
+GSHMEM_CPU_MINMAX(int)
+GSHMEM_CPU_MINMAX(unsigned)
+GSHMEM_CPU_MINMAX(long)
+GSHMEM_CPU_MINMAX(unsigned long)
+GSHMEM_CPU_MINMAX(long long)
+GSHMEM_CPU_MINMAX(unsigned long long)
+#undef GSHMEM_CPU_MINMAX
 inline float min(float a, float b)
 {
     return fminf(a, b);
@@ -319,28 +319,28 @@ inline double max(double a, double b)
 }
 
 /* With two types: both become the type in which C++ would compute. */
-#define MIXED_MINMAX(A, B)   \
-    inline B min(A a, B b)   \
-    {                        \
-        return min((B)a, b); \
-    }                        \
-    inline B min(B a, A b)   \
-    {                        \
-        return min(a, (B)b); \
-    }                        \
-    inline B max(A a, B b)   \
-    {                        \
-        return max((B)a, b); \
-    }                        \
-    inline B max(B a, A b)   \
-    {                        \
-        return max(a, (B)b); \
+#define GSHMEM_CPU_MIXED_MINMAX(A, B) \
+    inline B min(A a, B b)            \
+    {                                 \
+        return min((B)a, b);          \
+    }                                 \
+    inline B min(B a, A b)            \
+    {                                 \
+        return min(a, (B)b);          \
+    }                                 \
+    inline B max(A a, B b)            \
+    {                                 \
+        return max((B)a, b);          \
+    }                                 \
+    inline B max(B a, A b)            \
+    {                                 \
+        return max(a, (B)b);          \
     }
-MIXED_MINMAX(int, unsigned)
-MIXED_MINMAX(long, unsigned long)
-MIXED_MINMAX(long long, unsigned long long)
-MIXED_MINMAX(float, double)
-#undef MIXED_MINMAX
+GSHMEM_CPU_MIXED_MINMAX(int, unsigned)
+GSHMEM_CPU_MIXED_MINMAX(long, unsigned long)
+GSHMEM_CPU_MIXED_MINMAX(long long, unsigned long long)
+GSHMEM_CPU_MIXED_MINMAX(float, double)
+#undef GSHMEM_CPU_MIXED_MINMAX
 
 inline unsigned umin(unsigned a, unsigned b)
 {
@@ -367,28 +367,28 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b)
     return max(a, b);
 }
 
-#define LOAD(NAME)                                        \
+#define GSHMEM_CPU_LOAD(NAME)                             \
     template <class Type> inline Type NAME(const Type *p) \
     {                                                     \
         return *p;                                        \
     }
-#define STORE(NAME)                                         \
+#define GSHMEM_CPU_STORE(NAME)                              \
     template <class Type> inline void NAME(Type *p, Type v) \
     {                                                       \
         *p = v;                                             \
     }
-LOAD(__ldg)
-LOAD(__ldcg)
-LOAD(__ldca)
-LOAD(__ldcs)
-LOAD(__ldlu)
-LOAD(__ldcv)
-STORE(__stwb)
-STORE(__stcg)
-STORE(__stcs)
-STORE(__stwt)
-#undef LOAD
-#undef STORE
+GSHMEM_CPU_LOAD(__ldg)
+GSHMEM_CPU_LOAD(__ldcg)
+GSHMEM_CPU_LOAD(__ldca)
+GSHMEM_CPU_LOAD(__ldcs)
+GSHMEM_CPU_LOAD(__ldlu)
+GSHMEM_CPU_LOAD(__ldcv)
+GSHMEM_CPU_STORE(__stwb)
+GSHMEM_CPU_STORE(__stcg)
+GSHMEM_CPU_STORE(__stcs)
+GSHMEM_CPU_STORE(__stwt)
+#undef GSHMEM_CPU_LOAD
+#undef GSHMEM_CPU_STORE
 
 [[noreturn]] inline void __trap()
 {

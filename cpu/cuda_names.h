@@ -36,14 +36,14 @@
 /* Valid in kernels and what they call; elsewhere a program may use the names for its own variables.
  * They are the executor's variables (cpu.h) with CUDA's types. const: a CUDA thread stays on its OS
  * thread and never sees them change, so the compiler may keep their values across any call. */
-#define BUILT_IN(TYPE, NAME, SYMBOL)                 \
+#define GSHMEM_CPU_BUILT_IN(TYPE, NAME, SYMBOL)      \
     extern __thread const TYPE NAME __asm__(#SYMBOL) \
         __attribute__((tls_model("initial-exec"), visibility("default")));
-BUILT_IN(uint3, threadIdx, gshmem_cpu_thread_idx)
-BUILT_IN(uint3, blockIdx, gshmem_cpu_block_idx)
-BUILT_IN(dim3, blockDim, gshmem_cpu_block_dim)
-BUILT_IN(dim3, gridDim, gshmem_cpu_grid_dim)
-#undef BUILT_IN
+GSHMEM_CPU_BUILT_IN(uint3, threadIdx, gshmem_cpu_thread_idx)
+GSHMEM_CPU_BUILT_IN(uint3, blockIdx, gshmem_cpu_block_idx)
+GSHMEM_CPU_BUILT_IN(dim3, blockDim, gshmem_cpu_block_dim)
+GSHMEM_CPU_BUILT_IN(dim3, gridDim, gshmem_cpu_grid_dim)
+#undef GSHMEM_CPU_BUILT_IN
 static_assert(sizeof(dim3) == sizeof(uint3), "the executor writes them as three numbers");
 static constexpr int warpSize = 32;
 

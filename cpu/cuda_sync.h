@@ -126,21 +126,21 @@ template <class Type> inline unsigned __match_all_sync(unsigned mask, Type value
     return same;
 }
 
-#define REDUCE(NAME, T, OP)                                                    \
+#define GSHMEM_CPU_REDUCE(NAME, T, OP)                                         \
     inline T __reduce_##NAME##_sync(unsigned mask, T value)                    \
     {                                                                          \
         return (T)gshmemx_cpu_warp(GSH_CPU_REDUCE, mask, (uint32_t)value, OP); \
     }
-REDUCE(add, unsigned, GSH_CPU_ADD)
-REDUCE(add, int, GSH_CPU_ADD)
-REDUCE(min, unsigned, GSH_CPU_MIN_U32)
-REDUCE(min, int, GSH_CPU_MIN_S32)
-REDUCE(max, unsigned, GSH_CPU_MAX_U32)
-REDUCE(max, int, GSH_CPU_MAX_S32)
-REDUCE(and, unsigned, GSH_CPU_AND)
-REDUCE(or, unsigned, GSH_CPU_OR)
-REDUCE(xor, unsigned, GSH_CPU_XOR)
-#undef REDUCE
+GSHMEM_CPU_REDUCE(add, unsigned, GSH_CPU_ADD)
+GSHMEM_CPU_REDUCE(add, int, GSH_CPU_ADD)
+GSHMEM_CPU_REDUCE(min, unsigned, GSH_CPU_MIN_U32)
+GSHMEM_CPU_REDUCE(min, int, GSH_CPU_MIN_S32)
+GSHMEM_CPU_REDUCE(max, unsigned, GSH_CPU_MAX_U32)
+GSHMEM_CPU_REDUCE(max, int, GSH_CPU_MAX_S32)
+GSHMEM_CPU_REDUCE(and, unsigned, GSH_CPU_AND)
+GSHMEM_CPU_REDUCE(or, unsigned, GSH_CPU_OR)
+GSHMEM_CPU_REDUCE(xor, unsigned, GSH_CPU_XOR)
+#undef GSHMEM_CPU_REDUCE
 
 inline void __threadfence()
 {

@@ -5,7 +5,7 @@
 
 #include "cpu.h"
 
-#define VECTOR_124(NAME, T, ALIGN2, ALIGN4)                  \
+#define GSHMEM_CPU_VECTOR_124(NAME, T, ALIGN2, ALIGN4)       \
     struct NAME##1                                           \
     {                                                        \
         T x;                                                 \
@@ -31,7 +31,7 @@
         return NAME##4 {x, y, z, w};                         \
     }
 
-#define VECTOR_3(NAME, T)                               \
+#define GSHMEM_CPU_VECTOR_3(NAME, T)                    \
     struct NAME##3                                      \
     {                                                   \
         T x, y, z;                                      \
@@ -41,31 +41,31 @@
         return NAME##3 {x, y, z};                       \
     }
 
-VECTOR_124(char, signed char, 2, 4)
-VECTOR_124(uchar, unsigned char, 2, 4)
-VECTOR_124(short, short, 4, 8)
-VECTOR_124(ushort, unsigned short, 4, 8)
-VECTOR_124(int, int, 8, 16)
-VECTOR_124(uint, unsigned, 8, 16)
-VECTOR_124(long, long, 16, 16)
-VECTOR_124(ulong, unsigned long, 16, 16)
-VECTOR_124(longlong, long long, 16, 16)
-VECTOR_124(ulonglong, unsigned long long, 16, 16)
-VECTOR_124(float, float, 8, 16)
-VECTOR_124(double, double, 16, 16)
-VECTOR_3(char, signed char)
-VECTOR_3(uchar, unsigned char)
-VECTOR_3(short, short)
-VECTOR_3(ushort, unsigned short)
-VECTOR_3(int, int)
-VECTOR_3(long, long)
-VECTOR_3(ulong, unsigned long)
-VECTOR_3(longlong, long long)
-VECTOR_3(ulonglong, unsigned long long)
-VECTOR_3(float, float)
-VECTOR_3(double, double)
-#undef VECTOR_124
-#undef VECTOR_3
+GSHMEM_CPU_VECTOR_124(char, signed char, 2, 4)
+GSHMEM_CPU_VECTOR_124(uchar, unsigned char, 2, 4)
+GSHMEM_CPU_VECTOR_124(short, short, 4, 8)
+GSHMEM_CPU_VECTOR_124(ushort, unsigned short, 4, 8)
+GSHMEM_CPU_VECTOR_124(int, int, 8, 16)
+GSHMEM_CPU_VECTOR_124(uint, unsigned, 8, 16)
+GSHMEM_CPU_VECTOR_124(long, long, 16, 16)
+GSHMEM_CPU_VECTOR_124(ulong, unsigned long, 16, 16)
+GSHMEM_CPU_VECTOR_124(longlong, long long, 16, 16)
+GSHMEM_CPU_VECTOR_124(ulonglong, unsigned long long, 16, 16)
+GSHMEM_CPU_VECTOR_124(float, float, 8, 16)
+GSHMEM_CPU_VECTOR_124(double, double, 16, 16)
+GSHMEM_CPU_VECTOR_3(char, signed char)
+GSHMEM_CPU_VECTOR_3(uchar, unsigned char)
+GSHMEM_CPU_VECTOR_3(short, short)
+GSHMEM_CPU_VECTOR_3(ushort, unsigned short)
+GSHMEM_CPU_VECTOR_3(int, int)
+GSHMEM_CPU_VECTOR_3(long, long)
+GSHMEM_CPU_VECTOR_3(ulong, unsigned long)
+GSHMEM_CPU_VECTOR_3(longlong, long long)
+GSHMEM_CPU_VECTOR_3(ulonglong, unsigned long long)
+GSHMEM_CPU_VECTOR_3(float, float)
+GSHMEM_CPU_VECTOR_3(double, double)
+#undef GSHMEM_CPU_VECTOR_124
+#undef GSHMEM_CPU_VECTOR_3
 
 typedef struct gsh_cpu_uint3 uint3;
 static inline uint3 make_uint3(unsigned x, unsigned y, unsigned z)

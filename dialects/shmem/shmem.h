@@ -155,16 +155,16 @@ int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 
 /* The scans of complex numbers, which gshmem lacks. */
 #if defined(__cplusplus)
-#define OVERLOAD(NAME, T, KIND)                                                                    \
+#define GSH_SHMEM_OVERLOAD(NAME, T, KIND)                                                          \
     static inline int shmem_sum_##KIND(shmem_team_t team, T *dest, const T *source, size_t nelems) \
     {                                                                                              \
         return shmem_##NAME##_sum_##KIND(team, dest, source, nelems);                              \
     }
-OVERLOAD(complexf, shmem_complexf_t, inscan)
-OVERLOAD(complexf, shmem_complexf_t, exscan)
-OVERLOAD(complexd, shmem_complexd_t, inscan)
-OVERLOAD(complexd, shmem_complexd_t, exscan)
-#undef OVERLOAD
+GSH_SHMEM_OVERLOAD(complexf, shmem_complexf_t, inscan)
+GSH_SHMEM_OVERLOAD(complexf, shmem_complexf_t, exscan)
+GSH_SHMEM_OVERLOAD(complexd, shmem_complexd_t, inscan)
+GSH_SHMEM_OVERLOAD(complexd, shmem_complexd_t, exscan)
+#undef GSH_SHMEM_OVERLOAD
 #if defined(GSH_COMPLEX_CLASSES)
 GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_inscan)
 GSH_OF_SHMEM_OF_CLASS(complexf, float, sum_exscan)

@@ -73,39 +73,39 @@ void *shrealloc(void *ptr, size_t size);
 void *shmemalign(size_t alignment, size_t size);
 
 /* From here on each name also exists as pshmem_. */
-#define BOTH(RESULT, NAME, PARAMETERS) \
-    RESULT shmem_##NAME PARAMETERS;    \
+#define GSH_SHMEM_BOTH(RESULT, NAME, PARAMETERS) \
+    RESULT shmem_##NAME PARAMETERS;              \
     RESULT pshmem_##NAME PARAMETERS;
 
 /* These do nothing. */
-BOTH(void, set_cache_inv, (void))
-BOTH(void, clear_cache_inv, (void))
-BOTH(void, set_cache_line_inv, (void *dest))
-BOTH(void, clear_cache_line_inv, (void *dest))
-BOTH(void, udcflush, (void))
-BOTH(void, udcflush_line, (void *dest))
+GSH_SHMEM_BOTH(void, set_cache_inv, (void))
+GSH_SHMEM_BOTH(void, clear_cache_inv, (void))
+GSH_SHMEM_BOTH(void, set_cache_line_inv, (void *dest))
+GSH_SHMEM_BOTH(void, clear_cache_line_inv, (void *dest))
+GSH_SHMEM_BOTH(void, udcflush, (void))
+GSH_SHMEM_BOTH(void, udcflush_line, (void *dest))
 
 /* ---- atomics and waits ---- */
 
-#define AMO(NAME, T)                                           \
-    BOTH(T, NAME##_cswap, (T * dest, T cond, T value, int pe)) \
-    BOTH(T, NAME##_finc, (T * dest, int pe))                   \
-    BOTH(void, NAME##_inc, (T * dest, int pe))                 \
-    BOTH(T, NAME##_fadd, (T * dest, T value, int pe))          \
-    BOTH(void, NAME##_add, (T * dest, T value, int pe))
-SHMEM_OLD_AMO(AMO)
-#undef AMO
-#define AMO(NAME, T)                                    \
-    BOTH(T, NAME##_fetch, (const T *source, int pe))    \
-    BOTH(void, NAME##_set, (T * dest, T value, int pe)) \
-    BOTH(T, NAME##_swap, (T * dest, T value, int pe))
-SHMEM_OLD_SWAP(AMO)
-#undef AMO
+#define GSH_SHMEM_AMO(NAME, T)                                           \
+    GSH_SHMEM_BOTH(T, NAME##_cswap, (T * dest, T cond, T value, int pe)) \
+    GSH_SHMEM_BOTH(T, NAME##_finc, (T * dest, int pe))                   \
+    GSH_SHMEM_BOTH(void, NAME##_inc, (T * dest, int pe))                 \
+    GSH_SHMEM_BOTH(T, NAME##_fadd, (T * dest, T value, int pe))          \
+    GSH_SHMEM_BOTH(void, NAME##_add, (T * dest, T value, int pe))
+SHMEM_OLD_AMO(GSH_SHMEM_AMO)
+#undef GSH_SHMEM_AMO
+#define GSH_SHMEM_AMO(NAME, T)                                    \
+    GSH_SHMEM_BOTH(T, NAME##_fetch, (const T *source, int pe))    \
+    GSH_SHMEM_BOTH(void, NAME##_set, (T * dest, T value, int pe)) \
+    GSH_SHMEM_BOTH(T, NAME##_swap, (T * dest, T value, int pe))
+SHMEM_OLD_SWAP(GSH_SHMEM_AMO)
+#undef GSH_SHMEM_AMO
 /* Returns once *ivar is no longer value. */
-#define WAIT(NAME, T) BOTH(void, NAME##_wait, (T * ivar, T value))
-SHMEM_OLD_WAIT(WAIT)
-#undef WAIT
-BOTH(void, wait, (long *ivar, long value))
+#define GSH_SHMEM_WAIT(NAME, T) GSH_SHMEM_BOTH(void, NAME##_wait, (T * ivar, T value))
+SHMEM_OLD_WAIT(GSH_SHMEM_WAIT)
+#undef GSH_SHMEM_WAIT
+GSH_SHMEM_BOTH(void, wait, (long *ivar, long value))
 /* On long, in C before C11, which has no generic interfaces. */
 #if !defined(__cplusplus)
 void(shmem_wait_until)(long *ivar, int cmp, long cmp_value);
@@ -116,47 +116,48 @@ void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
 
 /* In C and C++ shmem_barrier and shmem_sync also take a team (below); shmem_barrier's quiet is the
  * default context's. */
-BOTH(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
-BOTH(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
-BOTH(int, team_barrier, (shmem_team_t team))
+GSH_SHMEM_BOTH(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
+GSH_SHMEM_BOTH(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
+GSH_SHMEM_BOTH(int, team_barrier, (shmem_team_t team))
 
 /* Elements of 32 or 64 bits. broadcast does not change the dest of PE_root, a number in the set. */
-#define MOVE(BITS)                                                                       \
-    BOTH(void, broadcast##BITS,                                                          \
-         (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,      \
-          int logPE_stride, int PE_size, long *pSync))                                   \
-    BOTH(void, collect##BITS,                                                            \
-         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
-          int PE_size, long *pSync))                                                     \
-    BOTH(void, fcollect##BITS,                                                           \
-         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
-          int PE_size, long *pSync))                                                     \
-    BOTH(void, alltoall##BITS,                                                           \
-         (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
-          int PE_size, long *pSync))                                                     \
-    BOTH(void, alltoalls##BITS,                                                          \
-         (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
-          int PE_start, int logPE_stride, int PE_size, long *pSync))
-MOVE(32)
-MOVE(64)
-#undef MOVE
+#define GSH_SHMEM_MOVE(BITS)                                                                       \
+    GSH_SHMEM_BOTH(void, broadcast##BITS,                                                          \
+                   (void *dest, const void *source, size_t nelems, int PE_root, int PE_start,      \
+                    int logPE_stride, int PE_size, long *pSync))                                   \
+    GSH_SHMEM_BOTH(void, collect##BITS,                                                            \
+                   (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+                    int PE_size, long *pSync))                                                     \
+    GSH_SHMEM_BOTH(void, fcollect##BITS,                                                           \
+                   (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+                    int PE_size, long *pSync))                                                     \
+    GSH_SHMEM_BOTH(void, alltoall##BITS,                                                           \
+                   (void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, \
+                    int PE_size, long *pSync))                                                     \
+    GSH_SHMEM_BOTH(void, alltoalls##BITS,                                                          \
+                   (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
+                    int PE_start, int logPE_stride, int PE_size, long *pSync))
+GSH_SHMEM_MOVE(32)
+GSH_SHMEM_MOVE(64)
+#undef GSH_SHMEM_MOVE
 
 /* dest may be source. The same bits on all PEs. */
-#define REDUCE(NAME, T, OP)                                                                    \
-    BOTH(void, NAME##_##OP##_to_all,                                                           \
-         (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, \
-          T *pWrk, long *pSync))
-#define LOGIC(NAME, T)   REDUCE(NAME, T, and) REDUCE(NAME, T, or) REDUCE(NAME, T, xor)
-#define ORDERED(NAME, T) REDUCE(NAME, T, min) REDUCE(NAME, T, max)
-#define ADDED(NAME, T)   REDUCE(NAME, T, sum) REDUCE(NAME, T, prod)
-SHMEM_OLD_LOGIC(LOGIC)
-SHMEM_OLD_ORDERED(ORDERED)
-SHMEM_OLD_ADDED(ADDED)
-#undef ADDED
-#undef ORDERED
-#undef LOGIC
-#undef REDUCE
-#undef BOTH
+#define GSH_SHMEM_REDUCE(NAME, T, OP)                                                       \
+    GSH_SHMEM_BOTH(void, NAME##_##OP##_to_all,                                              \
+                   (T * dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+                    int PE_size, T *pWrk, long *pSync))
+#define GSH_SHMEM_LOGIC(NAME, T) \
+    GSH_SHMEM_REDUCE(NAME, T, and) GSH_SHMEM_REDUCE(NAME, T, or) GSH_SHMEM_REDUCE(NAME, T, xor)
+#define GSH_SHMEM_ORDERED(NAME, T) GSH_SHMEM_REDUCE(NAME, T, min) GSH_SHMEM_REDUCE(NAME, T, max)
+#define GSH_SHMEM_ADDED(NAME, T)   GSH_SHMEM_REDUCE(NAME, T, sum) GSH_SHMEM_REDUCE(NAME, T, prod)
+SHMEM_OLD_LOGIC(GSH_SHMEM_LOGIC)
+SHMEM_OLD_ORDERED(GSH_SHMEM_ORDERED)
+SHMEM_OLD_ADDED(GSH_SHMEM_ADDED)
+#undef GSH_SHMEM_ADDED
+#undef GSH_SHMEM_ORDERED
+#undef GSH_SHMEM_LOGIC
+#undef GSH_SHMEM_REDUCE
+#undef GSH_SHMEM_BOTH
 
 #ifdef __cplusplus
 }
@@ -185,7 +186,7 @@ static inline int shmem_sync(shmem_team_t team)
     return shmem_team_sync(team);
 }
 #endif
-#define OLD(NAME, T)                                              \
+#define GSH_SHMEM_OLD(NAME, T)                                    \
     static inline T shmem_cswap(T *dest, T cond, T value, int pe) \
     {                                                             \
         return shmem_##NAME##_cswap(dest, cond, value, pe);       \
@@ -206,9 +207,9 @@ static inline int shmem_sync(shmem_team_t team)
     {                                                             \
         shmem_##NAME##_add(dest, value, pe);                      \
     }
-SHMEM_OLD_AMO(OLD)
-#undef OLD
-#define OLD(NAME, T)                                       \
+SHMEM_OLD_AMO(GSH_SHMEM_OLD)
+#undef GSH_SHMEM_OLD
+#define GSH_SHMEM_OLD(NAME, T)                             \
     static inline T shmem_fetch(const T *source, int pe)   \
     {                                                      \
         return shmem_##NAME##_fetch(source, pe);           \
@@ -221,26 +222,27 @@ SHMEM_OLD_AMO(OLD)
     {                                                      \
         return shmem_##NAME##_swap(dest, value, pe);       \
     }
-SHMEM_OLD_SWAP(OLD)
-#undef OLD
+SHMEM_OLD_SWAP(GSH_SHMEM_OLD)
+#undef GSH_SHMEM_OLD
 /* Classes of complex numbers. */
 #if defined(GSH_COMPLEX_CLASSES)
-#define OLD(NAME, PART, OP)                                                                       \
-    template <class Z>                                                                            \
-    static inline GSHMEM_IF_COMPLEX(void, PART, Z)                                                \
-        shmem_##NAME##_##OP##_to_all(Z *dest, const Z *source, int nreduce, int PE_start,         \
-                                     int logPE_stride, int PE_size, void *pWrk, long *pSync)      \
+#define GSH_SHMEM_OLD(NAME, PART, OP)                                                             \
+    template <class Complex>                                                                      \
+    static inline GSHMEM_IF_COMPLEX(void, PART, Complex)                                          \
+        shmem_##NAME##_##OP##_to_all(Complex *dest, const Complex *source, int nreduce,           \
+                                     int PE_start, int logPE_stride, int PE_size, void *pWrk,     \
+                                     long *pSync)                                                 \
     {                                                                                             \
         shmem_##NAME##_##OP##_to_all(reinterpret_cast<shmem_##NAME##_t *>(dest),                  \
                                      reinterpret_cast<const shmem_##NAME##_t *>(source), nreduce, \
                                      PE_start, logPE_stride, PE_size,                             \
                                      static_cast<shmem_##NAME##_t *>(pWrk), pSync);               \
     }
-OLD(complexf, float, sum)
-OLD(complexf, float, prod)
-OLD(complexd, double, sum)
-OLD(complexd, double, prod)
-#undef OLD
+GSH_SHMEM_OLD(complexf, float, sum)
+GSH_SHMEM_OLD(complexf, float, prod)
+GSH_SHMEM_OLD(complexd, double, sum)
+GSH_SHMEM_OLD(complexd, double, prod)
+#undef GSH_SHMEM_OLD
 #endif
 #else
 #define GSH_OLD_COUNT(a, b, c, d, form, ...) form

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A header compiles when it is the only thing included, also in a program that defines each capital letter as a macro
-# before, and afterwards these are as they were: compile.sh HEADER LANGUAGE COMPILER ARGS...
+# A header compiles when it is the only thing included, also in a program that defines each capital letter and some
+# words as macros before, and afterwards these are as they were: compile.sh HEADER LANGUAGE COMPILER ARGS...
 set -eu
 header=$1 language=$2
 shift 2
@@ -12,15 +12,16 @@ c) unit=$dir/unit.c ;;
 c++) unit=$dir/unit.cc ;;
 cuda) unit=$dir/unit.cu ;;
 esac
-letters='A B C D E F G H I J K L M N O P Q R S T U V W X Y Z'
+names='A B C D E F G H I J K L M N O P Q R S T U V W X Y Z'
+names="$names ADD AMO BITS CAS ENTRY FETCH LOAD MOVE OPERATION REDUCE RMA ROUNDED SCAN STORE SUB WAIT"
 # nvcc includes CUDA's headers by itself, which do not bear such macros.
-define() { for letter in $letters; do printf -- "$1" "$letter"; done; }
+define() { for name in $names; do printf -- "$1" "$name"; done; }
 # Twice, to prove the include guard.
 {
     [ "$language" != cuda ] || define '#define %s 5\n'
     printf '#include "%s"\n#include "%s"\nint gsh_unit;\n' "$header" "$header"
-    for letter in $letters; do
-        printf '#if %s != 5\n#error %s is lost\n#endif\n' "$letter" "$letter"
+    for name in $names; do
+        printf '#if %s != 5\n#error %s is lost\n#endif\n' "$name" "$name"
     done
 } >"$unit"
 [ "$language" = cuda ] || set -- "$@" $(define '-D%s=5 ')

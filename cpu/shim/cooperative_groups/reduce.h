@@ -12,17 +12,17 @@
 namespace cooperative_groups
 {
 
-#define OPERATION(NAME, RESULT)                                                            \
+#define GSHMEM_CPU_OPERATION(NAME, RESULT)                                                 \
     template <class Type = void> struct NAME {                                             \
         template <class Value> Value operator()(Value a, Value b) const { return RESULT; } \
     };
-OPERATION(plus, a + b)
-OPERATION(less, b < a ? b : a)
-OPERATION(greater, a < b ? b : a)
-OPERATION(bit_and, (a & b))
-OPERATION(bit_or, a | b)
-OPERATION(bit_xor, a ^ b)
-#undef OPERATION
+GSHMEM_CPU_OPERATION(plus, a + b)
+GSHMEM_CPU_OPERATION(less, b < a ? b : a)
+GSHMEM_CPU_OPERATION(greater, a < b ? b : a)
+GSHMEM_CPU_OPERATION(bit_and, (a & b))
+GSHMEM_CPU_OPERATION(bit_or, a | b)
+GSHMEM_CPU_OPERATION(bit_xor, a ^ b)
+#undef GSHMEM_CPU_OPERATION
 
 template <unsigned Size, class Parent, class Type, class Operation>
 inline Type reduce(const thread_block_tile<Size, Parent> &tile, Type value, Operation operation)
