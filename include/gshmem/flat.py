@@ -112,8 +112,13 @@ def main():
         sets = type_sets(file.read())
     with open(template, encoding='utf-8') as file:
         made = '\n'.join(Template(os.path.dirname(template), sets).lines(file.read()))
+    made = re.sub(r'\n{3,}', '\n\n', made)
+    if os.path.exists(output):
+        with open(output, encoding='utf-8') as file:
+            if file.read() == made:
+                return  # compiled files need not be compiled again
     with open(output, 'w', encoding='utf-8') as file:
-        file.write(re.sub(r'\n{3,}', '\n\n', made))
+        file.write(made)
 
 
 main()
