@@ -106,18 +106,18 @@ __device__ __forceinline__ const gsh_state &unit_state()
     return gshmem_state_block;
 }
 #else
-extern "C" void gshmem_global_exit(int status); /* the host's */
+/* Prints why, and ends the job with status 1, or the process, if it has no PE; in libgshmem. */
+#pragma GCC visibility push(default)
+extern "C" [[noreturn]] void gshmemx_cpu_refuse(const char *why);
+#pragma GCC visibility pop
 
 /* The caller is outside a kernel, or in one whose launching thread is no PE. */
 [[noreturn]] inline void fail_without_state()
 {
-    if (gsh_cpu_self == nullptr) {
-        fprintf(stderr, "gshmem: error: a call that is for kernels alone was made by host code\n");
-        gshmem_global_exit(1);
-    }
-    fprintf(stderr, "gshmem: error: a kernel made a gshmem call before gshmem_init or after "
-                    "gshmem_finalize\n");
-    exit(1);
+    gshmemx_cpu_refuse(gsh_cpu_self == nullptr
+                           ? "a call that is for kernels alone was made by host code"
+                           : "a kernel made a gshmem call before gshmem_init or after "
+                             "gshmem_finalize");
 }
 
 inline const gsh_state &unit_state()

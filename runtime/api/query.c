@@ -2,6 +2,7 @@
  * Small public queries: who am I, routes, versions, error texts, and global exit. */
 #include <stdio.h>
 #include <string.h>
+#include "base/flush.h"
 #include "base/handler.h"
 #include "base/log.h"
 #include "gshmemx.h"
@@ -103,6 +104,14 @@ void gshmem_global_exit(int status)
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "gshmem_global_exit(%d)", status);
     fflush(NULL);
     gsh_end_job(pe, status, "gshmem_global_exit");
+}
+
+/* For device/context.cuh on the CPU device, which declares it. */
+void gshmemx_cpu_refuse(const char *why) __attribute__((noreturn, visibility("default")));
+void gshmemx_cpu_refuse(const char *why)
+{
+    gsh_flush_stdout();
+    gsh_abort(gsh_instance_current(), 1, "%s", why);
 }
 
 const char *gshmemx_error_string(int error)

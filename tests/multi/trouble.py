@@ -280,6 +280,8 @@ PATIENCE = 300.0
 SAID = {"printed": "what PE 0 has printed before",
         "before_init": "heard: PE -1, status 1, gshmem_long_p: gshmem_long_p: called before",
         "after_finalize": "heard: PE -1, status 1, gshmem_barrier_all: gshmem_barrier_all: called after",
+        "kernel_before_init": "heard: PE -1, status 1, : a kernel made a gshmem call before gshmem_init",
+        "outside_kernel": "heard: PE 0, status 1, : a call that is for kernels alone was made by host code",
         "bad_pe": "heard: PE 0, status 1, gshmem_long_p: gshmem_long_p: PE ",
         "ctx_kernel_member": "heard: PE 0, status 1, gshmem_ctx_long_p: gshmem_ctx_long_p (in a kernel"}
 
