@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes in packaging/ are well-formed, and have the version of meson.build; so has the changelog, which names it
+as the one that comes or as one that came.
+
+    packages.py ROOT"""
+import os, re, sys
+
+root, failed = sys.argv[1], 0
+
+
+def complain(text):
+    global failed
+    failed += 1
+    print(text)
+
+
+def read(path):
+    with open(os.path.join(root, path), encoding='utf-8') as file:
+        return file.read()
+
+
+version = re.search(r"^project\(.*version: '([^']+)'", read('meson.build'), re.M)[1]
+for path, pattern in (('packaging/debian/changelog', r'\Agshmem \((.*)-\d+\)'),
+                      ('packaging/conda/meta.yaml', r'^  version: "(.*)"$'),
+                      ('packaging/spack/packages/gshmem/package.py', r'^    version\("([\d.]+)"'),
+                      ('CHANGELOG.md', r'^## (?:\[Unreleased\], to be |\[)' + re.escape(version) + '()')):
+    found = re.search(pattern, read(path), re.M)
+    if not found:
+        complain(f'{path}: no version like {pattern}')
+    elif found[1] and found[1] != version:
+        complain(f'{path}: version {found[1]}; meson.build has {version}')
+compile(read('packaging/spack/packages/gshmem/package.py'), 'package.py', 'exec')
+installed = {path for path in os.listdir(os.path.join(root, 'packaging/debian')) if path.endswith('.install')}
+packages = set(re.findall(r'^Package: (\S+)', read('packaging/debian/control'), re.M))
+if {path.removesuffix('.install') for path in installed} != packages:
+    complain(f'packaging/debian: {sorted(installed)} are not the packages of control, {sorted(packages)}')
+# The sources' tools and libraries all go into some package.
+names = ' '.join(read('packaging/debian/' + path) for path in installed)
+for library in re.findall(r"shared_library\('(\w+)'", ''.join(map(read, ('meson.build', 'dialects/shmem/meson.build',
+                                                                        'dialects/nvshmem/meson.build',
+                                                                        'dialects/nccl/meson.build')))):
+    if f'lib{library}.so' not in names:
+        complain(f'packaging/debian: no package has lib{library}.so')
+try:
+    import yaml
+except ImportError:
+    yaml = None
+if yaml:
+    for path in ('.pre-commit-config.yaml', '.github/workflows/ci.yml', 'packaging/spack/repo.yaml'):
+        yaml.safe_load(read(path))
+    # conda fills in {{ }} before it reads the file
+    yaml.safe_load(re.sub(r'\{\{.*?\}\}', 'x', read('packaging/conda/meta.yaml')))
+print(f'version {version}, {len(packages)} packages')
+sys.exit(1 if failed else 0)
