@@ -14,7 +14,7 @@ class Gshmem(MesonPackage, CudaPackage):
     license("Apache-2.0")
 
     version("main", branch="main")
-    version("0.1.0", tag="v0.1.0")
+    version("0.2.0", tag="v0.2.0")
 
     variant("ucx", default=True, description="reach PEs on other nodes by UCX")
     variant("mpi", default=False, description="start from an MPI communicator")
