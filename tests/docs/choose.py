@@ -79,7 +79,8 @@ with tempfile.TemporaryDirectory(prefix='gshmem-choose-') as home:
     edges = ''.join(f'build {name[:-2]}.o: cc ../{name}\n' for name in SOURCES if name.endswith('.c'))
     with open(os.path.join(build, 'build.ninja'), 'w', encoding='utf-8') as file:
         file.write(NINJA.replace('CC', CC) + edges)
-    targets = [{'id': name, 'name': name, 'filename': [os.path.join(build, name)], 'installed': name in ('libp.so', 'tool')}
+    targets = [{'id': name, 'name': name, 'filename': [os.path.join(build, name)],
+                'installed': name in ('libp.so', 'tool')}
                for name in ('libl.a', 'libp.so', 'tool', 't1', 't2', 't3')]
     tests = [{'name': name, 'cmd': [word.replace('SOURCE', home) for word in row[0]], 'depends': row[1],
               'suite': ['project:' + suite for suite in row[2]]} for name, row in TESTS.items()]
