@@ -79,13 +79,16 @@ class Build:
 
     def symbols(self, paths):
         """object -> (defined, wanted)"""
-        table = {}
-        for path in paths:
-            defined, wanted = set(), set()
-            for line in output_of('nm', os.path.join(self.folder, path)).splitlines():
-                kind, name = line.split()[-2:]
-                (wanted if kind == 'U' else defined if kind.isupper() else set()).add(name)
-            table[path] = (defined, wanted)
+        table = {path: (set(), set()) for path in paths}
+        if table:
+            listing = subprocess.run(['nm', '-A', '-g', *table], check=True, capture_output=True, text=True,
+                                     cwd=self.folder)
+            for line in listing.stdout.splitlines():
+                # path:value kind name
+                path, rest = line.split(':', 1)
+                kind, name = rest.split()[-2:]
+                if kind not in 'wv': # nobody links an archive for these
+                    table[path][kind == 'U'].add(name)
         return table
 
 
@@ -117,10 +120,13 @@ class Changes:
             return {path for table in archives for path in table}
         defined = {symbol: path for table in archives for path, (names, _) in table.items() for symbol in names}
         wanted = {path: row[1] for table in archives for path, row in table.items()}
-        taken, to_do = set(), [symbol for row in self.build.symbols(own).values() for symbol in row[1]]
+        mine = self.build.symbols(own).values()
+        here = set().union(*(row[0] for row in mine))
+        taken, to_do = set(), [symbol for row in mine for symbol in row[1]]
         while to_do:
-            path = defined.get(to_do.pop())
-            if path and path not in taken:
+            symbol = to_do.pop()
+            path = defined.get(symbol)
+            if path and path not in taken and symbol not in here:
                 taken.add(path)
                 to_do += wanted[path]
         return taken
