@@ -7,10 +7,11 @@
     choose.py left-out BUILD README       proves that README lists each program and script that only the suite full runs
 
 A test is concerned if a changed file is a script or an input that its command names, or if one of its own programs is
-made from that file. Such programs are known since they were last built: by the compiler's list of the headers that
-each object read. Of a static library a program has what it links of it. What is installed is different, since almost
-every test uses it: a change in the library, in a plug-in or a tool concerns those tests of the suites `unit` and
-`smoke` that use it. Tests of the suite `full` are for ./dev test --all."""
+made from that file. What a program is made from is known since it was last built, by the compiler's list of the
+headers that each object read; one that was never built counts as changed. Of a static library a program has what it
+links of it. What is installed is different, since almost every test uses it: a change in the library, in a plug-in or
+a tool concerns those tests of the suites `unit` and `smoke` that use it. Tests of the suite `full` are for ./dev test
+--all."""
 
 import collections
 import fnmatch
