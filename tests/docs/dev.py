@@ -53,7 +53,8 @@ done
 [ "$CASE" = status ] && status=3
 exit $status
 '''
-SILENT = ['clang-format', 'git', 'ninja', 'clang', 'clang++', 'nvidia-smi', 'ip', 'mpicc', 'mpirun', 'pkg-config']
+SILENT = ['c++', 'clang', 'clang++', 'clang-format', 'git', 'ip', 'mpicc', 'mpirun', 'ninja', 'nvidia-smi',
+          'pkg-config']
 # In place of what ./dev check runs.
 CHECK = '''#!/bin/sh
 echo "ran $0"
@@ -112,7 +113,8 @@ def run(root, case, where, words):
         tools = os.path.join(home, 'tools')
         for name in ['meson', *SILENT]:
             write(os.path.join(tools, name), MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
-        environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where}
+        environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where,
+                       'CXX': 'c++'}
         return subprocess.run([os.path.join(home, 'dev'), *words], env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
 
