@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Barriers of all threads of a block, of a whole grid, and of four warps.
- */
+ * Barriers of all threads of a block, of a whole grid, and of four warps. */
 #include "cpu/block.h"
-#include "cpu/grid.h"
+#include "cpu/grid_sync.h"
+#include "cpu/report.h"
+#include "cpu/sanitizer.h"
+#include "cpu/thread.h"
 
 /* The last thread, t, has arrived: all others can go on. Returns false if other blocks of the grid
  * will never arrive. */
@@ -13,7 +15,7 @@ GSH_NO_TSAN static bool finish_barrier(struct gsh_cpu_block *b, struct gsh_block
     }
     if (b->kind == GSH_CPU_GRID_SYNC) {
         gsh_tsan_become(b->main.tsan); /* its lock orders nothing in the kernel */
-        bool is_synced = gsh_run_sync(b->run, b);
+        bool is_synced = gsh_grid_sync(b->run, b);
         gsh_tsan_become(b->running->tsan);
         if (!is_synced) {
             return false;
@@ -36,7 +38,7 @@ GSH_NO_TSAN static bool finish_barrier(struct gsh_cpu_block *b, struct gsh_block
 
 GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
 {
-    struct gsh_cpu_thread *self = gsh_block_need_thread("a barrier of threads");
+    struct gsh_cpu_thread *self = gsh_need_thread("a barrier of threads");
     struct gsh_cpu_block *b = self->block;
     if (!b) {
         return predicate != 0;
@@ -80,7 +82,7 @@ GSH_NO_TSAN int gshmemx_cpu_barrier(enum gsh_cpu_barrier kind, int predicate)
 
 GSH_NO_TSAN void gshmemx_cpu_warpgroup(void)
 {
-    struct gsh_cpu_thread *self = gsh_block_need_thread("a barrier of four warps");
+    struct gsh_cpu_thread *self = gsh_need_thread("a barrier of four warps");
     struct gsh_cpu_block *b = self->block;
     if (!b) {
         return;

@@ -1,43 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Schedules the CUDA threads of one block: start, yield, back-off. Threads hand the OS thread
- * directly to each other; its own stack runs only when none of them can. */
+ * directly to each other; its own stack runs only when none of them can. A block that can only spin
+ * gives its core to another one (cores.h). */
 #include "cpu/block.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "cpu/grid.h"
 #include "cpu/here.h"
-#include "cpu/stream.h"
+#include "cpu/overflow.h"
+#include "cpu/report.h"
+#include "cpu/sanitizer.h"
+#include "cpu/thread.h"
 
 #define DEFAULT_STACK_BYTES (128u << 10)
 
-/* Stacks are kept for the next block. When the process has more than this many, each block frees
- * all but a few; a used stack takes some 8 KiB of memory. */
+/* Stacks are kept for the next block: this many with the OS thread, the others with the device.
+ * When the process has more than MAX_STACKS, those that the device would get are freed; a used
+ * stack takes some 8 KiB of memory. */
 #define MAX_STACKS  16384
 #define KEPT_STACKS 128u
 
 #define WARP_SIZE 32u
 
-/* Rounds in which a block's threads all only spin: this many with a pause, this many more with a
- * yield of the core; then it sleeps for a quarter of the time it has waited, within these limits.
- * With 4 PEs of 64 such blocks on two cores, sleeping costs less than a core. The pauses take about
- * half a microsecond, several times what a PE on another core needs to answer: a system call
- * between two polls would be most of such a wait. If help has work, which is pause enough, there
- * are more first rounds: microseconds, in which a far PE on the same machine answers. */
+/* Rounds in which a block's threads all only spin: this many with a pause, this many more in which
+ * it passes its core on or, if no other block wants it, yields to other processes; then it sleeps
+ * for a quarter of the time it has waited, within these limits. With 4 PEs of 64 such blocks on two
+ * cores, sleeping costs less than a core. The pauses take about half a microsecond, several times
+ * what a PE on another core needs to answer: a system call between two polls would be most of such
+ * a wait. If help has work, which is pause enough, there are more first rounds: microseconds, in
+ * which a far PE on the same machine answers. */
 #define PAUSE_ROUNDS 32u
 #define HELP_ROUNDS  64u
 #define YIELD_ROUNDS 60u
+#define PASS_ROUNDS  15u /* as many of those as a pass counts for: others have run meanwhile */
+#define CHECK_ROUNDS 16u /* as many go by between two looks for threads that can never go on */
 #define MIN_SLEEP_NS 5000u
 #define MAX_SLEEP_NS 2000000u
+/* So long for each sleeping block of the process, if that is more: thousands of them would else
+ * keep a core busy. */
+#define SLEEP_EACH_NS 5000u
 
-__thread struct gsh_cpu_thread *gshmem_cpu_self;
-__thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx, gshmem_cpu_block_dim,
-    gshmem_cpu_grid_dim;
+/* A stack without a thread may go to another OS thread. So fiber_main, which is there all the time,
+ * must not keep the address of a thread-local variable: functions that use one are not part of it.
+ */
+#define NOT_INLINE __attribute__((noinline))
 
-static int n_stacks; /* in the process, except those for the thread sanitizer */
+static int n_stacks;      /* in the process; atomic */
+static unsigned n_asleep; /* blocks in the process; atomic */
 
 GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self);
 
@@ -50,8 +61,25 @@ static uint64_t now_ns(void)
 
 /* ---- what runs next -------------------------------------------------------------------------- */
 
+/* After a sleep. */
+GSH_NO_TSAN static void need_core(struct gsh_cpu_block *b)
+{
+    if (b->is_without_core) {
+        b->is_without_core = false;
+        gsh_core_take(&b->runner);
+    }
+}
+
+GSH_NO_TSAN static void pass_core_if_asked(struct gsh_cpu_block *b)
+{
+    if (gsh_core_must_pass(&b->runner)) {
+        gsh_core_pass(&b->runner, true);
+    }
+}
+
 GSH_NO_TSAN void gsh_block_progress(struct gsh_cpu_block *b)
 {
+    need_core(b);
     b->idle_yields = 0;
     b->idle_rounds = 0;
 }
@@ -78,7 +106,27 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
     if (!fiber) {
         gsh_block_fatal(b, "no memory for the stack of another thread (%zu bytes)", bytes);
     }
+    __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
     return fiber;
+}
+
+/* The device's stacks, the most recently used ones first; NULL: it has none. */
+static struct gsh_fiber *take_spare(struct gsh_cpu_block *b)
+{
+    struct gsh_cpu_device *device = b->run->device;
+    pthread_mutex_lock(&device->lock);
+    struct gsh_fiber *first = device->spare, *last = first;
+    for (uint32_t n = 1; last && last->next && n < KEPT_STACKS; n++) {
+        last = last->next;
+        b->n_idle++;
+    }
+    if (first) {
+        b->n_idle++;
+        device->spare = last->next;
+        last->next = NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return first;
 }
 
 /* A stack for the next thread to be started. */
@@ -88,11 +136,13 @@ GSH_NO_TSAN static struct gsh_fiber *take_stack(struct gsh_cpu_block *b)
     if (gsh_tsan_is_on()) {
         return b->threads[b->n_started].fiber;
     }
+    if (!fiber) {
+        fiber = take_spare(b);
+    }
     if (fiber) {
         b->n_idle--;
     } else {
         fiber = create_stack(b);
-        __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
     }
     b->idle = fiber->next;
     fiber->owner = b;
@@ -145,24 +195,57 @@ static void return_tsan_stacks(struct gsh_cpu_block *b)
     pthread_mutex_unlock(&device->lock);
 }
 
-static void drop_stacks(struct gsh_cpu_block *b, uint32_t n_kept)
+static void drop_stacks(struct gsh_fiber *list)
 {
-    while (b->n_idle > n_kept) {
-        struct gsh_fiber *fiber = b->idle;
-        b->idle = fiber->next;
-        b->n_idle--;
+    while (list) {
+        struct gsh_fiber *fiber = list;
+        list = fiber->next;
         __atomic_sub_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
         gsh_fiber_destroy(fiber);
     }
 }
 
+void gsh_block_drop_spare(struct gsh_cpu_device *device)
+{
+    drop_stacks(device->spare);
+    device->spare = NULL;
+}
+
+/* All but a few go to the device. */
+static void return_stacks(struct gsh_cpu_block *b)
+{
+    struct gsh_cpu_device *device = b->run->device;
+    struct gsh_fiber *last_kept = b->idle;
+    if (b->n_idle <= KEPT_STACKS) {
+        return;
+    }
+    for (uint32_t n = 1; n < KEPT_STACKS; n++) {
+        last_kept = last_kept->next;
+    }
+    struct gsh_fiber *first = last_kept->next, *last = first;
+    last_kept->next = NULL;
+    b->n_idle = KEPT_STACKS;
+    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS) {
+        drop_stacks(first);
+        return;
+    }
+    while (last->next) {
+        last = last->next;
+    }
+    pthread_mutex_lock(&device->lock);
+    last->next = device->spare;
+    device->spare = first;
+    pthread_mutex_unlock(&device->lock);
+}
+
 /* Gives the OS thread to a thread not yet started, else to the next in the queue, else to the main
  * stack; returns when the caller's turn comes. Threads not yet started come first, so a spin soon
  * has all the others at work. */
-GSH_NO_TSAN static void leave(struct gsh_cpu_block *b, bool is_parked)
+GSH_NO_TSAN static NOT_INLINE void leave(struct gsh_cpu_block *b, bool is_parked)
 {
     struct gsh_fiber *from = b->running, *to = &b->main;
     struct gsh_cpu_thread *self = NULL;
+    pass_core_if_asked(b);
     if (b->n_started < b->n_threads) {
         to = take_stack(b);
     } else if (b->queue_count > 0) {
@@ -197,7 +280,7 @@ GSH_NO_TSAN static void end_thread(struct gsh_cpu_block *b, struct gsh_block_thr
     gsh_block_progress(b);
 }
 
-GSH_NO_TSAN static void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
+GSH_NO_TSAN static NOT_INLINE void run_thread(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     const struct gsh_cpu_uint3 dim = b->run->launch.block;
     t->self.rank = b->n_started++;
@@ -261,7 +344,7 @@ GSH_NO_TSAN static void leave_stack(struct gsh_cpu_block *b, struct gsh_block_th
 
 GSH_NO_TSAN void gshmemx_cpu_leave(void)
 {
-    struct gsh_cpu_thread *self = gsh_block_need_thread("the end of a CUDA thread");
+    struct gsh_cpu_thread *self = gsh_need_thread("the end of a CUDA thread");
     struct gsh_cpu_block *b = self->block;
     if (!b) {
         gsh_here_leave();
@@ -287,18 +370,6 @@ GSH_NO_TSAN static void end_waiting(struct gsh_cpu_block *b)
     }
 }
 
-static void drop_left_stacks(struct gsh_cpu_block *b)
-{
-    while (b->left) {
-        struct gsh_fiber *fiber = b->left;
-        b->left = fiber->next;
-        if (!gsh_tsan_is_on()) {
-            __atomic_sub_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
-        }
-        gsh_fiber_destroy(fiber);
-    }
-}
-
 /* ---- yield and back-off ---------------------------------------------------------------------- */
 
 static void pause_core(void)
@@ -308,14 +379,6 @@ static void pause_core(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
-}
-
-/* Calls to grid.c take a lock that is not the kernel's and must order nothing in it. */
-GSH_NO_TSAN static void want_block(struct gsh_cpu_block *b)
-{
-    gsh_tsan_become(b->main.tsan);
-    gsh_run_want_block(b->run);
-    gsh_tsan_become(b->running->tsan);
 }
 
 /* Not as the CUDA thread: the work is not the kernel's, and must not switch stacks. */
@@ -330,14 +393,29 @@ GSH_NO_TSAN static bool help(struct gsh_cpu_block *b)
     return has_work;
 }
 
+/* Sleeps, and returns without a core: the threads' next look at what they wait for needs none. */
+GSH_NO_TSAN static void sleep_for(struct gsh_cpu_block *b, uint64_t ns)
+{
+    uint64_t most = __atomic_add_fetch(&n_asleep, 1, __ATOMIC_RELAXED) * (uint64_t)SLEEP_EACH_NS;
+    most = most > MAX_SLEEP_NS ? most : MAX_SLEEP_NS;
+    struct timespec t = {0, (long)(ns < most ? ns : most)};
+    if (!b->is_without_core) {
+        b->is_without_core = true;
+        gsh_core_leave(&b->runner);
+    }
+    nanosleep(&t, NULL);
+    __atomic_sub_fetch(&n_asleep, 1, __ATOMIC_RELAXED);
+}
+
 /* All runnable threads of the block only spin. */
 GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
 {
     uint32_t round = b->idle_rounds++;
     b->idle_yields = 0;
+    pass_core_if_asked(b);
     /* Under the thread sanitizer it would write to the CUDA thread's stack as another thread. */
     bool is_helped = b->config->help && !gsh_tsan_is_on() && help(b);
-    uint32_t first = is_helped ? HELP_ROUNDS : PAUSE_ROUNDS;
+    uint32_t first = is_helped && !gsh_cores_are_wanted() ? HELP_ROUNDS : PAUSE_ROUNDS;
     if (round < first) {
         if (!is_helped) {
             pause_core();
@@ -348,17 +426,17 @@ GSH_NO_TSAN static void idle_round(struct gsh_cpu_block *b)
     if (b->idle_since_ns == 0) {
         b->idle_since_ns = now_ns();
     }
-    if ((round - first) % YIELD_ROUNDS == 0 && gsh_block_is_stuck(b)) {
-        gsh_block_fatal_stuck(b);
-    }
-    want_block(b);
     uint64_t sleep_ns = round - first < YIELD_ROUNDS ? 0 : (now_ns() - b->idle_since_ns) / 4;
-    if (sleep_ns < MIN_SLEEP_NS) {
+    if (sleep_ns >= MIN_SLEEP_NS) {
+        if (round % CHECK_ROUNDS == 0 && gsh_block_is_stuck(b)) {
+            gsh_block_fatal_stuck(b);
+        }
+        sleep_for(b, sleep_ns);
+    } else if (!b->is_without_core && gsh_core_pass(&b->runner, false)) {
+        b->idle_rounds += PASS_ROUNDS - 1;
+    } else {
         sched_yield();
-        return;
     }
-    struct timespec t = {0, (long)(sleep_ns < MAX_SLEEP_NS ? sleep_ns : MAX_SLEEP_NS)};
-    nanosleep(&t, NULL);
 }
 
 GSH_NO_TSAN void gshmemx_cpu_yield(void)
@@ -380,6 +458,7 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
     if (self->has_news) { /* restart the back-off */
         self->has_news = 0;
         b->idle_since_ns = 0;
+        need_core(b);
     }
     if (b->n_started == b->n_threads) {
         if (++b->idle_yields > b->queue_count) {
@@ -399,17 +478,6 @@ GSH_NO_TSAN void gshmemx_cpu_fence(void)
     __sync_synchronize();
     gsh_tsan_acquire(&every_fence);
     gsh_tsan_release(&every_fence);
-}
-
-GSH_NO_TSAN struct gsh_cpu_thread *gsh_block_need_thread(const char *what)
-{
-    static const struct gsh_cpu_config none = {.fatal = NULL};
-    if (!gshmem_cpu_self) {
-        char text[120];
-        snprintf(text, sizeof(text), "%s was called in host code", what);
-        gsh_device_fatal(&none, text);
-    }
-    return gshmem_cpu_self;
 }
 
 /* ---- a whole block --------------------------------------------------------------------------- */
@@ -451,6 +519,7 @@ void gsh_block_init(struct gsh_cpu_block *b, const struct gsh_cpu_config *config
 {
     memset(b, 0, sizeof(*b));
     b->config = config;
+    gsh_runner_init(&b->runner);
     gsh_fiber_init_thread(&b->main);
     gsh_overflow_enter_thread();
 }
@@ -458,7 +527,7 @@ void gsh_block_init(struct gsh_cpu_block *b, const struct gsh_cpu_config *config
 void gsh_block_finish(struct gsh_cpu_block *b)
 {
     gsh_overflow_leave_thread();
-    drop_stacks(b, 0);
+    drop_stacks(b->idle);
     gsh_asan_unpoison(b->shared, b->shared_capacity);
     free(b->shared);
     free(b->threads);
@@ -505,12 +574,12 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     if (b->n_exited < n) {
         gsh_block_fatal_stuck(b);
     }
-    drop_left_stacks(b);
-    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS) {
-        drop_stacks(b, KEPT_STACKS);
-    }
+    drop_stacks(b->left);
+    b->left = NULL;
     if (gsh_tsan_is_on()) {
         return_tsan_stacks(b);
+    } else {
+        return_stacks(b);
     }
     b->run = NULL;
 }

@@ -1,87 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One block at a time on one OS thread: its CUDA threads as fibers, and what they wait for. grid.c
- * has the blocks of a grid and the OS threads.
- *
- * Threads start in order of rank. One that returns without having waited leaves its stack to the
- * next; one that waits keeps it, and the next starts on another. A thread is in exactly one place:
- * not started, running, in the queue (READY), waiting at a barrier or warp call, or exited. */
+ * Runs one block at a time on the calling OS thread. grid.c has the blocks of a grid and the OS
+ * threads. */
 #ifndef GSH_BLOCK_H
 #define GSH_BLOCK_H
 
-#include "cpu.h"
-#include "fiber.h"
-#include "sanitizer.h"
-
-struct gsh_cpu_run;
-
-enum { GSH_CPU_GROUP = 128 }; /* threads of four warps */
-
-enum gsh_thread_state {
-    GSH_THREAD_UNSTARTED,
-    GSH_THREAD_READY, /* or running */
-    GSH_THREAD_AT_BARRIER,
-    GSH_THREAD_AT_WARP,
-    GSH_THREAD_AT_GROUP, /* of four warps */
-    GSH_THREAD_EXITED,
-};
-
-struct gsh_block_thread {
-    struct gsh_cpu_thread self; /* first: gshmem_cpu_self points to it */
-    struct gsh_fiber *fiber;    /* where it runs */
-    uint8_t state;
-    uint8_t kind;        /* of barrier or warp call that it is in */
-    uint8_t sync_parity; /* of the __syncwarps whose lowest lane it is */
-    uint32_t mask, arg;  /* of the warp call */
-    uint64_t value;      /* the operand, then the result */
-    char tsan_sync[2];   /* addresses for the thread sanitizer: for those __syncwarps, by parity */
-};
-
-struct gsh_cpu_block {
-    /* kept from block to block */
-    const struct gsh_cpu_config *config; /* the device's */
-    struct gsh_fiber main;               /* the OS thread's own stack: runs if no CUDA thread can */
-    struct gsh_fiber *idle;              /* stacks without a thread */
-    uint32_t n_idle;
-    struct gsh_block_thread *threads;
-    uint16_t *queue; /* ring of ranks that can run, of n_threads places */
-    uint32_t capacity;
-    /* Addresses for the thread sanitizer: "the arrays have been made", and "the previous block has
-     * ended", by parity (they share the OS thread's memory, __shared__ variables included). */
-    char tsan_made, tsan_block[2];
-    uint8_t block_parity;
-    void *shared;
-    size_t shared_capacity;
-
-    /* the block that runs */
-    struct gsh_cpu_run *run;
-    struct gsh_cpu_uint3 index;
-    struct gsh_fiber *running;
-    struct gsh_fiber *left; /* stacks of threads that have left their function midway */
-    bool is_left;           /* there was such a thread: waits need not include all threads */
-    uint32_t n_threads, n_started, n_exited;
-    struct gsh_cpu_uint3 next_thread; /* the index of the next to start */
-    uint32_t queue_head, queue_count;
-    uint32_t *warp_waiting; /* lanes in a warp call, by warp */
-
-    /* the barrier that threads wait at */
-    uint32_t n_waiting;
-    uint32_t n_true; /* predicates */
-    uint8_t kind;
-    bool is_mixed; /* not all of this kind */
-    int result;    /* of the previous barrier: kept until all threads have reached this one */
-    uint8_t parity, grid_parity; /* of barriers so far */
-    char tsan_sync[2];
-
-    /* the barriers of four warps, by the first warp */
-    uint8_t group_waiting[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
-    uint8_t group_parity[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP];
-    char tsan_group[GSH_CPU_MAX_THREADS / GSH_CPU_GROUP][2];
-
-    /* back-off */
-    uint32_t idle_yields; /* yields since anything else happened */
-    uint32_t idle_rounds; /* rounds in which all threads only yielded */
-    uint64_t idle_since_ns;
-};
+#include "block_state.h"
+#include "run.h"
 
 /* For the calling OS thread, which must be the one that runs the block. */
 void gsh_block_init(struct gsh_cpu_block *block, const struct gsh_cpu_config *config);
@@ -90,12 +14,8 @@ void gsh_block_finish(struct gsh_cpu_block *block);
 void gsh_block_run(struct gsh_cpu_block *block, struct gsh_cpu_run *run,
                    struct gsh_cpu_uint3 index);
 
-/* The calling CUDA thread; in host code ends the process and names the call. */
-struct gsh_cpu_thread *gsh_block_need_thread(const char *what);
-
-/* overflow.c: around the life of each OS thread that runs blocks. */
-void gsh_overflow_enter_thread(void);
-void gsh_overflow_leave_thread(void);
+/* Frees the device's stacks; it has no blocks any more. */
+void gsh_block_drop_spare(struct gsh_cpu_device *device);
 
 /* for barrier.c and warp.c: */
 
@@ -105,12 +25,5 @@ void gsh_block_wait(struct gsh_cpu_block *block, struct gsh_block_thread *thread
 void gsh_block_wake(struct gsh_cpu_block *block, struct gsh_block_thread *thread);
 /* Something other than a yield happened. */
 void gsh_block_progress(struct gsh_cpu_block *block);
-/* Reports a broken promise by the running block; does not return. */
-void gsh_block_fatal(struct gsh_cpu_block *block, const char *format, ...)
-    __attribute__((noreturn, format(printf, 2, 3)));
-/* Reports which threads wait where; does not return. */
-void gsh_block_fatal_stuck(struct gsh_cpu_block *block) __attribute__((noreturn));
-/* Whether a thread waits for one that has exited. */
-bool gsh_block_is_stuck(const struct gsh_cpu_block *block);
 
 #endif

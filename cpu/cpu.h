@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU device's executor: kernels on host threads. A block is an OS thread, its CUDA threads are
- * fibers in it. Compiles as C17 and C++17; cuda_names.h adds CUDA's names. Knows nothing of PEs: a
- * PE's state is a pointer that it carries to the kernel's threads. */
+ * The CPU device's executor: kernels on host threads. A block has an OS thread, its CUDA threads
+ * are fibers in it; as many blocks run at a time as there are cores. Compiles as C17 and C++17;
+ * cuda_names.h adds CUDA's names. Knows nothing of PEs: a PE's state is a pointer that it carries
+ * to the kernel's threads. */
 #ifndef GSHMEM_CPU_H
 #define GSHMEM_CPU_H
 
@@ -49,8 +50,8 @@ struct gsh_cpu_thread {
     uint64_t looks[GSH_CPU_LOOKS]; /* see gshmemx_cpu_look */
 };
 
-/* The calling CUDA thread; NULL in host code. A fiber never changes its OS thread, so the
- * variable's address may be kept, but its value only until something blocks or yields. */
+/* The calling CUDA thread; NULL in host code. It never changes its OS thread, so the variable's
+ * address may be kept, but its value only until something blocks or yields. */
 extern __thread struct gsh_cpu_thread *gshmem_cpu_self __attribute__((tls_model("initial-exec")));
 #define gsh_cpu_self gshmem_cpu_self
 
@@ -61,9 +62,9 @@ extern __thread struct gsh_cpu_uint3 gshmem_cpu_thread_idx, gshmem_cpu_block_idx
 
 /* ---- inside kernels -------------------------------------------------------------------------- */
 
-/* One iteration of a spin: runs the block's other threads. When all of them only spin, backs off:
- * yields the core, then lets the OS thread sleep for at most a quarter of the time already waited.
- * In host code: yields the core. */
+/* One iteration of a spin: runs the block's other threads. When all of them only spin, runs other
+ * blocks, then lets the OS thread sleep for at most a quarter of the time already waited. In host
+ * code: yields the core. */
 void gshmemx_cpu_yield(void);
 
 /* A spin has ended, or the thread has done something that others may wait for: the next spin starts
@@ -215,9 +216,9 @@ struct gsh_cpu_launch {
     struct gsh_cpu_device *device;
 };
 
-/* Enqueues the kernel on the stream; NULL is the current device's default stream. Blocks that wait
- * for each other all run at the same time: a block not yet started is started when others spin or
- * take long. */
+/* Enqueues the kernel on the stream; NULL is the current device's default stream. Blocks may wait
+ * for each other, by any means, all those of a cooperative launch and up to 2048 of any other: each
+ * gets to run, and one not yet started is started when others spin or take long. */
 int gshmemx_cpu_launch(const struct gsh_cpu_launch *launch, struct CUstream_st *stream);
 
 /* ---- streams and events ---------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CPU devices, and which of them a thread uses. */
-#include <stdio.h>
+ * CPU devices, and which of them a thread uses. destroy.c ends them. */
+#include "cpu/device.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
-#include "cpu/stream.h"
+#include "cpu/fatal.h"
 
 /* Sleeps of spinning blocks end at most this much late; the system's default of 50 us would
  * dominate their response time. */
@@ -39,8 +39,9 @@ static struct gsh_cpu_device *allocate_device(void)
     return device;
 }
 
-static void release_device(struct gsh_cpu_device *device)
+void gsh_device_release(struct gsh_cpu_device *device)
 {
+    pthread_mutex_destroy(&device->lock);
     pthread_mutex_lock(&unused_lock);
     __atomic_add_fetch(&device->serial, 1, __ATOMIC_RELAXED);
     device->next_unused = unused;
@@ -62,7 +63,7 @@ struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *co
 }
 
 /* That of the number that the calling thread has chosen. */
-static struct gsh_cpu_device *own_device(void)
+struct gsh_cpu_device *gsh_device_own(void)
 {
     struct gsh_cpu_device **place = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
     /* Pairs with the release below. */
@@ -82,29 +83,6 @@ static struct gsh_cpu_device *own_device(void)
         gsh_device_fatal(&none, "no memory for the CPU device");
     }
     return device;
-}
-
-void gshmemx_cpu_device_destroy(struct gsh_cpu_device *device)
-{
-    if (!device) {
-        return;
-    }
-    struct gsh_cpu_device *expected = device;
-    __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_RELAXED);
-    struct CUstream_st *kept;
-    gsh_streams_finish(device, &kept);
-    if (kept) {
-        gsh_streams_adopt(own_device(), kept);
-    }
-    gsh_pool_finish(device);
-    while (device->spare) {
-        struct gsh_fiber *fiber = device->spare;
-        device->spare = fiber->next;
-        gsh_fiber_destroy(fiber);
-    }
-    pthread_mutex_destroy(&device->lock);
-    release_device(device);
 }
 
 void gshmemx_cpu_device_set_state(struct gsh_cpu_device *device, const struct gsh_state *state)
@@ -155,12 +133,14 @@ struct gsh_cpu_device *gshmemx_cpu_device_current(void)
     if (!device) {
         device = __atomic_load_n(&default_device, __ATOMIC_ACQUIRE);
     }
-    return device ? device : own_device();
+    return device ? device : gsh_device_own();
 }
 
-void gshmemx_cpu_device_synchronize(struct gsh_cpu_device *device)
+void gsh_device_forget_default(struct gsh_cpu_device *device)
 {
-    gsh_streams_synchronize(device);
+    struct gsh_cpu_device *expected = device;
+    __atomic_compare_exchange_n(&default_device, &expected, NULL, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
 }
 
 void gsh_device_enter_thread(struct gsh_cpu_device *device)
@@ -170,18 +150,4 @@ void gsh_device_enter_thread(struct gsh_cpu_device *device)
     if (device->config.thread_start) {
         device->config.thread_start(device->config.context);
     }
-}
-
-void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
-{
-    if (config->fatal) {
-        config->fatal(config->context, message);
-    }
-    char line[1100];
-    int n = snprintf(line, sizeof(line), "gshmem: %s\n", message);
-    size_t bytes = n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1;
-    if (write(STDERR_FILENO, line, bytes) < 0) {
-        _exit(2);
-    }
-    _exit(1);
 }

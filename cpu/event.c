@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Events: a place in a stream that can be queried and waited for. */
-#include <stdlib.h>
 #include "cpu/stream.h"
+
+#include <stdlib.h>
+#include <time.h>
 
 /* Guards the fields of all events; taken before a device's lock. */
 static pthread_mutex_t event_lock = PTHREAD_MUTEX_INITIALIZER;

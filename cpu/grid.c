@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs launches on the device's OS threads. Starts only as many blocks as there are cores; one more
- * whenever a block can only spin, and twice as many when nothing has ended for a while (a kernel
- * may spin undetected). So a large grid of independent blocks costs few threads, and blocks that
- * wait for each other still all run. */
+ * Runs launches on the device's OS threads, called workers. As many workers as there are cores wait
+ * for a core at first (cores.h); one that gets a core sends the next worker to the queue, starts a
+ * block, and takes another block when that has ended. So a block starts once all blocks before it
+ * have been given a core and have ended or wait: a large grid of independent blocks needs few
+ * threads, and blocks that wait for each other still all run. */
 #include "cpu/grid.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-#include "cpu/stream.h"
-
-/* How long a launch may go without starting a block before more threads are brought in. */
-#define LOOK_EVERY_NS 1000000
-
-/* The same under the thread sanitizer, which slows everything down and makes threads expensive. */
-#define LOOK_EVERY_TSAN_S 2
+#include "cpu/block.h"
+#include "cpu/cores.h"
+#include "cpu/fatal.h"
+#include "cpu/grid_sync.h"
+#include "cpu/sanitizer.h"
 
 /* The most blocks at a time of a launch that is not collective; a GPU has a limit as well. */
 #define MAX_RESIDENT 2048u
@@ -33,6 +29,45 @@ struct gsh_cpu_worker {
     struct gsh_cpu_worker *next_idle, *next;
 };
 
+static void *worker_main(void *arg);
+
+/* ---- the pool: under the device's lock ------------------------------------------------------- */
+
+/* NULL: no memory or no thread. */
+static struct gsh_cpu_worker *create_worker(struct gsh_cpu_device *device, struct gsh_cpu_run *run)
+{
+    struct gsh_cpu_worker *w = calloc(1, sizeof(*w));
+    if (!w) {
+        return NULL;
+    }
+    w->device = device;
+    w->run = run;
+    pthread_cond_init(&w->wake, NULL);
+    if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
+        pthread_cond_destroy(&w->wake);
+        free(w);
+        return NULL;
+    }
+    w->next = device->pool.all;
+    device->pool.all = w;
+    return w;
+}
+
+static bool add_worker(struct gsh_cpu_run *run)
+{
+    struct gsh_cpu_pool *pool = &run->device->pool;
+    struct gsh_cpu_worker *w = pool->idle;
+    if (w) {
+        pool->idle = w->next_idle;
+        w->run = run;
+        pthread_cond_signal(&w->wake);
+    } else if (!create_worker(run->device, run)) {
+        return false;
+    }
+    __atomic_add_fetch(&run->n_workers, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* ---- workers --------------------------------------------------------------------------------- */
 
 static struct gsh_cpu_uint3 block_index(const struct gsh_cpu_run *run, uint64_t i)
@@ -43,29 +78,69 @@ static struct gsh_cpu_uint3 block_index(const struct gsh_cpu_run *run, uint64_t 
     return index;
 }
 
-static void leave_cooperative(struct gsh_cpu_run *run)
+static uint64_t blocks_left(const struct gsh_cpu_run *run)
 {
+    uint64_t next = __atomic_load_n(&run->next_block, __ATOMIC_RELAXED);
+    return next < run->n_blocks ? run->n_blocks - next : 0;
+}
+
+/* So few threads can be a fault of the system alone; all blocks may wait for one not started. */
+static void fail_without_thread(const struct gsh_cpu_run *run, uint64_t got)
+{
+    char text[120];
+    snprintf(text, sizeof(text), "the system gave only %llu of the %llu threads of a launch",
+             (unsigned long long)got, (unsigned long long)run->n_blocks);
+    gsh_device_fatal(&run->device->config, text);
+}
+
+/* The caller is about to start a block: another worker waits for a core in its place. */
+static void send_next(struct gsh_cpu_run *run)
+{
+    if (blocks_left(run) < 2 || run->is_one_block_each) {
+        return;
+    }
     pthread_mutex_lock(&run->device->lock);
-    run->n_left_blocks++;
-    pthread_cond_broadcast(&run->synced);
+    uint64_t n_workers = run->n_workers;
+    bool has_failed = n_workers < MAX_RESIDENT && !add_worker(run);
     pthread_mutex_unlock(&run->device->lock);
+    /* Without it the blocks that there are go on, unless they wait for the others. */
+    if (has_failed && run->launch.is_cooperative) {
+        fail_without_thread(run, n_workers);
+    }
+}
+
+/* When a block has ended: whether its worker starts another one itself. If there are more workers
+ * than it takes to keep the cores busy, blocks wait for each other, and one of the workers in the
+ * queue starts the next block: so no more blocks wait than have to. */
+static bool may_go_on(const struct gsh_cpu_run *run)
+{
+    return !run->is_one_block_each &&
+           __atomic_load_n(&run->n_workers, __ATOMIC_RELAXED) <= 2 * gsh_cores_count();
 }
 
 static void work(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
 {
-    for (;;) {
+    if (blocks_left(run) == 0 || !gsh_core_take_spare(&block->runner, run)) {
+        return;
+    }
+    send_next(run);
+    do {
         uint64_t i = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
+        if (i + 1 >= run->n_blocks) {
+            gsh_cores_cancel(run);
+        }
         if (i >= run->n_blocks) {
-            return;
+            break;
         }
         gsh_block_run(block, run, block_index(run, i));
         if (run->launch.is_cooperative) {
-            leave_cooperative(run);
+            gsh_grid_leave(run);
         }
-        if (run->is_one_block_each) {
-            return;
+        if (gsh_cores_are_wanted()) {
+            gsh_core_pass(&block->runner, false);
         }
-    }
+    } while (may_go_on(run));
+    gsh_core_leave(&block->runner);
 }
 
 static void *worker_main(void *arg)
@@ -88,56 +163,13 @@ static void *worker_main(void *arg)
         w->run = NULL;
         w->next_idle = device->pool.idle;
         device->pool.idle = w;
-        if (--run->n_workers == 0) {
-            pthread_cond_signal(&run->left);
+        if (__atomic_sub_fetch(&run->n_workers, 1, __ATOMIC_RELAXED) == 0) {
+            pthread_cond_signal(&run->ended);
         }
     }
     pthread_mutex_unlock(&device->lock);
     gsh_block_finish(&block);
     return NULL;
-}
-
-/* NULL: no memory or no thread. Under the lock. */
-static struct gsh_cpu_worker *create_worker(struct gsh_cpu_device *device, struct gsh_cpu_run *run)
-{
-    struct gsh_cpu_worker *w = calloc(1, sizeof(*w));
-    if (!w) {
-        return NULL;
-    }
-    w->device = device;
-    w->run = run;
-    pthread_cond_init(&w->wake, NULL);
-    if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
-        pthread_cond_destroy(&w->wake);
-        free(w);
-        return NULL;
-    }
-    w->next = device->pool.all;
-    device->pool.all = w;
-    return w;
-}
-
-/* Adds up to n workers to the run. Returns how many it added. Under the lock. */
-static uint64_t add_workers(struct gsh_cpu_run *run, uint64_t n)
-{
-    struct gsh_cpu_pool *pool = &run->device->pool;
-    uint64_t limit = run->n_blocks < MAX_RESIDENT ? run->n_blocks : MAX_RESIDENT;
-    for (uint64_t i = 0; i < n; i++) {
-        struct gsh_cpu_worker *w = pool->idle;
-        if (run->n_workers >= limit) {
-            return i;
-        }
-        if (w) {
-            pool->idle = w->next_idle;
-            w->run = run;
-            pthread_cond_signal(&w->wake);
-        } else if (!create_worker(run->device, run)) {
-            return i;
-        }
-        run->n_workers++;
-        run->n_started++;
-    }
-    return n;
 }
 
 void gsh_pool_finish(struct gsh_cpu_device *device)
@@ -159,86 +191,45 @@ void gsh_pool_finish(struct gsh_cpu_device *device)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-static uint64_t blocks_left(const struct gsh_cpu_run *run)
-{
-    uint64_t next = __atomic_load_n(&run->next_block, __ATOMIC_RELAXED);
-    return next < run->n_blocks ? run->n_blocks - next : 0;
-}
-
-void gsh_run_want_block(struct gsh_cpu_run *run)
-{
-    if (blocks_left(run) == 0) {
-        return;
-    }
-    pthread_mutex_lock(&run->device->lock);
-    add_workers(run, 1);
-    pthread_mutex_unlock(&run->device->lock);
-}
-
-/* How many blocks to start at once. */
+/* How many workers wait for a core at first. */
 static uint64_t first_workers(const struct gsh_cpu_run *run)
 {
     const struct gsh_cpu_uint3 *dim = &run->launch.block;
-    uint64_t n_threads = (uint64_t)dim->x * dim->y * dim->z;
-    uint64_t n_cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t n_threads = (uint64_t)dim->x * dim->y * dim->z, n = gsh_cores_count();
     if (run->is_one_block_each) {
         return run->n_blocks;
     }
     if (gsh_tsan_is_on()) {
-        n_cores = (MAX_TSAN_THREADS + n_threads - 1) / n_threads;
+        n = (MAX_TSAN_THREADS + n_threads - 1) / n_threads;
     }
-    return n_cores < run->n_blocks ? n_cores : run->n_blocks;
-}
-
-/* Until the run is over, starts more blocks if the running ones do not end. Under the lock. */
-static void watch(struct gsh_cpu_run *run)
-{
-    uint64_t seen = 0;
-    while (run->n_workers > 0) {
-        uint64_t left = blocks_left(run);
-        if (left == 0 || run->is_one_block_each) {
-            pthread_cond_wait(&run->left, &run->device->lock);
-            continue;
-        }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_EVERY_NS;
-        if (gsh_tsan_is_on()) {
-            until.tv_sec += LOOK_EVERY_TSAN_S;
-        }
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&run->left, &run->device->lock, &until) == ETIMEDOUT &&
-            blocks_left(run) == left && seen == left) {
-            add_workers(run, left < run->n_started ? left : run->n_started);
-        }
-        seen = left;
-    }
+    return n < run->n_blocks ? n : run->n_blocks;
 }
 
 static void execute_wide(struct gsh_cpu_run *run)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->left, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    pthread_cond_init(&run->synced, NULL);
+    uint64_t wanted = first_workers(run), got = 0;
+    pthread_cond_init(&run->ended, NULL);
     pthread_mutex_lock(&run->device->lock);
-    uint64_t wanted = first_workers(run), got = add_workers(run, wanted);
+    while (got < wanted && add_worker(run)) {
+        got++;
+    }
     bool is_enough = run->is_one_block_each ? got == wanted : got > 0;
-    if (is_enough) {
-        watch(run);
+    while (is_enough && run->n_workers > 0) {
+        pthread_cond_wait(&run->ended, &run->device->lock);
     }
     pthread_mutex_unlock(&run->device->lock);
     if (!is_enough) {
-        char text[120];
-        snprintf(text, sizeof(text), "the system gave only %llu of the %llu threads of a launch",
-                 (unsigned long long)got, (unsigned long long)wanted);
-        gsh_device_fatal(&run->device->config, text);
+        fail_without_thread(run, got);
     }
-    pthread_cond_destroy(&run->left);
-    pthread_cond_destroy(&run->synced);
+    pthread_cond_destroy(&run->ended);
+}
+
+static void execute_alone(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
+{
+    struct gsh_cpu_uint3 zero = {0, 0, 0};
+    gsh_core_take(&block->runner);
+    gsh_block_run(block, run, zero);
+    gsh_core_leave(&block->runner);
 }
 
 void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
@@ -246,49 +237,15 @@ void gsh_run_execute(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
     const struct gsh_cpu_uint3 *grid = &run->launch.grid, *dim = &run->launch.block;
     run->number = __atomic_add_fetch(&run->device->n_runs, 1, __ATOMIC_RELAXED);
     run->n_blocks = (uint64_t)grid->x * grid->y * grid->z;
-    /* A worker between two blocks of a collective launch would keep the others waiting. */
     run->is_one_block_each =
-        run->launch.is_cooperative ||
-        (gsh_tsan_is_on() &&
+        gsh_tsan_is_on() &&
+        (run->launch.is_cooperative ||
          run->n_blocks * ((uint64_t)dim->x * dim->y * dim->z) <= MAX_TSAN_THREADS);
     gsh_tsan_release(&run->tsan_start);
     if (run->n_blocks == 1) {
-        struct gsh_cpu_uint3 zero = {0, 0, 0};
-        run->next_block = 1; /* leave no block for a worker that gsh_run_want_block would add */
-        gsh_block_run(block, run, zero);
+        execute_alone(run, block);
     } else {
         execute_wide(run);
     }
     gsh_tsan_acquire(&run->tsan_end);
-}
-
-/* ---- the grid's barrier ---------------------------------------------------------------------- */
-
-bool gsh_run_sync(struct gsh_cpu_run *run, struct gsh_cpu_block *block)
-{
-    if (run->n_blocks == 1) {
-        return true;
-    }
-    pthread_mutex_lock(&run->device->lock);
-    uint64_t lap = run->sync_lap;
-    if (++run->n_at_sync == run->n_blocks) {
-        run->n_at_sync = 0;
-        run->sync_lap++;
-        pthread_cond_broadcast(&run->synced);
-    }
-    /* A block that has exited will never arrive. */
-    while (run->sync_lap == lap && run->n_left_blocks == 0) {
-        pthread_cond_wait(&run->synced, &run->device->lock);
-    }
-    bool is_synced = run->sync_lap != lap;
-    uint64_t n_at_sync = run->n_at_sync, n_left = run->n_left_blocks;
-    pthread_mutex_unlock(&run->device->lock);
-    if (!is_synced && !__atomic_load_n(&run->is_left, __ATOMIC_RELAXED)) {
-        gsh_block_fatal(block,
-                        "%llu of %llu blocks wait at this_grid().sync() while %llu have "
-                        "exited",
-                        (unsigned long long)n_at_sync, (unsigned long long)run->n_blocks,
-                        (unsigned long long)n_left);
-    }
-    return is_synced;
 }

@@ -2,12 +2,13 @@
  * A kernel's code as one CUDA thread on a host thread's own stack: for library calls that would
  * wait for a launch in any case. It has no block: what a block would do for a single thread is done
  * here. */
+#include "cpu/here.h"
+
 #include <sched.h>
 #include <setjmp.h>
 #include <time.h>
-#include "cpu/block.h"
-#include "cpu/here.h"
-#include "cpu/stream.h"
+#include "cpu/device.h"
+#include "cpu/sanitizer.h"
 
 /* Failed polls: this many with a pause, this many more with a yield of the core; then it sleeps for
  * a quarter of the time it has waited, within these limits. In a job of several nodes one poll in a

@@ -2,11 +2,14 @@
  * Reports which kernel's stack overflowed; otherwise the process would just die of signal 11. The
  * handler is installed while the executor has threads; other faults go to the previous handler, and
  * the sanitizers, which report faults themselves, are left alone. */
+#include "cpu/overflow.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include "cpu/block.h"
+#include "cpu/report.h"
+#include "cpu/sanitizer.h"
 
 /* The stack for wording the message and ending the job. */
 #define SIGNAL_STACK_BYTES (128u << 10)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Words the report of a kernel's mistake at a barrier: which threads of the block wait where, and
  * which have exited. */
-#include "cpu/block.h"
-#include "cpu/here.h"
+#include "cpu/report.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "cpu/grid.h"
-#include "cpu/stream.h"
+#include "cpu/fatal.h"
+#include "cpu/here.h"
+#include "cpu/run.h"
+#include "cpu/sanitizer.h"
 
 static const char *const barrier_name[] = {
     [GSH_CPU_SYNCTHREADS] = "__syncthreads",

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "cpu/block.h"
+#include "cpu/fatal.h"
+#include "cpu/grid.h"
 
 struct item {
     struct item *next;

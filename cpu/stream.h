@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A CPU device: its streams with their queues. One lock per device guards all of it, including the
- * pool of OS threads (grid.h). */
+ * A device's streams, as events and the end of the device see them. */
 #ifndef GSH_STREAM_H
 #define GSH_STREAM_H
 
-#include "grid.h"
-
-struct gsh_cpu_device {
-    /* Counts the devices that have been destroyed in this memory, which is never returned to the
-     * system: so a thread sees that the device to which it is bound is gone. Atomic; first. */
-    uint64_t serial;
-    struct gsh_cpu_device *next_unused; /* list of such memory */
-    struct gsh_cpu_config config;
-    const struct gsh_state *state; /* atomic */
-    pthread_mutex_t lock;
-    struct gsh_cpu_pool pool;
-    uint64_t n_runs;                      /* launches so far; atomic */
-    struct gsh_fiber *spare, *last_spare; /* stacks, only under the thread sanitizer */
-    struct CUstream_st *default_stream;   /* made when first used */
-    struct CUstream_st *streams;          /* all whose threads have not been joined */
-};
-
-/* What each OS thread of a device does first. */
-void gsh_device_enter_thread(struct gsh_cpu_device *device);
-/* Ends the process with the message, in the way that the device is configured for. */
-void gsh_device_fatal(const struct gsh_cpu_config *config, const char *message)
-    __attribute__((noreturn));
+#include "device.h"
 
 /* Waits for all streams of the device. */
 void gsh_streams_synchronize(struct gsh_cpu_device *device);

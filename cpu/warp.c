@@ -2,6 +2,9 @@
  * Calls that threads of a warp make together. A call is complete when every thread that its mask
  * names has made it with the same mask; the last one to arrive computes the results of all. */
 #include "cpu/block.h"
+#include "cpu/report.h"
+#include "cpu/sanitizer.h"
+#include "cpu/thread.h"
 
 #define WARP_SIZE 32u
 
@@ -113,7 +116,7 @@ GSH_NO_TSAN static void finish(const struct call *c, struct gsh_block_thread *la
 GSH_NO_TSAN uint64_t gshmemx_cpu_warp(enum gsh_cpu_warp kind, uint32_t mask, uint64_t value,
                                       uint32_t arg)
 {
-    struct gsh_cpu_thread *self = gsh_block_need_thread("a call of a warp");
+    struct gsh_cpu_thread *self = gsh_need_thread("a call of a warp");
     struct gsh_cpu_block *b = self->block;
     if (!b) { /* the only lane */
         return kind == GSH_CPU_BALLOT                                   ? value != 0
