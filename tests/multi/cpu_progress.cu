@@ -2,12 +2,15 @@
  * Proves that blocks which spin on each other all make progress with any number of cores: 64 blocks
  * on each PE wait for flags from blocks of another PE, in an order that running whole blocks in any
  * sequence cannot satisfy; and that the user's own loops end: on CUDA atomics between blocks, and
- * on gets of any kind within one.
+ * on gets of any kind within one. With --rows: that a launch of thousands of blocks, each of which
+ * meets its twins on all PEs twice, ends; it needs neither all of them at one time nor a core for
+ * each.
  *
- *     cpu_progress [--count=ROUNDS] */
+ *     cpu_progress [--count=ROUNDS]
+ *     cpu_progress --rows=ROWS */
 #include "tests/rig/pe.cuh"
 
-enum { blocks = 64, threads = 4 };
+enum { blocks = 64, threads = 4, columns = 128 };
 
 /* flag[b] is set by block `partner` of the previous PE. */
 __global__ void spin_kernel(long *flag, verdict *v, long rounds)
@@ -67,9 +70,80 @@ __global__ void get_spin_kernel(long *data, verdict *v)
     }
 }
 
+/* Block b of each PE meets block b of all others: a PE counts arrivals for each of its blocks. */
+__device__ static void meet(long *arrived, long round)
+{
+    const int n = gshmem_n_pes();
+    __threadfence_system();
+    __syncthreads();
+    if ((int)threadIdx.x < n)
+        gshmem_long_atomic_inc(&arrived[blockIdx.x], (int)threadIdx.x);
+    if (threadIdx.x == 0)
+        gshmem_long_wait_until(&arrived[blockIdx.x], GSHMEM_CMP_GE, round * n);
+    __syncthreads();
+}
+
+__device__ static float sum_of_block(float x)
+{
+    __shared__ float of_warp[columns / 32];
+    for (int delta = 16; delta > 0; delta /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, delta);
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (float w : of_warp)
+        x += w;
+    return x;
+}
+
+/* The root-mean-square norm of the sum of all PEs' rows, fused with the reduction before it and the
+ * gathering after it: each block has a row. */
+__global__ void rows_kernel(const float *in, float *out, long *arrived)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    const size_t at = ((size_t)me * gridDim.x + blockIdx.x) * columns + threadIdx.x;
+    meet(arrived, 1);
+    float x = 0;
+    for (int pe = 0; pe < n; pe++)
+        x += static_cast<const float *>(gshmem_ptr(in, pe))[at];
+    x *= rsqrtf(sum_of_block(x * x) / columns);
+    for (int pe = 0; pe < n; pe++)
+        static_cast<float *>(gshmem_ptr(out, pe))[at] = x;
+    meet(arrived, 2);
+}
+
+/* On PE p all numbers of row r are (r % 7 + 1) * (p + 1), with one sign for each column. */
+static void test_rows(test_pe *pe, size_t rows)
+{
+    const size_t n_values = rows * columns, n_blocks = rows / (size_t)pe->n;
+    float *in = (float *)test_heap(n_values * sizeof *in);
+    float *out = (float *)test_heap(n_values * sizeof *out);
+    long *arrived = (long *)test_heap(n_blocks * sizeof *arrived);
+    for (size_t i = 0; i < n_values; i++)
+        in[i] = (float)((i / columns % 7 + 1) * (size_t)(pe->me + 1)) * (i % 3 == 0 ? -1.f : 1.f);
+    gshmem_barrier_all();
+    CUDA(gshmem_launch(rows_kernel, dim3((unsigned)n_blocks), dim3(columns), 0, pe->stream, in, out,
+                       arrived));
+    test_sync(pe);
+    size_t n_wrong = 0;
+    for (size_t i = 0; i < n_values; i++)
+        n_wrong += !(fabsf(out[i] - (i % 3 == 0 ? -1.f : 1.f)) < 1e-5f);
+    CHECK_EQ(n_wrong, 0u);
+    gshmem_barrier_all();
+    gshmem_free(arrived);
+    gshmem_free(out);
+    gshmem_free(in);
+}
+
 static int pe_main(int argc, char **argv)
 {
     test_pe pe = test_begin();
+    const size_t rows = (size_t)test_number(argc, argv, "rows", 0);
+    if (rows > 0) {
+        test_rows(&pe, rows);
+        return test_end(&pe);
+    }
     const int rounds = test_rounds(&pe, argc, argv, 10, 1000);
     long *flag = (long *)test_heap(blocks * sizeof *flag);
     unsigned *turn = (unsigned *)test_heap(sizeof *turn);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves: kernels that wait for memory make progress on the CPU device with far more blocks than
  * cores: threads of a block for each other, 64 blocks in a ring, blocks of four devices, two
- * launches on two streams, and blocks whose spin the executor cannot see; that a block that only
- * spins calls the device's help, outside of its CUDA threads; and which looks are news. */
+ * launches on two streams, blocks whose spin the executor cannot see, also once all of them have
+ * run, and a launch that waits for one whose start they delay, whatever its blocks do meanwhile;
+ * that a block that only spins calls the device's help, outside of its CUDA threads; and which
+ * looks are news. */
 #include <pthread.h>
 #include "tests/rig/cpu_test.h"
 
@@ -67,6 +69,35 @@ static __global__ void meet_silently(unsigned *count)
     }
 }
 
+/* The same, once they have met by one that it sees: all of them are there, and some wait for a
+ * core. */
+static __global__ void meet_twice(unsigned *count)
+{
+    __shared__ unsigned mine;
+    mine = blockIdx.x;
+    atomicAdd(count, 1u);
+    while (atomicAdd(count, 0u) < gridDim.x) {
+    }
+    __atomic_fetch_add(count + 1, 1u, __ATOMIC_RELAXED);
+    while (__atomic_load_n(count + 1, __ATOMIC_RELAXED) < gridDim.x) {
+    }
+    CHECK_EQ(mine, blockIdx.x);
+}
+
+/* Each block always has something to do, and says so. */
+static __global__ void work_until(const unsigned *flag, unsigned *n_done)
+{
+    while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0) {
+        atomicAdd(n_done, 1u);
+        gshmemx_cpu_yield();
+    }
+}
+
+static __global__ void set_flag(unsigned *flag)
+{
+    __atomic_store_n(flag, 1u, __ATOMIC_RELAXED);
+}
+
 static unsigned ring_flag[4][64], ring_data[4];
 
 /* One PE: its own device. */
@@ -92,6 +123,20 @@ static void test_two_streams(unsigned rounds)
     CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
     CHECK_EQ(flag[0], rounds);
     CHECK_EQ(flag[1], rounds);
+    CHECK_EQ(cudaStreamDestroy(a), cudaSuccess);
+    CHECK_EQ(cudaStreamDestroy(b), cudaSuccess);
+}
+
+/* The second launch can only end the first if it gets to run beside all of its blocks. */
+static void test_beside_busy()
+{
+    cudaStream_t a, b;
+    unsigned flag = 0, n_done = 0;
+    CHECK_EQ(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking), cudaSuccess);
+    CHECK_EQ(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking), cudaSuccess);
+    CHECK_EQ(gshmem_launch(work_until, N_BLOCKS, 2, 0, a, &flag, &n_done), cudaSuccess);
+    CHECK_EQ(gshmem_launch(set_flag, 2, 1, 0, b, &flag), cudaSuccess);
+    CHECK_EQ(cudaDeviceSynchronize(), cudaSuccess);
     CHECK_EQ(cudaStreamDestroy(a), cudaSuccess);
     CHECK_EQ(cudaStreamDestroy(b), cudaSuccess);
 }
@@ -177,5 +222,9 @@ int main()
     unsigned count = 0;
     run(meet_silently, dim3(16), dim3(1), 0, &count);
     CHECK_EQ(count, 16);
+    unsigned counts[2] = {0, 0};
+    run(meet_twice, dim3(16), dim3(1), 0, counts);
+    CHECK_EQ(counts[1], 16);
+    test_beside_busy();
     return test_result();
 }
