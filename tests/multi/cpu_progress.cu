@@ -70,16 +70,16 @@ __global__ void get_spin_kernel(long *data, verdict *v)
     }
 }
 
-/* Block b of each PE meets block b of all others: a PE counts arrivals for each of its blocks. */
+/* The block meets its twins on all other PEs: a PE counts arrivals for each of its blocks. */
 __device__ static void meet(long *arrived, long round)
 {
     const int n = gshmem_n_pes();
     __threadfence_system();
     __syncthreads();
     if ((int)threadIdx.x < n)
-        gshmem_long_atomic_inc(&arrived[blockIdx.x], (int)threadIdx.x);
+        gshmem_long_atomic_inc(arrived, (int)threadIdx.x);
     if (threadIdx.x == 0)
-        gshmem_long_wait_until(&arrived[blockIdx.x], GSHMEM_CMP_GE, round * n);
+        gshmem_long_wait_until(arrived, GSHMEM_CMP_GE, round * n);
     __syncthreads();
 }
 
@@ -98,22 +98,25 @@ __device__ static float sum_of_block(float x)
 }
 
 /* The root-mean-square norm of the sum of all PEs' rows, fused with the reduction before it and the
- * gathering after it: each block has a row. */
+ * gathering after it: each block has a row. On odd PEs the first of each `blocks` blocks is the
+ * twin of the last, so that many must live at a time. */
 __global__ void rows_kernel(const float *in, float *out, long *arrived)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
-    const size_t at = ((size_t)me * gridDim.x + blockIdx.x) * columns + threadIdx.x;
-    meet(arrived, 1);
+    const unsigned row = me % 2 == 0 ? blockIdx.x : blockIdx.x ^ (blocks - 1);
+    const size_t at = ((size_t)me * gridDim.x + row) * columns + threadIdx.x;
+    meet(&arrived[row], 1);
     float x = 0;
     for (int pe = 0; pe < n; pe++)
         x += static_cast<const float *>(gshmem_ptr(in, pe))[at];
     x *= rsqrtf(sum_of_block(x * x) / columns);
     for (int pe = 0; pe < n; pe++)
         static_cast<float *>(gshmem_ptr(out, pe))[at] = x;
-    meet(arrived, 2);
+    meet(&arrived[row], 2);
 }
 
-/* On PE p all numbers of row r are (r % 7 + 1) * (p + 1), with one sign for each column. */
+/* rows: a multiple of `blocks` for each PE. On PE p all numbers of row r are (r % 7 + 1) * (p + 1),
+ * with one sign for each column. */
 static void test_rows(test_pe *pe, size_t rows)
 {
     const size_t n_values = rows * columns, n_blocks = rows / (size_t)pe->n;
