@@ -53,6 +53,11 @@ struct gsh_proxy_options {
     /* A peer is lost, or a request failed: one line naming peer and operation. Ends the job; may
      * not return. Called on any thread, under the proxy's lock. */
     void (*fail)(void *context, int pe, const char *text);
+    /* NULL: the loss of a peer is a failure, as above. Else the proxy outlives it: this is called
+     * instead, once for each peer, in the same way, but must return. Requests to a lost peer, also
+     * those under way, end without an effect that anybody may rely on; its messages are dropped;
+     * fences and quiets cover the other peers. So is a peer lost that sends what no PE sends. */
+    void (*lost)(void *context, int pe, const char *text);
     /* A notice from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
     void (*notice)(void *context, int pe, const void *data, size_t bytes);
     void *context;
@@ -99,6 +104,17 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
 
+/* The runtime knows that pe is lost; options.lost is not NULL, and is not called. Any thread, but
+ * not under the proxy's lock. */
+void gsh_proxy_lose(struct gsh_proxy *proxy, int pe);
+/* The others have lost this PE: it asks nothing more of them, and all calls fail, silently. As
+ * above. */
+void gsh_proxy_stop(struct gsh_proxy *proxy);
+/* How many requests of kernels have ended without effect, since their peer was lost. Any thread. */
+uint64_t gsh_proxy_n_dropped(const struct gsh_proxy *proxy);
+/* On return no call of fail, lost or notice that began before is under way. Not from within one. */
+void gsh_proxy_await_calls(struct gsh_proxy *proxy);
+
 /* ---- after the device is set up ---- */
 
 /* Also allocates memory for staging. A failure is noted, and leaves the proxy without memory. */
@@ -141,8 +157,9 @@ const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy);
 /* ---- requests of host threads; any thread, at any time after set-up ---- */
 
 /* Carries out the request and returns when it is complete in its own sense; the request holds
- * results. FENCE and QUIET cover the requests in the same context: those of host threads, and those
- * of kernels that have been taken from the rings (cpu_tail). */
+ * results. GSH_ERR_PEER: its peer is lost, and the proxy goes on. The same from the others. FENCE
+ * and QUIET cover the requests in the same context: those of host threads, and those of kernels
+ * that have been taken from the rings (cpu_tail). */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy,
                                                struct gsh_request *request);
 /* The same without waiting: complete after a QUIET. The request is copied. For puts, gets. */

@@ -34,7 +34,7 @@ struct gsh_transport_events {
      * Operations may be started from it; progress() is not called. */
     void (*message)(void *context, int from_pe, const void *header, size_t header_bytes,
                     const void *data, size_t bytes);
-    /* A peer can no longer be reached; reason is the transport's. Once per peer. */
+    /* A peer can no longer be reached; reason is the transport's. At most once per peer. */
     void (*lost)(void *context, int pe, const char *reason);
 };
 
@@ -95,6 +95,10 @@ struct gsh_transport_ops {
     enum gsh_result (*send)(struct gsh_transport *t, int pe, const void *header,
                             size_t header_bytes, const void *data, size_t bytes, struct gsh_op *op,
                             bool *is_pending);
+
+    /* The caller knows that the peer is lost: what is under way to it ends as if the transport had
+     * found that, at the latest in the next progress(). May call `lost`. The others go on. */
+    void (*lose)(struct gsh_transport *t, int pe, const char *reason);
 
     unsigned (*progress)(struct gsh_transport *t); /* how much happened; 0: nothing */
     /* A descriptor that becomes readable when progress() has something to do; -1: none, poll. */

@@ -71,8 +71,7 @@ void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int
  * return, and what they leave in memory, is of no use then. So the dialect asks for deaths after
  * each call, makes no more calls on a team with a dead member, and never ends it. A job with a dead
  * PE makes no more collective calls of all PEs, but may end by layer_finalize, which then keeps
- * what the PE has shared. In a job on several nodes all PEs are lost to each other at the first
- * death of one that is far from some. */
+ * what the PE has shared. */
 
 /* Whether one of these PEs, numbers in pe's job, has died. Any thread, any pe. */
 bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
@@ -80,8 +79,8 @@ bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
 bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team);
 /* The same once kernels that wait in the team may have left: what they were to do may be undone. */
 bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
-/* After a death: whether a kernel of pe has left a wait for it; in a job on several nodes always,
- * since all PEs are lost to each other there. Any thread. */
+/* After a death: whether a kernel of pe has left a wait for it, or has asked a far PE that is lost.
+ * Any thread. */
 bool gshmemx_layer_has_left_lost(const void *pe);
 /* Per process: a thread of the library calls `hear` a moment after each death: until then kernels
  * may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not called

@@ -36,6 +36,15 @@ bool gsh_asked_add(struct gsh_asked_table *table, const struct gsh_asked *asked,
     return true;
 }
 
+static void take(struct gsh_asked_table *table, uint32_t index, struct gsh_asked *asked)
+{
+    struct gsh_asked *place = &table->places[index];
+    *asked = *place;
+    place->task = NULL;
+    place->next_free = table->first_free;
+    table->first_free = index;
+}
+
 bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind, uint64_t token,
                     struct gsh_asked *asked)
 {
@@ -45,11 +54,21 @@ bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind, uint64
         place->pe != pe || place->kind != kind) {
         return false;
     }
-    *asked = *place;
-    place->task = NULL;
-    place->next_free = table->first_free;
-    table->first_free = index;
+    take(table, index, asked);
     return true;
+}
+
+bool gsh_asked_take_of(struct gsh_asked_table *table, int pe, uint32_t *from,
+                       struct gsh_asked *asked)
+{
+    while (*from < table->n_places) {
+        uint32_t index = (*from)++;
+        if (table->places[index].task != NULL && table->places[index].pe == pe) {
+            take(table, index, asked);
+            return true;
+        }
+    }
+    return false;
 }
 
 void gsh_asked_finish(struct gsh_asked_table *table)

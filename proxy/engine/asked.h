@@ -34,6 +34,10 @@ GSH_CHECK_RESULT bool gsh_asked_add(struct gsh_asked_table *table, const struct 
  * none. Any token. */
 GSH_CHECK_RESULT bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind,
                                      uint64_t token, struct gsh_asked *asked);
+/* Removes one question to pe, as above: the first at *from or later, and moves *from past it.
+ * False: there is none. */
+GSH_CHECK_RESULT bool gsh_asked_take_of(struct gsh_asked_table *table, int pe, uint32_t *from,
+                                        struct gsh_asked *asked);
 void gsh_asked_finish(struct gsh_asked_table *table);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "proxy/engine/loss.h"
 
 static const char *name_of(unsigned op)
 {
@@ -75,12 +76,25 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
 void gsh_engine_lost(void *context, int pe, const char *reason)
 {
     struct gsh_proxy *proxy = context;
+    if (proxy->options.lost != NULL) {
+        gsh_loss_note(proxy, pe, reason);
+        return;
+    }
     if (proxy->lost_pe >= 0) {
         return;
     }
     /* Reported after the operations that it ends have had a chance to report: they know more. */
     proxy->lost_pe = pe;
     snprintf(proxy->lost_reason, sizeof(proxy->lost_reason), "%s", reason);
+}
+
+void gsh_engine_refuse(struct gsh_proxy *proxy, int pe, const char *operation, const char *reason)
+{
+    if (proxy->options.lost != NULL) {
+        gsh_loss_note(proxy, pe, reason);
+    } else {
+        gsh_engine_fail(proxy, pe, GSH_ERR_BUG, operation, reason);
+    }
 }
 
 void gsh_engine_report_lost(struct gsh_proxy *proxy)

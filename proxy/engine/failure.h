@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Failures at far PEs: reported once, in one line that names the peer and the operation. After that
- * the proxy does nothing more. */
+ * the proxy does nothing more. Losses of single peers that it outlives are loss.h's. */
 #ifndef GSH_FAILURE_H
 #define GSH_FAILURE_H
 
@@ -12,6 +12,8 @@ void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const c
                      const char *reason);
 /* The same, naming the task's operation and its symmetric address. */
 void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason);
+/* The peer has sent what no PE sends: it is lost, or the proxy fails. */
+void gsh_engine_refuse(struct gsh_proxy *proxy, int pe, const char *operation, const char *reason);
 /* Reports a lost peer that no operation has reported. */
 void gsh_engine_report_lost(struct gsh_proxy *proxy);
 void gsh_engine_lost(void *context, int pe, const char *reason);

@@ -190,6 +190,13 @@ static void round_now_and_then(struct gsh_proxy *proxy)
     gsh_engine_round(proxy, 1);
 }
 
+/* What the caller is told of a request that has ended. */
+static enum gsh_result ended(const struct gsh_proxy *proxy, int pe, enum gsh_result r)
+{
+    bool is_pe = pe >= 0 && pe < proxy->options.n_pes;
+    return r == GSH_OK && is_pe && proxy->losses[pe] != GSH_LOSS_NONE ? GSH_ERR_PEER : r;
+}
+
 /* A quiet. Besides its own tasks it completes what was taken from the context's rings before it,
  * including gets. */
 static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
@@ -225,6 +232,9 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
             count_request(proxy, request->ctx);
         }
         r = await(proxy, task, &request->value);
+        if (request->op != GSH_FAR_FENCE) {
+            r = ended(proxy, request->pe, r);
+        }
         round_now_and_then(proxy);
     } else if (r == GSH_OK) {
         r = proxy->failure;
@@ -249,7 +259,7 @@ enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request
         count_request(proxy, request->ctx);
         round_now_and_then(proxy);
     }
-    enum gsh_result r = proxy->failure;
+    enum gsh_result r = ended(proxy, request->pe, proxy->failure);
     leave(proxy);
     return r;
 }
@@ -289,7 +299,7 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     } else if (!task->is_done) {
         gsh_link_append(&proxy->flight[peer->ctx], &task->flight);
     }
-    return is_posted ? proxy->failure : await(proxy, task, &unused);
+    return ended(proxy, peer->pe, is_posted ? proxy->failure : await(proxy, task, &unused));
 }
 
 enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_context ctx, const char *call, int pe,
@@ -380,7 +390,7 @@ enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, co
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
     if (task != NULL) {
         send_mail(task, pe, tag, data, bytes);
-        r = await(proxy, task, &value);
+        r = ended(proxy, pe, await(proxy, task, &value));
     } else if (r == GSH_OK) {
         r = proxy->failure;
     }
@@ -437,7 +447,7 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
     enter(proxy);
     count_waiting(proxy, 1);
     while ((mail = take_mail(proxy, pe, tag)) == NULL) {
-        r = proxy->failure;
+        r = ended(proxy, pe, proxy->failure);
         if (r != GSH_OK) {
             break;
         }

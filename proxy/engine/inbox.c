@@ -116,8 +116,8 @@ static void take_mail(struct gsh_engine_peer *peer, const struct gsh_message *m,
     struct gsh_proxy *proxy = peer->proxy;
     peer->mail_bytes += gsh_mail_cost(bytes);
     if (peer->mail_bytes > GSH_MAIL_MAX) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message",
-                        "too many of its messages wait to be received");
+        gsh_engine_refuse(proxy, peer->pe, "a message",
+                          "too many of its messages wait to be received");
     } else if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", gsh_last_error());
     }
@@ -198,7 +198,7 @@ static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m,
         take_elements(peer, asked, data);
         break;
     default:
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it is of no known kind");
+        gsh_engine_refuse(proxy, peer->pe, "a message", "it is of no known kind");
     }
 }
 
@@ -208,10 +208,13 @@ static void carry_out(struct gsh_engine_peer *peer, const struct gsh_message *m,
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_asked asked = {0};
     unsigned answers = gsh_message_answers(m);
-    if (answers != 0 && (!gsh_asked_take(&proxy->asked, peer->pe, answers, m->token, &asked) ||
-                         !is_as_asked(m, &asked, bytes))) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message",
-                        "it answers what was not asked for");
+    bool is_asked =
+        answers == 0 || gsh_asked_take(&proxy->asked, peer->pe, answers, m->token, &asked);
+    if (!is_asked || (answers != 0 && !is_as_asked(m, &asked, bytes))) {
+        if (is_asked) {
+            gsh_task_end_unanswered(peer, &asked);
+        }
+        gsh_engine_refuse(proxy, peer->pe, "a message", "it answers what was not asked for");
         return;
     }
     /* No acknowledgement is sent until the message has been carried out; the answer then carries
@@ -232,11 +235,11 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     struct gsh_proxy *proxy = context;
     struct gsh_message m;
     struct gsh_engine_peer *peer = gsh_engine_peer(proxy, from_pe, GSH_CONTEXT_DEFAULT);
-    if (peer == NULL) {
+    if (peer == NULL || proxy->losses[from_pe] != GSH_LOSS_NONE) {
         return;
     }
     if (header_bytes != sizeof(m)) {
-        gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", "its header has another length");
+        gsh_engine_refuse(proxy, from_pe, "a message", "its header has another length");
         return;
     }
     memcpy(&m, header, sizeof(m)); /* transports do not promise alignment */
@@ -245,7 +248,7 @@ void gsh_inbox_arrived(void *context, int from_pe, const void *header, size_t he
     }
     const char *fault = gsh_message_fault(peer, &m, bytes);
     if (fault != NULL) {
-        gsh_engine_fail(proxy, from_pe, GSH_ERR_BUG, "a message", fault);
+        gsh_engine_refuse(proxy, from_pe, "a message", fault);
         return;
     }
     peer->acked += m.acks;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/util.h"
 #include "proxy/engine/failure.h"
+#include "proxy/engine/loss.h"
 #include "proxy/engine/memory.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
@@ -40,8 +41,8 @@ void gsh_issue_native_done(struct gsh_op *op, enum gsh_result r)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, op, op);
     task->proxy->n_pending--;
-    if (r == GSH_OK) {
-        gsh_task_done(task);
+    if (r == GSH_OK || gsh_loss_outlives(task->proxy, task->request.pe, r)) {
+        gsh_task_end(task, r);
     } else {
         gsh_task_fail(task, r, NULL);
     }

@@ -6,6 +6,7 @@
 #include "proxy/engine/execute.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/issue.h"
+#include "proxy/engine/loss.h"
 #include "proxy/engine/peer.h"
 #include "proxy/engine/stage_out.h"
 #include "proxy/engine/task.h"
@@ -121,6 +122,36 @@ static void pump(struct gsh_engine_peer *peer)
     }
     gsh_link_remove(&peer->waiting);
     gsh_engine_peer_settle(peer);
+}
+
+/* ---- losses ---- */
+
+static void drop(struct gsh_task *task)
+{
+    if (task->request.op == GSH_TASK_MARK) {
+        mark_done(task);
+    } else if (task->request.op == GSH_TASK_SIGNAL) {
+        gsh_pool_give(&task->proxy->tasks, task);
+    } else if (task->outstanding == 0) {
+        gsh_task_end(task, GSH_ERR_PEER);
+    } else {
+        task->at = gsh_task_total(task); /* the parts under way end it */
+    }
+}
+
+static void drop_all(struct gsh_queue *queue)
+{
+    while (queue->head != NULL) {
+        drop(task_of(gsh_queue_pop(queue)));
+    }
+}
+
+void gsh_order_drop(struct gsh_engine_peer *peer)
+{
+    drop_all(&peer->queue);
+    drop_all(&peer->flush_wait);
+    drop_all(&peer->ack_wait);
+    gsh_link_remove(&peer->waiting);
 }
 
 /* ---- submission ---- */
@@ -247,6 +278,10 @@ void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
     request->value = 0;
     if (request->pe == proxy->options.my_pe) {
         gsh_task_execute(task);
+        return;
+    }
+    if (gsh_loss_is_gone(proxy, request->pe)) {
+        gsh_task_end(task, GSH_ERR_PEER);
         return;
     }
     struct gsh_engine_peer *peer = gsh_engine_peer(proxy, request->pe, request->ctx);

@@ -23,6 +23,8 @@
 
 /* Takes the task over; request, source and proxy are set. Calls request.done when it is done. */
 void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task);
+/* The peer is lost: what waits to go there ends. */
+void gsh_order_drop(struct gsh_engine_peer *peer);
 /* Lets waiting tasks move on if they can. */
 void gsh_order_pump(struct gsh_proxy *proxy);
 

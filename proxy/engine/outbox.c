@@ -3,6 +3,7 @@
 #include "proxy/engine/outbox.h"
 
 #include "proxy/engine/failure.h"
+#include "proxy/engine/loss.h"
 #include "proxy/engine/task.h"
 
 void gsh_outbox_init(struct gsh_proxy *proxy)
@@ -62,12 +63,22 @@ static void out_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_task *task = out->task;
     proxy->n_pending--;
     proxy->n_outs--;
-    if (r != GSH_OK) {
+    if (r != GSH_OK && !gsh_loss_outlives(proxy, out->pe, r)) {
         gsh_engine_fail(proxy, out->pe, r, name_of(out->header.kind), NULL);
     } else if (task != NULL) {
-        gsh_task_done(task);
+        gsh_task_end(task, r);
     }
     gsh_pool_give(pool_of(proxy, out->is_large), out);
+}
+
+/* It is for a lost peer. */
+static void drop(struct gsh_out *out)
+{
+    struct gsh_task *task = out->task;
+    gsh_pool_give(pool_of(out->proxy, out->is_large), out);
+    if (task != NULL) {
+        gsh_task_end(task, GSH_ERR_PEER);
+    }
 }
 
 void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void *data, size_t bytes)
@@ -76,6 +87,10 @@ void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void 
     struct gsh_transport *t = proxy->transport;
     struct gsh_engine_peer *main = peer->main;
     bool is_pending = false;
+    if (gsh_loss_is_gone(proxy, peer->pe)) {
+        drop(out);
+        return;
+    }
     out->pe = peer->pe;
     out->op.done = out_done;
     out->header.acks = main->to_ack;
@@ -131,7 +146,7 @@ void gsh_out_answer_value(struct gsh_engine_peer *peer, const struct gsh_message
 
 void gsh_out_count_to_ack(struct gsh_engine_peer *peer)
 {
-    if (peer->to_ack++ == 0) {
+    if (!gsh_loss_is_gone(peer->proxy, peer->pe) && peer->to_ack++ == 0) {
         gsh_link_append(&peer->proxy->acking, &peer->acking);
     }
 }

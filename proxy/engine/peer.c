@@ -3,7 +3,9 @@
 #include "proxy/engine/peer.h"
 
 #include <stdlib.h>
+#include "base/util.h"
 #include "proxy/engine/failure.h"
+#include "proxy/engine/loss.h"
 
 static struct gsh_engine_peer *make(struct gsh_proxy *proxy, int pe, gsh_context ctx,
                                     struct gsh_engine_peer *main)
@@ -30,6 +32,9 @@ static struct gsh_engine_peer *make(struct gsh_proxy *proxy, int pe, gsh_context
     gsh_link_init(&peer->waiting);
     gsh_link_init(&peer->acking);
     gsh_stage_peer_init(&peer->stage);
+    if (gsh_loss_is_gone(proxy, pe)) {
+        peer->native_after = GSH_LOSS_NEVER;
+    }
     proxy->peers[ctx][pe] = peer;
     return peer;
 }
@@ -75,11 +80,12 @@ static void flush_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_proxy *proxy = peer->proxy;
     proxy->n_pending--;
     peer->is_flushing = false;
-    if (r != GSH_OK) {
+    if (r != GSH_OK && !gsh_loss_outlives(proxy, peer->pe, r)) {
         gsh_engine_fail(proxy, peer->pe, r, "the completion of puts", NULL);
         return;
     }
-    peer->puts_flushed = peer->flush_target;
+    /* a lost peer's are all taken as flushed */
+    peer->puts_flushed = gsh_max_u64(peer->puts_flushed, peer->flush_target);
     gsh_engine_peer_settle(peer);
 }
 

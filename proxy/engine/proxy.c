@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/util.h"
+#include "proxy/engine/drop.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/inbox.h"
 #include "proxy/engine/outbox.h"
@@ -52,7 +53,8 @@ static enum gsh_result build(struct gsh_proxy *proxy)
 {
     proxy->peers[GSH_CONTEXT_DEFAULT] =
         calloc((size_t)proxy->options.n_pes, sizeof(*proxy->peers[0]));
-    if (proxy->peers[GSH_CONTEXT_DEFAULT] == NULL) {
+    proxy->losses = calloc((size_t)proxy->options.n_pes, sizeof(*proxy->losses));
+    if (proxy->peers[GSH_CONTEXT_DEFAULT] == NULL || proxy->losses == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", proxy->options.n_pes);
     }
     enum gsh_result r = gsh_thread_create_event(proxy);
@@ -127,6 +129,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_mailbox_finish(&proxy->mailbox);
     gsh_asked_finish(&proxy->asked);
     free(proxy->apart);
+    free(proxy->losses);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
         for (int pe = 0; proxy->peers[ctx] != NULL && pe < proxy->options.n_pes; pe++) {
             free(proxy->peers[ctx][pe]);
@@ -170,6 +173,36 @@ const char *gsh_proxy_transport_name(const struct gsh_proxy *proxy)
 const struct gsh_ring_wake *gsh_proxy_ring_wake(struct gsh_proxy *proxy)
 {
     return &proxy->wake;
+}
+
+/* ---- losses ---- */
+
+void gsh_proxy_lose(struct gsh_proxy *proxy, int pe)
+{
+    gsh_lock_take(&proxy->lock);
+    gsh_drop_peer(proxy, pe);
+    gsh_lock_give(&proxy->lock);
+    gsh_thread_wake(proxy); /* the transport has operations to end */
+}
+
+void gsh_proxy_stop(struct gsh_proxy *proxy)
+{
+    gsh_lock_take(&proxy->lock);
+    if (proxy->failure == GSH_OK) {
+        proxy->failure = GSH_ERR_PEER;
+    }
+    gsh_lock_give(&proxy->lock);
+}
+
+uint64_t gsh_proxy_n_dropped(const struct gsh_proxy *proxy)
+{
+    return __atomic_load_n(&proxy->n_dropped, __ATOMIC_RELAXED);
+}
+
+void gsh_proxy_await_calls(struct gsh_proxy *proxy)
+{
+    gsh_lock_take(&proxy->lock);
+    gsh_lock_give(&proxy->lock);
 }
 
 /* ---- connections and memory ---- */

@@ -2,6 +2,7 @@
  * See round.h. */
 #include "proxy/engine/round.h"
 
+#include "proxy/engine/drop.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/order.h"
 #include "proxy/engine/outbox.h"
@@ -22,6 +23,9 @@ unsigned gsh_engine_round(struct gsh_proxy *proxy, unsigned n_polls)
     gsh_order_pump(proxy);
     gsh_out_send_acks(proxy);
     n += gsh_rings_retire(proxy);
+    if (proxy->n_noted > 0) {
+        n += gsh_drop_lost(proxy);
+    }
     if (proxy->lost_pe >= 0) {
         gsh_engine_report_lost(proxy);
     }

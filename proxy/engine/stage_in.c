@@ -165,6 +165,17 @@ static bool use_slot(struct gsh_engine_peer *peer, const struct gsh_message *m)
     return true;
 }
 
+/* The message is not carried out; a question that it answers ends. */
+static void refuse(struct gsh_stage_in *in, struct gsh_engine_peer *peer,
+                   const struct gsh_asked *asked, const char *why)
+{
+    gsh_pool_give(&peer->proxy->stage_ins, in);
+    if (asked->task != NULL) {
+        gsh_task_end_unanswered(peer, asked);
+    }
+    gsh_engine_refuse(peer->proxy, peer->pe, "a message", why);
+}
+
 void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
                     const struct gsh_asked *asked, const void *data, size_t bytes)
 {
@@ -175,10 +186,11 @@ void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
         gsh_engine_fail(proxy, peer->pe, GSH_ERR_NOMEM, "a message", "no memory");
         return;
     }
-    if (peer->stage.n_ins++ >= GSH_UNACKED_MAX + GSH_STAGE_OUTS_MAX + GSH_GETS_MAX) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
+    if (peer->stage.n_ins >= GSH_UNACKED_MAX + GSH_STAGE_OUTS_MAX + GSH_GETS_MAX) {
+        refuse(in, peer, asked, "it sends too many at once");
         return;
     }
+    peer->stage.n_ins++;
     *in = (struct gsh_stage_in){.peer = peer,
                                 .header = *m,
                                 .task = asked->task,
@@ -189,7 +201,8 @@ void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
     if (uses_slot(in)) {
         in->bytes = m->staged.bytes;
         if (!use_slot(peer, m)) {
-            gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "its slot is none of ours");
+            peer->stage.n_ins--;
+            refuse(in, peer, asked, "its slot is none of ours");
             return;
         }
     }

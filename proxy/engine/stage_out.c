@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "proxy/engine/failure.h"
+#include "proxy/engine/loss.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
 #include "proxy/engine/stage_jobs.h"
@@ -41,6 +42,22 @@ static void free_buffer(struct gsh_stage_out *out)
     out->buffer = NULL;
 }
 
+/* out is gone. */
+static void finish(struct gsh_stage_out *out)
+{
+    struct gsh_engine_peer *peer = out->peer;
+    free_buffer(out);
+    if (gsh_message_changes_memory(out->header.kind)) {
+        peer->stage.n_puts--;
+    } else {
+        peer->stage.n_answers--;
+    }
+    gsh_link_remove(&out->order);
+    gsh_link_remove(&out->local);
+    gsh_link_remove(&out->remote);
+    gsh_pool_give(&peer->proxy->stage_outs, out);
+}
+
 /* Sends its message, with the data unless they are in a slot. */
 static void send(struct gsh_stage_out *out)
 {
@@ -55,15 +72,26 @@ static void send(struct gsh_stage_out *out)
     if (bytes > 0) {
         memcpy(message->data, out->buffer, bytes);
     }
-    free_buffer(out);
-    if (gsh_message_changes_memory(out->header.kind)) {
-        peer->stage.n_puts--;
-    } else {
-        peer->stage.n_answers--;
-    }
-    gsh_link_remove(&out->order);
-    gsh_pool_give(&proxy->stage_outs, out);
+    finish(out);
     gsh_out_send(peer, message, message->data, bytes);
+}
+
+/* The task is done with its source when nothing of it is left to copy. */
+static void source_read(struct gsh_task *task)
+{
+    uint64_t total = task->request.op == GSH_FAR_IPUT ? task->request.nelems : task->request.bytes;
+    if (--task->outstanding == 0 && task->at == total) {
+        gsh_task_done(task);
+    }
+}
+
+/* Its peer is lost, and nobody uses its buffer any more. */
+static void drop(struct gsh_stage_out *out)
+{
+    if (out->task != NULL) {
+        source_read(out->task);
+    }
+    finish(out);
 }
 
 /* ---- chunks: to the peer's slot ---- */
@@ -74,7 +102,9 @@ static void put_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_proxy *proxy = out->peer->proxy;
     proxy->n_pending--;
     out->is_being_put = false;
-    if (r != GSH_OK) {
+    if (gsh_loss_is_gone(proxy, out->peer->pe)) {
+        drop(out);
+    } else if (r != GSH_OK && !gsh_loss_outlives(proxy, out->peer->pe, r)) {
         gsh_engine_fail(proxy, out->peer->pe, r, "a staged transfer", NULL);
     }
 }
@@ -114,18 +144,14 @@ static void want_slot(struct gsh_stage_out *out)
 
 /* ---- copies ---- */
 
-/* The task is done with its source when nothing of it is left to copy. */
-static void source_read(struct gsh_task *task)
-{
-    uint64_t total = task->request.op == GSH_FAR_IPUT ? task->request.nelems : task->request.bytes;
-    if (--task->outstanding == 0 && task->at == total) {
-        gsh_task_done(task);
-    }
-}
-
 static void copied(struct gsh_stage_out *out)
 {
+    out->is_copying = false;
     out->is_copied = true;
+    if (gsh_loss_is_gone(out->peer->proxy, out->peer->pe)) {
+        drop(out);
+        return;
+    }
     if (out->task != NULL) {
         source_read(out->task);
     }
@@ -154,6 +180,7 @@ static void start_copy(struct gsh_stage_out *out, uint8_t *to)
         (void)gsh_stage_started(proxy, GSH_LANE_OUT, r); /* a failure has stopped the proxy */
     }
     out->ticket = stage->n_started[GSH_LANE_OUT];
+    out->is_copying = true;
     gsh_link_append(&stage->copying, &out->local);
 }
 
@@ -193,12 +220,14 @@ static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message 
     struct gsh_stage *stage = &proxy->stage;
     struct gsh_transport *t = proxy->transport;
     if (peer->stage.slots_bytes != 0 || m->at == 0 || m->at % 2 != 0) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "its region was known already");
+        gsh_engine_refuse(proxy, peer->pe, "a grant", "its region was known already");
         return false;
     }
     enum gsh_result r = t->ops->add_peer_region(t, peer->pe, GSH_STAGE_OFF, m->at, key, key_bytes);
     if (r != GSH_OK) {
-        gsh_engine_fail(proxy, peer->pe, r, "the set-up of staging", NULL);
+        if (!gsh_loss_outlives(proxy, peer->pe, r)) {
+            gsh_engine_fail(proxy, peer->pe, r, "the set-up of staging", NULL);
+        }
         return false;
     }
     peer->stage.slots_bytes = m->at / 2; /* its buffers come after its slots */
@@ -219,7 +248,7 @@ void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage_peer *stage = &peer->stage;
     if (gsh_link_is_alone(&stage->asked)) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "nothing was asked for");
+        gsh_engine_refuse(proxy, peer->pe, "a grant", "nothing was asked for");
         return;
     }
     if (key_bytes > 0 && !learn_region(peer, m, key, key_bytes)) {
@@ -227,7 +256,7 @@ void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m
     }
     struct gsh_stage_out *out = remote_of(stage->asked.next);
     if (out->bytes > stage->slots_bytes || m->staged.slot > stage->slots_bytes - out->bytes) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a grant", "its slot is none of its own");
+        gsh_engine_refuse(proxy, peer->pe, "a grant", "its slot is none of its own");
         return;
     }
     gsh_link_remove(&out->remote);
@@ -377,7 +406,7 @@ void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m)
     struct gsh_message header = {.kind = is_strided ? GSH_MESSAGE_ELEMENTS : GSH_MESSAGE_DATA,
                                  .token = m->token};
     if (peer->stage.n_answers >= GSH_GETS_MAX) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
+        gsh_engine_refuse(proxy, peer->pe, "a message", "it sends too many at once");
         return;
     }
     struct gsh_stage_out *out = make(peer, &header, proxy->heap_base + m->off, bytes);
@@ -397,6 +426,43 @@ void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m)
     } else {
         begin(out);
     }
+}
+
+/* ---- losses ---- */
+
+static void drop_queued(struct gsh_link *queued, const struct gsh_engine_peer *peer)
+{
+    struct gsh_link *next;
+    for (struct gsh_link *at = queued->next; at != queued; at = next) {
+        next = at->next;
+        if (local_of(at)->peer == peer) {
+            drop(local_of(at));
+        }
+    }
+}
+
+/* What is being copied, or put, is left to the end of that. */
+static void drop_waiting(struct gsh_link *list)
+{
+    struct gsh_link *next;
+    for (struct gsh_link *at = list->next; at != list; at = next) {
+        struct gsh_stage_out *out = remote_of(at);
+        next = at->next;
+        gsh_link_remove(&out->remote);
+        if (!out->is_copying && !out->is_being_put) {
+            drop(out);
+        }
+    }
+}
+
+void gsh_stage_drop_outs(struct gsh_engine_peer *peer)
+{
+    struct gsh_stage *stage = &peer->proxy->stage;
+    drop_queued(&stage->queued_small, peer);
+    drop_queued(&stage->queued_chunks, peer);
+    drop_waiting(&peer->stage.asked);
+    drop_waiting(&peer->stage.placed);
+    gsh_link_remove(&peer->stage.flushing);
 }
 
 /* ---- progress ---- */

@@ -17,6 +17,8 @@ uint64_t gsh_stage_piece(const struct gsh_proxy *proxy, uint64_t total, uint64_t
 void gsh_stage_answer(struct gsh_engine_peer *peer, const struct gsh_message *m);
 void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *key,
                        size_t key_bytes);
+/* The peer is lost: what is on its way to it ends. */
+void gsh_stage_drop_outs(struct gsh_engine_peer *peer);
 /* Advances what can go on; returns how much happened. */
 unsigned gsh_stage_progress_outs(struct gsh_proxy *proxy);
 

@@ -53,7 +53,7 @@ void gsh_stage_wanted(struct gsh_engine_peer *peer, const struct gsh_message *m)
         return;
     }
     if (peer->stage.n_wants >= GSH_STAGE_WANTS_MAX) {
-        gsh_engine_fail(proxy, peer->pe, GSH_ERR_BUG, "a message", "it sends too many at once");
+        gsh_engine_refuse(proxy, peer->pe, "a message", "it sends too many at once");
         return;
     }
     if (peer->stage.n_wants++ == 0) {
@@ -66,4 +66,17 @@ void gsh_stage_free_slot(struct gsh_proxy *proxy, uint8_t *slot)
 {
     proxy->stage.free_slots[proxy->stage.n_free_slots++] = slot;
     grant(proxy);
+}
+
+void gsh_stage_drop_slots(struct gsh_engine_peer *peer)
+{
+    struct gsh_stage *stage = &peer->proxy->stage;
+    gsh_link_remove(&peer->stage.wanting);
+    peer->stage.n_wants = 0;
+    for (unsigned i = 0; stage->has_chunks && i < stage->n_chunks; i++) {
+        if (stage->slot_of[i] == 1 + peer->pe) {
+            stage->slot_of[i] = 0;
+            gsh_stage_free_slot(peer->proxy, stage->region + i * stage->chunk_bytes);
+        }
+    }
 }

@@ -49,7 +49,7 @@ struct gsh_stage_out {
     uint64_t needed; /* PLACED: puts to be flushed */
     uint8_t *buffer; /* small or of chunks; NULL: none */
     uint64_t slot;   /* offset in the peer's region; UINT64_MAX: none */
-    bool is_chunk, is_copied, is_being_put;
+    bool is_chunk, is_copying, is_copied, is_being_put;
     struct gsh_op op;
 };
 

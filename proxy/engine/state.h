@@ -88,6 +88,9 @@ struct gsh_engine_peer {
     struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };
 
+/* How far a peer's loss has gone, if the proxy outlives it: loss.h, drop.h. */
+enum gsh_loss { GSH_LOSS_NONE, GSH_LOSS_NOTED, GSH_LOSS_GONE };
+
 /* A region that does not begin where another one ends. */
 struct gsh_proxy_apart {
     uint64_t off, bytes;
@@ -130,6 +133,10 @@ struct gsh_proxy {
     bool is_closing;         /* failures are no longer reported */
     int lost_pe;             /* reported by the transport, but not by us yet; -1: none */
     char lost_reason[200];
+    uint8_t *losses;  /* [n_pes], enum gsh_loss */
+    unsigned n_noted; /* losses that are to be carried out */
+    uint64_t
+        n_dropped; /* requests of kernels to lost peers; written under the lock, read without */
 
     /* ---- of the thread; see thread.h ---- */
     pthread_t thread;

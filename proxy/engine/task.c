@@ -31,3 +31,34 @@ void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uin
         gsh_task_done(task);
     }
 }
+
+/* For who asks whether a kernel may lack what it has asked for. */
+static void count_dropped(struct gsh_task *task)
+{
+    uint64_t *n = &task->proxy->n_dropped;
+    if (task->source != GSH_SOURCE_HOST) {
+        __atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+    }
+}
+
+void gsh_task_end(struct gsh_task *task, enum gsh_result r)
+{
+    if (r != GSH_OK) {
+        count_dropped(task);
+    }
+    gsh_task_done(task);
+}
+
+void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_asked *asked)
+{
+    struct gsh_task *task = asked->task;
+    if (main->proxy->options.lost == NULL) {
+        return;
+    }
+    if (asked->kind == GSH_MESSAGE_VALUE) {
+        gsh_task_end(task, GSH_ERR_PEER);
+        return;
+    }
+    count_dropped(task);
+    gsh_task_take_part(main, task, gsh_task_total(task));
+}

@@ -26,10 +26,22 @@ static inline bool gsh_request_is_get(const struct gsh_request *request)
     return request->op == GSH_FAR_GET || request->op == GSH_FAR_G;
 }
 
+/* Bytes, or elements of a strided one. */
+static inline uint64_t gsh_task_total(const struct gsh_task *task)
+{
+    const struct gsh_request *q = &task->request;
+    bool is_strided = q->op == GSH_FAR_IPUT || q->op == GSH_FAR_IGET;
+    return is_strided ? q->nelems : q->op == GSH_FAR_G ? q->word_bytes : q->bytes;
+}
+
 static inline void gsh_task_done(struct gsh_task *task)
 {
     task->request.done(&task->request);
 }
+/* It is done, or, with an r other than GSH_OK, without effect, since its peer is lost. */
+void gsh_task_end(struct gsh_task *task, enum gsh_result r);
+/* A question of its is not answered: main, its peer, is lost. Nothing if losses are failures. */
+void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_asked *asked);
 /* A piece of a get by messages has reached its dest; total: bytes or elements of the whole get. */
 void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total);
 

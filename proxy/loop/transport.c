@@ -136,6 +136,7 @@ static const struct gsh_transport_ops loop_ops = {
     .get = gsh_loop_get,
     .flush = gsh_loop_flush,
     .send = gsh_loop_send,
+    .lose = gsh_loop_lose,
     .progress = gsh_loop_progress,
     .event_fd = loop_event_fd,
     .arm = gsh_loop_arm,

@@ -58,10 +58,23 @@ static enum gsh_result lose(struct gsh_loop *loop, int pe)
     return GSH_ERR_PEER;
 }
 
+/* What is under way finds it when it is to be applied. */
+void gsh_loop_lose(struct gsh_transport *t, int pe, const char *reason)
+{
+    (void)reason;
+    gsh_loop_of(t)->peers[pe].is_lost = true;
+}
+
+/* The PE's memory stays until gsh_loop_port_leave, which must not be called if this is false. */
+static bool enter(struct gsh_loop *loop, int pe)
+{
+    return !loop->peers[pe].is_lost && gsh_loop_port_enter(loop->peers[pe].port);
+}
+
 static void settle_rma(struct gsh_loop *loop, struct gsh_loop_work *work)
 {
     struct gsh_loop_port *port = loop->peers[work->pe].port;
-    if (!gsh_loop_port_enter(port)) {
+    if (!enter(loop, work->pe)) {
         tell(loop, work, lose(loop, work->pe));
         return;
     }
@@ -105,7 +118,7 @@ static void settle_flush(struct gsh_loop *loop, struct gsh_loop_work *flush)
     if (!is_flushed(loop, flush)) {
         return;
     }
-    bool is_there = gsh_loop_port_enter(port);
+    bool is_there = enter(loop, flush->pe);
     if (is_there) {
         gsh_loop_port_leave(port);
     }
@@ -116,7 +129,7 @@ static void settle_flush(struct gsh_loop *loop, struct gsh_loop_work *flush)
 static bool deliver(struct gsh_loop *loop, struct gsh_loop_work *send)
 {
     struct gsh_loop_port *port = loop->peers[send->pe].port;
-    bool is_there = gsh_loop_port_enter(port);
+    bool is_there = enter(loop, send->pe);
     if (is_there) {
         bool is_posted = gsh_loop_port_post(port, loop->base.options.my_pe, send->header,
                                             send->header_bytes, send->local, send->bytes);

@@ -69,6 +69,7 @@ enum gsh_result gsh_loop_flush(struct gsh_transport *t, int pe, unsigned path, s
 enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *header,
                               size_t header_bytes, const void *data, size_t bytes,
                               struct gsh_op *op, bool *is_pending);
+void gsh_loop_lose(struct gsh_transport *t, int pe, const char *reason);
 unsigned gsh_loop_progress(struct gsh_transport *t);
 bool gsh_loop_arm(struct gsh_transport *t);
 /* Tells no PE. */

@@ -203,6 +203,15 @@ enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out
     return peer->state == GSH_UCX_UNUSED ? connect_peer(u, peer) : GSH_OK;
 }
 
+/* A peer without memory for its record has nothing under way. */
+void gsh_ucx_lose(struct gsh_transport *t, int pe, const char *reason)
+{
+    struct gsh_ucx_peer *peer = gsh_ucx_peer((struct gsh_ucx *)t, pe);
+    if (peer != NULL) {
+        gsh_ucx_break(peer, "%s", reason);
+    }
+}
+
 ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path)
 {
     if (path == 0 || peer->ep == NULL) {

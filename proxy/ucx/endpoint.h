@@ -11,6 +11,7 @@ struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
 /* The endpoint of the path, made on first use; NULL: the peer is broken. */
 ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path);
+void gsh_ucx_lose(struct gsh_transport *t, int pe, const char *reason);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 
 /* The user's network settings, for reports: "" or ", with UCX_TLS=..." */

@@ -108,6 +108,7 @@ static const struct gsh_transport_ops ucx_ops = {
     .get = gsh_ucx_get,
     .flush = gsh_ucx_flush,
     .send = gsh_ucx_send,
+    .lose = gsh_ucx_lose,
     .progress = ucx_progress,
     .event_fd = ucx_event_fd,
     .arm = ucx_arm,

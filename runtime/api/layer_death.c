@@ -33,7 +33,7 @@ bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team)
 bool gshmemx_layer_has_left_lost(const void *instance)
 {
     const struct gsh_instance *pe = instance;
-    return pe->n_nodes > 1 || gsh_load_relaxed_u32(&pe->page->control.has_left_lost) != 0;
+    return gsh_deaths_have_reached_kernels(pe);
 }
 
 void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead))

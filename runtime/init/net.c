@@ -112,12 +112,13 @@ static void *end_main(void *arg)
     _exit(net->news.status);
 }
 
-/* The same if the process outlives the job. */
+/* The same if the process outlives the job: the proxy has failed, or others have lost this PE. */
 static void *lose_main(void *arg)
 {
     struct gsh_net *net = arg;
     gsh_log_set_pe(net->pe->my_pe);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "the job is lost: %s", net->news.text);
+    gsh_proxy_stop(net->pe->proxy);
     gsh_news_pass_on(net);
     gsh_deaths_await_moment();
     gsh_deaths_all(net->pe, GSH_DEATH_KERNELS);
@@ -156,9 +157,36 @@ static void on_fail(void *context, int lost_pe, const char *text)
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
+    /* is_loss: if the others outlive this PE, it is lost to them */
     net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     end_process(net);
+}
+
+/* A far PE is lost, and the proxy goes on. */
+static void on_lost(void *context, int lost_pe, const char *text)
+{
+    struct gsh_net *net = context;
+    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "%s", text);
+    (void)gsh_deaths_report(net->pe, lost_pe);
+}
+
+/* Whether the news say no more than that another PE is dead. */
+static bool hear_of_loss(struct gsh_net *net, const struct gsh_news *news)
+{
+    struct gsh_instance *pe = net->pe;
+    if (!gsh_deaths_are_single(pe) || news->is_loss == 0 || news->origin == pe->my_pe) {
+        return false;
+    }
+    if (news->origin >= 0 && news->origin < pe->n_pes &&
+        !gsh_is_death_among(pe, &news->origin, 1)) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d is said to have died or exited", news->origin);
+        (void)gsh_deaths_report(pe, news->origin);
+    }
+    return true;
 }
 
 static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
@@ -168,11 +196,15 @@ static void on_notice(void *context, int from_pe, const void *data, size_t bytes
         return;
     }
     __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
-    if (bytes != sizeof(net->news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) ||
-        !gsh_news_take_end(net)) {
+    struct gsh_news news;
+    if (bytes != sizeof(news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
         return;
     }
-    memcpy(&net->news, data, sizeof(net->news));
+    memcpy(&news, data, sizeof(news));
+    if (hear_of_loss(net, &news) || !gsh_news_take_end(net)) {
+        return;
+    }
+    net->news = news;
     net->news.text[sizeof(net->news.text) - 1] = '\0';
     end_process(net);
 }
@@ -200,6 +232,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
         .stage_chunk = pe->env.stage_chunk_bytes,
         .stage_buffers = (unsigned)pe->env.stage_buffers,
         .fail = on_fail,
+        .lost = gsh_deaths_are_single(pe) ? on_lost : NULL,
         .notice = on_notice,
         .context = pe->net,
         .thread_start = on_thread_start,
@@ -307,6 +340,9 @@ void gsh_net_close(struct gsh_instance *pe)
 {
     if (pe->net != NULL) {
         __atomic_store_n(&pe->net->is_closed, true, __ATOMIC_RELEASE);
+    }
+    if (pe->proxy != NULL) {
+        gsh_proxy_await_calls(pe->proxy); /* they may use what is destroyed next */
     }
 }
 

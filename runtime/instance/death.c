@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/private_fd.h"
 #include "base/util.h"
+#include "proxy/proxy.h"
 #include "runtime/instance/news.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/vote.h"
@@ -26,11 +27,14 @@
 struct gsh_deaths {
     struct gsh_instance *pe;
     int own_fd;           /* to write to */
-    int wake_fd;          /* written to end the thread */
+    int wake_fd;          /* written when the thread has something to do */
     int n;                /* pipes of others */
     struct pollfd *polls; /* [n + 1]; the last is wake_fd; a closed pipe has fd -1 */
     int *pe_of;           /* [n] */
-    uint64_t *late_ns;    /* [n]: when its moment ends; 0: none */
+    uint32_t *reported;   /* [n_pes], atomic: by gsh_deaths_report */
+    bool *is_known;       /* [n_pes]: the thread has acted on it */
+    uint64_t *late_ns;    /* [n_pes]: when its moment ends; 0: none */
+    uint32_t is_stopping; /* atomic */
     bool is_running;
     pthread_t thread;
 };
@@ -118,13 +122,65 @@ void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death)
     }
 }
 
+bool gsh_deaths_have_reached_kernels(const struct gsh_instance *pe)
+{
+    const struct gsh_control *control = &pe->page->control;
+    return gsh_load_relaxed_u32(&control->has_left_lost) != 0 ||
+           gsh_load_relaxed_u32(&control->abort_word) == GSH_ABORT_LEAVE_FAR ||
+           (pe->proxy != NULL && gsh_proxy_n_dropped(pe->proxy) > 0);
+}
+
 void gsh_deaths_await_moment(void)
 {
     const struct timespec moment = {.tv_nsec = MOMENT_NS};
     nanosleep(&moment, NULL);
 }
 
-/* ---- the pipes ---- */
+/* ---- what the thread finds ---- */
+
+/* The nearest PE, at least that far before this one, that lives; this one if there is none. */
+static int living_before(const struct gsh_instance *pe, int distance)
+{
+    int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
+    while (to != pe->my_pe && gsh_is_death_among(pe, &to, 1)) {
+        to = (to - 1 + pe->n_pes) % pe->n_pes;
+    }
+    return to;
+}
+
+/* Each PE tells those 1, 2, 4, ... before it, or the first living ones from there on, of all deaths
+ * that it knows: these may not have been told, if the one before them has died. */
+static void tell_others(struct gsh_instance *pe)
+{
+    for (int dead = 0; dead < pe->n_pes; dead++) {
+        if (!gsh_is_death_among(pe, &dead, 1)) {
+            continue;
+        }
+        for (int distance = 1, last = pe->my_pe; distance < pe->n_pes; distance *= 2) {
+            int to = living_before(pe, distance);
+            if (to != pe->my_pe && to != last) {
+                gsh_news_tell_loss(pe, to, dead);
+            }
+            last = to;
+        }
+    }
+}
+
+/* The first time: the host's waits end, and the others hear of it. */
+static void lose(struct gsh_deaths *d, int dead)
+{
+    struct gsh_instance *pe = d->pe;
+    if (d->is_known[dead]) {
+        return;
+    }
+    d->is_known[dead] = true;
+    mark(pe, dead, GSH_DEATH_HOST);
+    if (pe->proxy != NULL) {
+        gsh_proxy_lose(pe->proxy, dead);
+        tell_others(pe);
+    }
+    d->late_ns[dead] = gsh_now_ns() + MOMENT_NS;
+}
 
 /* Nothing is ever written to it, so it has closed. */
 static void end_pipe(struct gsh_deaths *d, int i)
@@ -138,31 +194,21 @@ static void end_pipe(struct gsh_deaths *d, int i)
         return;
     }
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
-    if (d->pe->n_nodes > 1) {
-        gsh_deaths_all(d->pe, GSH_DEATH_HOST);
-        gsh_news_tell_loss(d->pe, dead);
-    } else {
-        mark(d->pe, dead, GSH_DEATH_HOST);
-    }
-    d->late_ns[i] = gsh_now_ns() + MOMENT_NS;
+    lose(d, dead);
 }
 
-static void end_moment(struct gsh_deaths *d, int i)
+static void end_moment(struct gsh_deaths *d, int dead)
 {
-    d->late_ns[i] = 0;
-    if (d->pe->n_nodes > 1) {
-        gsh_deaths_all(d->pe, GSH_DEATH_KERNELS);
-        return;
-    }
-    mark(d->pe, d->pe_of[i], GSH_DEATH_KERNELS); /* before any of them leaves */
-    tell(d->pe, d->pe_of[i]);
+    d->late_ns[dead] = 0;
+    mark(d->pe, dead, GSH_DEATH_KERNELS); /* before any of them leaves */
+    tell(d->pe, dead);
 }
 
 /* Ends moments that have passed; returns the milliseconds to the end of the next one, -1: none. */
 static int end_moments(struct gsh_deaths *d)
 {
     uint64_t now = gsh_now_ns(), next = 0;
-    for (int i = 0; i < d->n; i++) {
+    for (int i = 0; i < d->pe->n_pes; i++) {
         if (d->late_ns[i] != 0 && d->late_ns[i] <= now) {
             end_moment(d, i);
         } else if (d->late_ns[i] != 0) {
@@ -172,14 +218,28 @@ static int end_moments(struct gsh_deaths *d)
     return next == 0 ? -1 : (int)((next - now) / 1000000) + 1;
 }
 
+static void take_reports(struct gsh_deaths *d)
+{
+    uint64_t count;
+    (void)!read(d->wake_fd, &count, sizeof(count));
+    for (int i = 0; i < d->pe->n_pes; i++) {
+        if (gsh_load_acquire_u32(&d->reported[i]) != 0) { /* pairs with gsh_deaths_report */
+            lose(d, i);
+        }
+    }
+}
+
 static void *deaths_main(void *arg)
 {
     struct gsh_deaths *d = arg;
     gsh_log_set_pe(d->pe->my_pe);
     for (;;) {
         int n = poll(d->polls, (nfds_t)d->n + 1, end_moments(d));
-        if (n > 0 && d->polls[d->n].revents != 0) {
+        if (gsh_load_acquire_u32(&d->is_stopping) != 0) { /* pairs with gsh_deaths_destroy */
             return NULL;
+        }
+        if (n > 0 && d->polls[d->n].revents != 0) {
+            take_reports(d);
         }
         for (int i = 0; n > 0 && i < d->n; i++) {
             if (d->polls[i].fd >= 0 && d->polls[i].revents != 0) {
@@ -189,8 +249,45 @@ static void *deaths_main(void *arg)
     }
 }
 
+static void wake(const struct gsh_deaths *d)
+{
+    const uint64_t one = 1;
+    (void)!write(d->wake_fd, &one, sizeof(one));
+}
+
+bool gsh_deaths_report(struct gsh_instance *pe, int dead)
+{
+    mark(pe, dead, GSH_DEATH_HOST);
+    /* seq_cst, as in open_reports: at least one of the two sees the other's store */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    struct gsh_deaths *d = __atomic_load_n(&pe->deaths, __ATOMIC_SEQ_CST);
+    if (d == NULL) {
+        return false;
+    }
+    gsh_store_release_u32(&d->reported[dead], 1); /* pairs with take_reports */
+    wake(d);
+    return true;
+}
+
+/* From now on the thread hears of what is found, and of what was found before. */
+static void open_reports(struct gsh_deaths *d)
+{
+    struct gsh_instance *pe = d->pe;
+    __atomic_store_n(&pe->deaths, d, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (gsh_load_acquire_u32(&pe->peers[i].death) != GSH_DEATH_NONE) {
+            gsh_store_release_u32(&d->reported[i], 1);
+            wake(d);
+        }
+    }
+}
+
+/* ---- making and ending ---- */
+
 static enum gsh_result start(struct gsh_deaths *d)
 {
+    d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
     sigset_t all, old; /* the user's signal handlers belong to the user's threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -206,6 +303,9 @@ static enum gsh_result start(struct gsh_deaths *d)
 
 static enum gsh_result allocate(struct gsh_deaths *d, int n)
 {
+    d->own_fd = d->wake_fd = -1;
+    d->reported = calloc((size_t)n, sizeof(*d->reported));
+    d->is_known = calloc((size_t)n, sizeof(*d->is_known));
     d->polls = calloc((size_t)n + 1, sizeof(*d->polls));
     for (int i = 0; d->polls != NULL && i <= n; i++) {
         d->polls[i].fd = -1;
@@ -213,7 +313,8 @@ static enum gsh_result allocate(struct gsh_deaths *d, int n)
     d->pe_of = calloc((size_t)n + 1, sizeof(*d->pe_of));
     d->late_ns = calloc((size_t)n + 1, sizeof(*d->late_ns));
     d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->polls == NULL || d->pe_of == NULL || d->late_ns == NULL || d->wake_fd < 0) {
+    if (d->reported == NULL || d->is_known == NULL || d->polls == NULL || d->pe_of == NULL ||
+        d->late_ns == NULL || d->wake_fd < 0) {
         return gsh_note(GSH_ERR_SYSTEM, "cannot watch %d processes: %s", n, strerror(errno));
     }
     return GSH_OK;
@@ -236,10 +337,11 @@ static enum gsh_result prepare(struct gsh_deaths *d, int *read_end)
 {
     int ends[2];
     enum gsh_result r = allocate(d, d->pe->n_pes);
-    if (r == GSH_OK && pipe2(ends, O_CLOEXEC) != 0) {
+    bool has_others = d->pe->fdpass != NULL; /* other processes on this node */
+    if (r == GSH_OK && has_others && pipe2(ends, O_CLOEXEC) != 0) {
         r = gsh_note(GSH_ERR_SYSTEM, "cannot make a pipe: %s", strerror(errno));
     }
-    if (r == GSH_OK) {
+    if (r == GSH_OK && has_others) {
         *read_end = ends[0];
         d->own_fd = ends[1];
         gsh_private_fd_add(ends[1]);
@@ -259,7 +361,6 @@ static enum gsh_result exchange(struct gsh_deaths *d, int read_end)
     for (int i = 0; r == GSH_OK && i < d->n; i++) {
         d->polls[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
-    d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
     free(fds);
     return r;
 }
@@ -275,25 +376,23 @@ int gsh_deaths_n_fds(const struct gsh_instance *pe, int n)
  * one that has failed. */
 enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
 {
-    if (!pe->outlives_deaths || pe->is_one_process) {
+    if (!gsh_deaths_are_single(pe)) {
         return GSH_OK;
     }
-    bool has_others = pe->fdpass != NULL; /* other processes on this node */
+    struct gsh_deaths *d = calloc(1, sizeof(*d));
     int read_end = -1;
     enum gsh_result r = GSH_OK;
-    if (has_others) {
-        struct gsh_deaths *d = calloc(1, sizeof(*d));
-        pe->deaths = d;
-        if (d != NULL) {
-            *d = (struct gsh_deaths){.pe = pe, .own_fd = -1, .wake_fd = -1};
-        }
-        r = d != NULL ? prepare(d, &read_end)
-                      : gsh_note(GSH_ERR_NOMEM, "no memory to watch the other processes");
+    if (d != NULL) {
+        d->pe = pe;
+        r = prepare(d, &read_end);
+        open_reports(d); /* on failure init destroys it */
+    } else {
+        r = gsh_note(GSH_ERR_NOMEM, "no memory to watch the other processes");
     }
     r = gsh_init_vote(pe, GSH_STEP_PIPES, r);
     if (r == GSH_OK) {
-        r = has_others ? exchange(pe->deaths, read_end) : GSH_OK;
-        r = has_others && r == GSH_OK ? start(pe->deaths) : r;
+        r = pe->fdpass != NULL ? exchange(d, read_end) : GSH_OK;
+        r = r == GSH_OK ? start(d) : r;
         r = gsh_init_vote(pe, GSH_STEP_DEATHS, r);
     }
     if (read_end >= 0) {
@@ -309,8 +408,8 @@ void gsh_deaths_destroy(struct gsh_instance *pe)
         return;
     }
     if (d->is_running) {
-        const uint64_t one = 1;
-        (void)!write(d->wake_fd, &one, sizeof(one));
+        gsh_store_release_u32(&d->is_stopping, 1); /* pairs with deaths_main */
+        wake(d);
         pthread_join(d->thread, NULL);
     }
     /* release: pairs with the acquire in end_pipe */
@@ -325,6 +424,8 @@ void gsh_deaths_destroy(struct gsh_instance *pe)
         close(d->wake_fd);
     }
     free(d->polls);
+    free(d->reported);
+    free(d->is_known);
     free(d->pe_of);
     free(d->late_ns);
     free(d);

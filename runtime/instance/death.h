@@ -9,8 +9,11 @@
  * (base/private_fd.h); one of vfork or of clone itself keeps it open until it becomes
  * another program or ends, and the PE's death is not seen before.
  *
- * In a job on several nodes the network does not outlive the loss of a PE: all PEs are lost to each
- * other then, and the process goes on without the job. */
+ * A far PE's death is found by the transport. In a job on several nodes, who finds one, by a pipe
+ * or by the transport, tells the others (news.h), each of which does the same; the proxy goes on
+ * without the PE. A PE that hears of its own death, since others have lost it while it lives, has
+ * lost all of them. So have all PEs of each other in a job that is one process, and a PE whose
+ * proxy fails as a whole. */
 #ifndef GSH_DEATH_H
 #define GSH_DEATH_H
 
@@ -24,6 +27,11 @@ struct gsh_deaths;
 /* How far it has gone: the host's waits end, and then, a moment later, those of kernels. */
 enum gsh_death { GSH_DEATH_NONE, GSH_DEATH_HOST, GSH_DEATH_KERNELS };
 
+/* Whether the proxy goes on after the loss of a far PE. */
+static inline bool gsh_deaths_are_single(const struct gsh_instance *pe)
+{
+    return pe->outlives_deaths && !pe->is_one_process;
+}
 /* What gsh_deaths_create and the watch hold, beyond what takes turns with init's pages, in a PE
  * with n other processes on its node. */
 int gsh_deaths_n_fds(const struct gsh_instance *pe, int n);
@@ -32,8 +40,13 @@ int gsh_deaths_n_fds(const struct gsh_instance *pe, int n);
 GSH_CHECK_RESULT enum gsh_result gsh_deaths_create(struct gsh_instance *pe);
 /* The PE ends well: all PEs have said that they need it no more. Accepts none. */
 void gsh_deaths_destroy(struct gsh_instance *pe);
+/* The transport, or another PE, has found that PE dead, which is not on this node. Any thread; does
+ * not wait. False: nobody listens yet; the PE is dead nevertheless. */
+bool gsh_deaths_report(struct gsh_instance *pe, int dead);
 /* All PEs are lost to this one; GSH_DEATH_KERNELS: and its kernels leave for good. Any thread. */
 void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death);
+/* Whether a kernel of this PE has left a wait for a dead PE, or has asked a far one. Any thread. */
+bool gsh_deaths_have_reached_kernels(const struct gsh_instance *pe);
 /* The time between the two steps. */
 void gsh_deaths_await_moment(void);
 

@@ -27,7 +27,8 @@ static inline void gsh_require(struct gsh_instance *pe, const char *call, enum g
     }
 }
 /* As gsh_require, for results of the proxy: if the proxy has failed, the reason has already been
- * printed; this call then waits for the job to end. */
+ * printed; this call then waits for the job to end. In a job that outlives deaths it returns if a
+ * far PE is lost. */
 void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result r);
 /* If the device has reported something, prints it and ends the job. */
 void gsh_end_if_reported(struct gsh_instance *pe);

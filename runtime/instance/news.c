@@ -59,24 +59,21 @@ void gsh_news_pass_on(struct gsh_net *net)
     }
 }
 
-static void tell(struct gsh_instance *pe, struct gsh_news news, const char *text)
+void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)
 {
     struct gsh_net *net = pe->net;
     if (net == NULL || pe->proxy == NULL || !gsh_news_take_end(net)) {
         return;
     }
-    net->news = news;
+    net->news = (struct gsh_news){.origin = origin, .status = status};
     snprintf(net->news.text, sizeof(net->news.text), "%s", text);
     gsh_news_pass_on(net);
     gsh_news_leave_net(net);
 }
 
-void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text)
+void gsh_news_tell_loss(struct gsh_instance *pe, int to, int dead)
 {
-    tell(pe, (struct gsh_news){.origin = origin, .status = status}, text);
-}
-
-void gsh_news_tell_loss(struct gsh_instance *pe, int dead)
-{
-    tell(pe, (struct gsh_news){.origin = dead, .status = 1, .is_loss = 1}, "died or exited");
+    struct gsh_news news = {.origin = dead, .status = 1, .is_loss = 1};
+    snprintf(news.text, sizeof(news.text), "died or exited");
+    gsh_proxy_notify(pe->proxy, to, &news, sizeof(news));
 }

@@ -12,7 +12,7 @@ struct gsh_instance;
 
 struct gsh_news {
     int32_t origin, status;
-    uint32_t is_loss; /* the job need not end with it: death.h */
+    uint32_t is_loss; /* origin is dead; the job need not end with it: death.h */
     char text[512];
 };
 _Static_assert(sizeof(struct gsh_news) <= GSH_PROXY_NOTICE_MAX, "news are one notice");
@@ -38,8 +38,8 @@ struct gsh_net {
 /* Tells the job that PE origin ends it, along the connections that collective calls use; PEs that
  * hear of it tell the next and end silently. Once per PE; nothing where there is no network. */
 void gsh_news_tell(struct gsh_instance *pe, int origin, int status, const char *text);
-/* The same for the death of a PE that the others outlive. */
-void gsh_news_tell_loss(struct gsh_instance *pe, int dead);
+/* Tells that PE of the death of another one, which both outlive. */
+void gsh_news_tell_loss(struct gsh_instance *pe, int to, int dead);
 /* Whether a thread carries out this PE's end, or what a death ends. */
 bool gsh_news_is_ending(const struct gsh_net *net);
 

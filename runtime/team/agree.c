@@ -201,10 +201,16 @@ static bool is_stopped(const struct exchange *x)
     return x->stop != NULL && __atomic_load_n(x->stop, __ATOMIC_SEQ_CST);
 }
 
+/* Some PE of the list has died. */
+static bool is_lost(const struct exchange *x)
+{
+    return gsh_is_death_among(x->pe, x->pes, x->n);
+}
+
 /* False: the wait is given up, or some PE of the list has died, and the other may not come. */
 static bool await_turn(struct exchange *x, unsigned *turn, int other)
 {
-    if (is_stopped(x) || gsh_is_death_among(x->pe, x->pes, x->n)) {
+    if (is_stopped(x) || is_lost(x)) {
         return false;
     }
     if (gsh_host_sync_turn(x->pe, turn, &x->start_ns)) {
@@ -291,7 +297,15 @@ static enum gsh_result message_turn(void *context, int from)
     if (is_stopped(x)) {
         return GSH_ERR_STATE;
     }
-    return gsh_is_death(x->pe) ? gsh_note_death(x->call) : GSH_OK;
+    return is_lost(x) ? gsh_note_death(x->call) : GSH_OK;
+}
+
+/* In a job that outlives deaths messages of other lists with the same key stay where they are: see
+ * find_mail. */
+static uint64_t tag_of(const struct exchange *x)
+{
+    uint64_t list = x->pe->outlives_deaths ? x->list * 0x9e3779b97f4a7c15u >> 16 : 0;
+    return GSH_NET_TAG(GSH_NET_TEAM, x->key ^ list, 0);
 }
 
 static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot)
@@ -302,8 +316,8 @@ static void send_far(struct exchange *x, int to, const struct gsh_ballot *ballot
     put_words(x, words, ballot);
     for (size_t at = 0; at < bytes; at += max) {
         gsh_require_far(x->pe, x->call,
-                        gsh_proxy_send(proxy, to, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
-                                       (const uint8_t *)words + at, gsh_min_u64(bytes - at, max)));
+                        gsh_proxy_send(proxy, to, tag_of(x), (const uint8_t *)words + at,
+                                       gsh_min_u64(bytes - at, max)));
     }
     free(words);
 }
@@ -313,12 +327,11 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
     struct gsh_proxy *proxy = x->pe->proxy;
     size_t bytes = words_bytes(ballot->n_or), max = gsh_proxy_message_max(proxy);
     uint64_t *words = need_memory(x, bytes);
-    bool is_left = gsh_is_death(x->pe);
+    bool is_left = is_lost(x);
     for (size_t at = 0; at < bytes && !is_left; at += max) {
-        enum gsh_result r =
-            gsh_proxy_receive(proxy, from, GSH_NET_TAG(GSH_NET_TEAM, x->key, 0),
-                              (uint8_t *)words + at, gsh_min_u64(bytes - at, max), message_turn, x);
-        is_left = gsh_is_death(x->pe) || (r != GSH_OK && is_stopped(x));
+        enum gsh_result r = gsh_proxy_receive(proxy, from, tag_of(x), (uint8_t *)words + at,
+                                              gsh_min_u64(bytes - at, max), message_turn, x);
+        is_left = is_lost(x) || (r != GSH_OK && is_stopped(x));
         if (!is_left) {
             gsh_require_far(x->pe, x->call, r);
         }
@@ -341,7 +354,7 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
                          .pes = pes,
                          .n = n};
     /* Nothing is sent once a member is known to be dead: others may have gone on to the next. */
-    for (int distance = 1; distance < n && !gsh_is_death_among(pe, pes, n); distance *= 2) {
+    for (int distance = 1; distance < n && !is_lost(&x); distance *= 2) {
         int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
         x.start_ns = 0;
         if (pe->peers[to].page != NULL) {

@@ -39,6 +39,12 @@ static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
     }
 }
 
+/* Some member has died. */
+static bool is_lost(const struct arrival *a)
+{
+    return gsh_is_death_among(a->pe, a->team->pes, a->team->n_pes);
+}
+
 /* Waits until the word, written by a near member, has reached the epoch. False: it never will,
  * since some member has died. */
 static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
@@ -46,7 +52,7 @@ static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
     unsigned turn = 0;
     /* acquire: pairs with that member's release in gsh_host_sync or sync_nodes */
     while (gsh_load_acquire_u64(word) < a.epoch) {
-        if (gsh_is_death_among(a.pe, a.team->pes, a.team->n_pes)) {
+        if (is_lost(&a)) {
             return gsh_load_acquire_u64(word) >= a.epoch; /* the same */
         }
         if (gsh_host_sync_turn(a.pe, &turn, &a.start_ns)) {
@@ -67,10 +73,7 @@ static enum gsh_result message_turn(void *context, int member_pe)
     if (gsh_host_sync_look(a->pe, &a->start_ns)) {
         timed_out(a, member_pe, a->epoch - 1);
     }
-    if (gsh_is_death(a->pe)) {
-        return gsh_note_death(a->call);
-    }
-    return GSH_OK;
+    return is_lost(a) ? gsh_note_death(a->call) : GSH_OK;
 }
 
 /* A PE that passes round k has heard from the 2^(k+1) nodes up to its own. */
@@ -106,7 +109,7 @@ static bool sync_nodes(struct arrival a)
         return false;
     }
     tell_leaders(a);
-    if (gsh_is_death(a.pe)) {
+    if (is_lost(&a)) {
         return false; /* of other nodes not all may have come */
     }
     /* release: pairs with the acquire in await_flag of the others of this node */

@@ -84,12 +84,12 @@ NO_CIRCLES = ("base/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "runtim
 LAYERS = [
     [f"proxy/{module}" for module in (
         "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "engine/stage_state", "engine/state",
-        "engine/spin", "engine/check", "engine/failure", "engine/task", "engine/memory", "engine/peer",
+        "engine/spin", "engine/check", "engine/loss", "engine/failure", "engine/task", "engine/memory", "engine/peer",
         "engine/outbox",
         "engine/lanes_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
         "engine/stage",
-        "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/rings",
-        "engine/round", "engine/thread", "engine/host", "engine/proxy")],
+        "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/drop",
+        "engine/rings", "engine/round", "engine/thread", "engine/host", "engine/proxy")],
     [f"proxy/ucx/{module}" for module in (
         "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],

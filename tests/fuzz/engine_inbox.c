@@ -123,6 +123,12 @@ static unsigned progress(struct gsh_transport *t)
     return 0;
 }
 
+static void lose(struct gsh_transport *t, int pe, const char *reason)
+{
+    (void)t, (void)reason;
+    FUZZ_CHECK(pe >= 0 && pe < PES && pe != ME);
+}
+
 static void destroy(struct gsh_transport *t)
 {
     (void)t;
@@ -137,6 +143,7 @@ static const struct gsh_transport_ops ops = {.name = "stand-in",
                                              .get = get,
                                              .flush = flush,
                                              .send = send,
+                                             .lose = lose,
                                              .progress = progress,
                                              .destroy = destroy};
 
@@ -167,6 +174,12 @@ static void on_fail(void *context, int pe, const char *text)
     FUZZ_CHECK(pe >= 0 && pe < PES && strncmp(text, "PE ", 3) == 0 && n_fails++ == 0);
 }
 
+static void on_lost(void *context, int pe, const char *text)
+{
+    (void)context;
+    FUZZ_CHECK(pe >= 0 && pe < PES && pe != ME && strncmp(text, "PE ", 3) == 0);
+}
+
 static void on_notice(void *context, int pe, const void *data, size_t bytes)
 {
     (void)context;
@@ -174,7 +187,7 @@ static void on_notice(void *context, int pe, const void *data, size_t bytes)
     read_all(data, bytes);
 }
 
-static void begin(bool has_lanes, struct gsh_late_lanes *lanes, void *heap)
+static void begin(bool has_lanes, bool outlives, struct gsh_late_lanes *lanes, void *heap)
 {
     static struct gsh_transport stand_in;
     struct gsh_proxy_options options = {.my_pe = ME,
@@ -183,6 +196,7 @@ static void begin(bool has_lanes, struct gsh_late_lanes *lanes, void *heap)
                                         .stage_chunk = CHUNK,
                                         .stage_buffers = 4,
                                         .fail = on_fail,
+                                        .lost = outlives ? on_lost : NULL,
                                         .notice = on_notice};
     struct gsh_proxy_memory memory = {.is_host = !has_lanes,
                                       .amo = do_amo,
@@ -281,11 +295,13 @@ static void check(void)
     }
 }
 
-/* First byte: bit 0, there are lanes. Then steps: a byte that says which. */
+/* First byte: bit 0, there are lanes; bit 1: losses of peers are outlived. Then steps: a byte that
+ * says which. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, bytes};
-    bool has_lanes = fuzz_take(&in, 1) & 1;
+    unsigned how = (unsigned)fuzz_take(&in, 1);
+    bool has_lanes = how & 1;
     void *heap = aligned_alloc(64, HEAP);
     struct gsh_late_lanes *lanes = gsh_late_lanes_create(1, do_amo, NULL);
     FUZZ_CHECK(heap != NULL && lanes != NULL);
@@ -294,7 +310,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     n_fails = 0;
     last_token = 0;
     region = NULL;
-    begin(has_lanes, lanes, heap);
+    begin(has_lanes, how & 2, lanes, heap);
     gsh_lock_take(&proxy->lock);
     for (int i = 0; i < STEPS_MAX && in.bytes > 0 && proxy->failure == GSH_OK; i++) {
         unsigned step = (unsigned)fuzz_take(&in, 1) % 4;

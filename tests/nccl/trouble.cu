@@ -9,7 +9,7 @@
  * without it; or they give up a communicator that the last one does not help to make (making). Or a
  * receive is longer than what is sent (lengths), or rank 0 makes a different call (differs; ends:
  * so that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
- * Or rank 0 may open few files (few).
+ * Or rank 0 may open few files (few). GSHMEM_NODE_PES makes so many ranks a node.
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -460,14 +460,13 @@ static void die_and_shrink()
         OK(ncclCommDestroy(fewer));
         return;
     }
-    DONE(ncclAllReduce(source, dest, count, ncclInt, ncclSum, fewer, 0));
-    if (my_rank == next)
-        raise(SIGKILL);
-    CUDA_OK(cudaStreamSynchronize(0));
     ncclResult_t error = ncclSuccess;
-    while (error == ncclSuccess) {
+    while (error == ncclSuccess) { /* the first call may have all that it needs of the dead rank */
+        DONE(ncclAllReduce(source, dest, count, ncclInt, ncclSum, fewer, 0));
+        if (my_rank == next)
+            raise(SIGKILL);
+        CUDA_OK(cudaStreamSynchronize(0));
         OK(ncclCommGetAsyncError(fewer, &error));
-        sched_yield();
     }
     CHECK_EQ(error, ncclRemoteError);
     OK(ncclCommShrink(fewer, &next, 1, &least, NULL, NCCL_SHRINK_ABORT));

@@ -25,6 +25,8 @@ POOL = 4
 COLLECTIVES = ["allreduce", "reducescatter", "allgather", "reduce", "broadcast", "alltoall", "gather", "scatter",
                "sendrecv", "putsignal"]
 DEVICE = ["lsa", "gin", "hybrid", "signal", "counter", "flush", "ll"]
+# Ranks, and how many of them are a node: the last one of these may be alone on its node, or not.
+FAR_NODES = [(2, 1), (3, 1), (3, 2), (8, 4), (8, 3)]
 SMALL, LARGE = 16, {3: 1 << 18, 4: 1 << 16} # by the number of ranks
 # From the trouble until all have ended. A node that misses the news of the end on a busy machine learns that the
 # others are gone when UCX does.
@@ -80,7 +82,20 @@ BOUNDS = {
 
 
 def cases(has_far, has_checks):
-    """The number of ranks, wait, trouble and count of each case."""
+    """The number of ranks, wait, trouble, count and ranks of each pretend node, 0 for one node, of each case."""
+    for n, wait, how, count in plain_cases(has_far, has_checks):
+        yield n, wait, how, count, 2 if n == 4 else 0
+    for n, node_pes in FAR_NODES if has_far else []:
+        for how in ["shrunk", "left", "killed", "exits"]:
+            yield n, "allreduce", how, SMALL, node_pes
+    if has_far:
+        yield 4, "allreduce", "many", SMALL, 2
+        yield 3, "gin", "shrunk", LARGE[3], 1
+        yield 3, "sendrecv", "shrunk", LARGE[3], 2
+
+
+def plain_cases(has_far, has_checks):
+    """The same without nodes: 4 ranks are two nodes, others one."""
     if has_checks:
         for what in ENDS:
             yield 3, what, "ends", SMALL
@@ -123,10 +138,10 @@ def cases(has_far, has_checks):
 
 
 def run_within(case, limit_s):
-    n, wait, how, count = case
+    n, wait, how, count, node_pes = case
     environment = dict(os.environ, GSHMEM_WAIT_TIMEOUT=str(limit_s))
-    if n == 4:
-        environment["GSHMEM_NODE_PES"] = "2"
+    if node_pes:
+        environment["GSHMEM_NODE_PES"] = str(node_pes)
     try:
         return subprocess.run([sys.argv[1], str(n), wait, how, str(count)], env=environment, text=True, timeout=90,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
@@ -135,7 +150,7 @@ def run_within(case, limit_s):
 
 
 def has_begun(case, output):
-    n, _, how, _ = case
+    n, _, how, *_ = case
     return output.count("started\n") == n and (how != "quit" or "given up\n" in output)
 
 
@@ -153,7 +168,7 @@ def run(case):
 
 
 def faults(case, output, waited_s):
-    n, wait, how, count = case
+    n, wait, how, count, _ = case
     last = n - 1
     ends = re.findall(r"^rank \d+: (.*)$", output, re.M)
     after = re.search(r"^after (.*) s$", output, re.M)

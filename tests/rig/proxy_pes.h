@@ -37,6 +37,7 @@ struct pes_options {
     bool is_uneven;     /* PE 0 stages larger pieces than the others */
     unsigned n_buffers; /* of staging */
     bool may_fail;
+    bool outlives; /* losses of single peers */
 };
 
 struct pe {
@@ -51,6 +52,7 @@ struct pe {
     void (*main)(struct pe *pe);
     uint64_t random;
     int n_fails, fail_pe; /* under the proxy's lock */
+    int n_losses, lost_pe;
     char fail_text[600];
     const void *blob, *keys[2];
     size_t blob_bytes, key_bytes[2];
@@ -134,6 +136,14 @@ static void test_fail(void *context, int pe, const char *text)
     exit(1); /* nothing would continue */
 }
 
+static void test_lost(void *context, int pe, const char *text)
+{
+    struct pe *me = context;
+    CHECK(strstr(text, "the connection failed: ") != NULL);
+    me->n_losses++;
+    me->lost_pe = pe;
+}
+
 /* ---- bringing up ---- */
 
 static void pes_connect(struct pe *pe)
@@ -185,6 +195,7 @@ static void pes_thread(int rank, int n, void *arg)
         .stage_buffers = pe->options.n_buffers ? pe->options.n_buffers : 2,
         .loop_seed = pe->options.seed,
         .fail = test_fail,
+        .lost = pe->options.outlives ? test_lost : NULL,
         .context = pe,
     };
     struct gsh_proxy_memory memory = {.is_host = !pe->options.is_device,

@@ -187,10 +187,9 @@ void ncclResetDebugInitInternal(void);
  * communicators with that rank are lost, and the others' processes go on. Calls of a lost
  * communicator return ncclRemoteError, and its kernels that wait leave within a second, so streams
  * drain; what they were to write is undefined. Finalize, Destroy and Abort of it wait for no other
- * rank. Communicators without that rank work as before. If gshmem works on several nodes, or the
- * program itself has started it, that is not so: on several nodes all communicators of the same id
- * are lost, as they are with more lost ones than there is room for (../README.md), and if the
- * program has started gshmem, a death ends the job. */
+ * rank. Communicators without that rank work as before, unless there are more lost ones than there
+ * is room for (../README.md): then all communicators of the same id are lost. If the program itself
+ * has started gshmem, a death ends the job instead. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError);
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -217,7 +216,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
                            ncclConfig_t *config);
 /* Collective over the ranks that stay, which keep their order. shrinkFlags: NCCL_SHRINK_DEFAULT: no
  * call of comm is under way; NCCL_SHRINK_ABORT: comm is revoked first. Excluded ranks need not make
- * the call, nor be alive, unless gshmem works on several nodes. */
+ * the call, nor be alive. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
 /* Makes a communicator of comm's ranks, which keep their numbers, and of new ones, numbered after
