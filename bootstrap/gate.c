@@ -5,6 +5,7 @@
 #include "bootstrap/gate.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,14 +60,20 @@ static enum gsh_result epoll_add(struct gsh_gate *gate, int fd, int64_t tag)
     return epoll_ctl(gate->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0 ? GSH_OK : GSH_ERR_SYSTEM;
 }
 
-static int find_most_places(void)
+static int find_most_places(int n_files)
 {
     struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / FILES_SHARE >= MAX_VISITORS) {
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur > INT_MAX) {
         return MAX_VISITORS;
     }
-    int share = (int)(files.rlim_cur / FILES_SHARE);
-    return share > MIN_VISITORS ? share : MIN_VISITORS;
+    int limit = (int)files.rlim_cur, share = limit / FILES_SHARE;
+    share = limit - n_files < share ? limit - n_files : share;
+    return share < MIN_VISITORS ? MIN_VISITORS : share > MAX_VISITORS ? MAX_VISITORS : share;
+}
+
+void gsh_gate_leave_files(struct gsh_gate *gate, int n)
+{
+    gate->n_places = gate->most_places = find_most_places(n);
 }
 
 static void count_visitor(struct gsh_gate *gate, int by)
@@ -90,7 +97,7 @@ enum gsh_result gsh_gate_create(const struct gsh_address *at,
         return gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
     }
     gate->listen_fd = gate->epoll_fd = -1;
-    gate->n_places = gate->most_places = find_most_places();
+    gate->n_places = gate->most_places = find_most_places(0);
     gate->sends_challenge = challenge == NULL;
     if (challenge != NULL) {
         memcpy(gate->challenge, challenge, sizeof(gate->challenge));

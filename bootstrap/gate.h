@@ -19,6 +19,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_gate_create(const struct gsh_address *at,
 void gsh_gate_destroy(struct gsh_gate **gate);
 /* The address for visitors. */
 const struct gsh_address *gsh_gate_address(const struct gsh_gate *gate);
+/* The process needs n descriptors in all, for other things than visitors: these take fewer, if that
+ * leaves fewer, but still 8. */
+void gsh_gate_leave_files(struct gsh_gate *gate, int n);
 /* Separate, since the rendezvous knows its own address before the secret. */
 void gsh_gate_set_secret(struct gsh_gate *gate, const uint8_t secret[GSH_SHA256_BYTES]);
 

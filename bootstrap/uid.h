@@ -19,6 +19,8 @@ struct gsh_uid_options {
                             as long as the process lives, and wait for a first rank without limit */
     int notes_to; /* gsh_uid_create: a pipe that receives, as int32_t, each rank that comes and now
                    * waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
+    int n_files;  /* gsh_uid_create: how many descriptors the process needs in all, which strangers
+                   * do not get; 0: not known */
 };
 #define GSH_UID_NONE_WAITS (-1)
 

@@ -305,6 +305,7 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     s->notes_to = options->notes_to;
     r = gsh_gate_create(&at, NULL, &s->gate);
     if (r == GSH_OK) {
+        gsh_gate_leave_files(s->gate, options->n_files);
         r = gsh_uid_encode(gsh_gate_address(s->gate), &id);
     }
     if (r == GSH_OK) {

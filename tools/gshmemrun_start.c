@@ -17,6 +17,9 @@
 #include "bootstrap/uid.h"
 
 #define PROGRESS_NS UINT64_C(3000000000)
+/* Descriptors beside those of processes, their output and a branch's stdin, and of PEs that wait in
+ * start-up. */
+#define OWN_FILES 32
 
 static void set_number(const char *name, int value)
 {
@@ -63,6 +66,7 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     }
     l->notes = ends[0];
     uid_options.notes_to = ends[1];
+    uid_options.n_files = (o->hosts != NULL ? 3 : 2) * l->n_processes + o->n_pes + OWN_FILES;
     if (gsh_uid_create(&uid_options, &id) != GSH_OK) {
         exit(1);
     }

@@ -2,10 +2,8 @@
  * Calls for dialects: dialects hear of deaths, and give up what the dead may still write to. */
 #include "runtime/layer.h"
 
-#include "base/atomic.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/page.h"
 #include "runtime/team/team.h"
 
 bool gshmemx_layer_has_died(const void *of, const int *pes, int n_pes)

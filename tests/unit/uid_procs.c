@@ -30,7 +30,8 @@ static struct {
     int from, to;
 } server;
 
-#define N_OWN 20 /* descriptors that it opens, told to, beside those of strangers */
+#define MAX_OWN 160
+static int n_own = 20; /* descriptors that it opens, told to, beside those of strangers */
 
 /* The thread that served the id closes all that it had. */
 static void wait_for_thread(int n_fds)
@@ -46,22 +47,24 @@ static void wait_for_thread(int n_fds)
 
 static void serve(const struct gsh_uid_options *how, int n_spare, int from, int to)
 {
-    int own[N_OWN], n_fds = test_count_fds(), lowest = dup(0);
+    int own[MAX_OWN], n_fds = test_count_fds(), lowest = dup(0);
     struct rlimit few = files;
+    struct gsh_uid_options mine = *how;
     char byte;
     close(lowest);
     few.rlim_cur = (rlim_t)(lowest + n_spare);
     CHECK(n_spare == 0 || setrlimit(RLIMIT_NOFILE, &few) == 0);
-    if (gsh_uid_create(how, &id) != GSH_OK) {
+    mine.n_files = how->n_files > 0 ? how->n_files + lowest : 0;
+    if (gsh_uid_create(&mine, &id) != GSH_OK) {
         memset(&id, 0, sizeof(id));
     }
     CHECK_EQ(write(to, &id, sizeof(id)), sizeof(id));
     while (read(from, &byte, 1) == 1) {
-        for (int i = 0; i < N_OWN; i++) {
+        for (int i = 0; i < n_own; i++) {
             own[i] = dup(0);
             CHECK(own[i] >= 0);
         }
-        for (int i = 0; i < N_OWN; i++) {
+        for (int i = 0; i < n_own; i++) {
             gsh_socket_close(&own[i]);
         }
         CHECK_EQ(write(to, &byte, 1), 1);
@@ -366,8 +369,8 @@ static void test_no_descriptors(void)
 }
 
 /* More strangers than the gate has places for: ranks come, and the process that serves keeps most
- * of its descriptors for itself. */
-static void test_few_places(void)
+ * of its descriptors for itself; n_files: or as many as it has said that it needs. */
+static void test_few_places(int own, int n_files)
 {
     struct strangers s;
     int notes[2], n_ranks = 2, status = -1;
@@ -375,7 +378,9 @@ static void test_few_places(void)
     struct gsh_uid_options noting = options;
     CHECK_EQ(pipe(notes), 0);
     noting.notes_to = notes[1];
-    CHECK(start_server(&noting, 40));
+    noting.n_files = n_files;
+    n_own = own;
+    CHECK(start_server(&noting, own + (n_files > 0 ? 16 : 20)));
     start_strangers(&s, 30);
     pid_t child = fork();
     if (child == 0) {
@@ -386,7 +391,7 @@ static void test_few_places(void)
     int32_t note = -1;
     CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
     CHECK_EQ(note, 0); /* it has come, behind all strangers, and PE 1 has not */
-    CHECK_EQ(write(server.to, &byte, 1), 1); /* it has N_OWN more */
+    CHECK_EQ(write(server.to, &byte, 1), 1); /* it has n_own more */
     CHECK_EQ(read(server.from, &byte, 1), 1);
     join_first(1, 1, &n_ranks);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -484,7 +489,8 @@ int main(void)
     conform_fork(4, be_silent, NULL);
     test_idle_strangers();
     test_no_descriptors();
-    test_few_places();
+    test_few_places(20, 0);
+    test_few_places(MAX_OWN, MAX_OWN + 8);
     CHECK(make_id("ipv4"));
     test_strangers();
     test_bad_ids();
