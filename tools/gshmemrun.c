@@ -451,6 +451,9 @@ int main(int argc, char **argv)
     gshmemrun_prepare_start(&l);
     run(&l);
     explain(&l);
+    if (l.status == 0 && gshmemrun_has_lost_output()) {
+        l.status = 1;
+    }
     if (o->is_branch) {
         gshmemrun_send_mark(l.status);
     }

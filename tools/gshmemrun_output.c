@@ -15,6 +15,24 @@
 
 #define MARK "\001gshmemrun " /* and a number, and the line's end */
 
+static bool has_lost_output;
+
+bool gshmemrun_has_lost_output(void)
+{
+    return has_lost_output;
+}
+
+/* Of a process. Said once. */
+static void lose_output(int fd)
+{
+    const char *why = strerror(errno);
+    if (!has_lost_output) {
+        has_lost_output = true; /* first: the line may be lost, too */
+        gshmemrun_say("cannot write to %s, so output is lost: %s",
+                      fd == STDOUT_FILENO ? "stdout" : "stderr", why);
+    }
+}
+
 void gshmemrun_write_all(int fd, const void *data, size_t bytes)
 {
     const char *at = data;
@@ -27,6 +45,9 @@ void gshmemrun_write_all(int fd, const void *data, size_t bytes)
             if (errno == EPIPE && fd <= STDERR_FILENO) {
                 signal(SIGPIPE, SIG_DFL);
                 raise(SIGPIPE);
+            }
+            if (fd <= STDERR_FILENO) {
+                lose_output(fd);
             }
             return;
         } else if (n > 0) {
@@ -105,7 +126,7 @@ static void hand_on(struct gshmemrun_stream *s, char *lines, size_t bytes)
     }
     size_t tag_bytes = strlen(tag);
     for (size_t at = 0; at < bytes && tag_bytes > 0;) {
-        char out[GSHMEMRUN_LINE_BYTES + 16];
+        static char out[GSHMEMRUN_LINE_BYTES + 16]; /* the stack may be small */
         const char *end = memchr(lines + at, '\n', bytes - at);
         size_t n = end != NULL ? (size_t)(end - lines) + 1 - at : bytes - at;
         /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length goes with it */

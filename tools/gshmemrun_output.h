@@ -32,6 +32,8 @@ void gshmemrun_say(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* Waits until all is written. If our own output is no longer read it ends this process, as for any
  * program. */
 void gshmemrun_write_all(int fd, const void *data, size_t bytes);
+/* Some of what was for our stdout or stderr could not be written, which has been said. */
+bool gshmemrun_has_lost_output(void);
 
 /* In a branch, on its stdout, between whole lines: GSHMEMRUN_STARTED or the exit status. Needed
  * because an agent may not pass on the status, or may start nothing. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tool gshmem-info: the version, how it was built, the devices, links and transports of this
  * machine, and every environment variable. It starts no PE. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +214,10 @@ int main(int argc, char **argv)
         printf("\nvariables\n");
         n_wrong = gsh_env_print(stdout);
     }
-    bool is_written = fflush(stdout) == 0;
+    bool is_written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    if (!is_written) {
+        fprintf(stderr, "gshmem-info: cannot write to stdout: %s\n", strerror(errno));
+    }
     if (n_wrong > 0) {
         fprintf(stderr, "gshmem-info: %d environment variables are wrong (see above)\n", n_wrong);
     }

@@ -515,6 +515,24 @@ static int run_pe(void)
     return test_result();
 }
 
+/* A launcher under another one, as a shell starts it. */
+static int run_in_shell(const char *command)
+{
+    return RUN("-n", "1", "sh", "-c", (char *)command, (char *)launcher);
+}
+
+static void test_surroundings(void)
+{
+    CHECK_EQ(run_in_shell("ulimit -s 64; \"$0\" -n 2 --tag-output echo x"), 0);
+    CHECK(count("[0] x\n") == 1 && count("[1] x\n") == 1);
+    CHECK_EQ(run_in_shell("\"$0\" -n 3 echo x >/dev/full"), 1);
+    CHECK_EQ(
+        count("gshmemrun: cannot write to stdout, so output is lost: No space left on device\n"),
+        1);
+    CHECK_EQ(run_in_shell("\"$0\" -n 2 sh -c 'echo x; exit 7' >/dev/full"), 7);
+    CHECK_EQ(run_in_shell("\"$0\" -n 2 true >/dev/full"), 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "pe") == 0) {
@@ -540,6 +558,7 @@ int main(int argc, char **argv)
     CHECK_EQ(RUN("-n", "5", argv[0], "pe"), 0);
     CHECK_STR(result.text, "");
     test_output();
+    test_surroundings();
     test_many();
     test_failures();
     test_branch();

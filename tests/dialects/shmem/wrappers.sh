@@ -35,6 +35,15 @@ if [ "$lines" -gt 8000 ]; then
     exit 1
 fi
 "$bin/oshcc" --showme -c x.c | grep -q gshmem/shmem
+# Without anything to link they say what the compiler says.
+for none in "" "-o $dir/none"; do
+    # shellcheck disable=SC2086
+    if "$bin/oshcc" $none 2>"$dir/none.text" || ! grep -q "no input file" "$dir/none.text"; then
+        echo "oshcc $none: $(cat "$dir/none.text")"
+        exit 1
+    fi
+done
+"$bin/oshc++" -v 2>/dev/null
 export PKG_CONFIG_PATH="$dir/moved${pc#"$prefix"}"
 PKG_CONFIG_PATH=${PKG_CONFIG_PATH%/*}
 # shellcheck disable=SC2046,SC2086
