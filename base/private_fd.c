@@ -3,6 +3,7 @@
 #include "base/private_fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,4 +65,15 @@ void gsh_private_fd_close(int *fd)
     }
     *fd = -1;
     errno = saved;
+}
+
+int gsh_private_fd_find_closed(void)
+{
+    int closed = -1;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_fds && closed < 0; i++) {
+        closed = fcntl(fds[i], F_GETFD) < 0 ? fds[i] : -1;
+    }
+    pthread_mutex_unlock(&lock);
+    return closed;
 }

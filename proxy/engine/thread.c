@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/atomic.h"
+#include "base/private_fd.h"
 #include "base/util.h"
 #include "proxy/engine/round.h"
 #include "proxy/engine/spin.h"
@@ -178,13 +179,11 @@ enum gsh_result gsh_thread_create_event(struct gsh_proxy *proxy)
     if (proxy->event_fd < 0) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "eventfd");
     }
+    gsh_private_fd_add(proxy->event_fd);
     return GSH_OK;
 }
 
 void gsh_thread_destroy_event(struct gsh_proxy *proxy)
 {
-    if (proxy->event_fd >= 0) {
-        close(proxy->event_fd);
-    }
-    proxy->event_fd = -1;
+    gsh_private_fd_close(&proxy->event_fd);
 }

@@ -317,6 +317,7 @@ static enum gsh_result allocate(struct gsh_deaths *d, int n)
         d->late_ns == NULL || d->wake_fd < 0) {
         return gsh_note(GSH_ERR_SYSTEM, "cannot watch %d processes: %s", n, strerror(errno));
     }
+    gsh_private_fd_add(d->wake_fd);
     return GSH_OK;
 }
 
@@ -420,9 +421,7 @@ void gsh_deaths_destroy(struct gsh_instance *pe)
             close(d->polls[i].fd);
         }
     }
-    if (d->wake_fd >= 0) {
-        close(d->wake_fd);
-    }
+    gsh_private_fd_close(&d->wake_fd);
     free(d->polls);
     free(d->reported);
     free(d->is_known);

@@ -373,6 +373,7 @@ static enum gsh_result make_links(struct gsh_watch *w)
     if (w->polls == NULL || w->link_pe == NULL || w->wake_fd < 0) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the watch");
     }
+    gsh_private_fd_add(w->wake_fd);
     for (int i = 0; i < w->n_links; i++) {
         w->polls[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     }
@@ -477,9 +478,7 @@ void gsh_watch_destroy(struct gsh_watch **watch)
             close(w->polls[w->n_links + POLL_LAUNCHER].fd);
         }
     }
-    if (w->wake_fd >= 0) {
-        close(w->wake_fd);
-    }
+    gsh_private_fd_close(&w->wake_fd);
     gsh_socket_close(&w->visit.fd);
     gsh_door_close(&w->door);
     free(w->polls);

@@ -223,6 +223,7 @@ CHECKS = {
 }
 # Among PEs that share their node. The others do not wait for one that lacks descriptors.
 NEAR = {
+    "descriptors_closed": (r"PE \d.*gshmem_finalize: the program has closed descriptor \d+", 1, {}, "run"),
     "few_files": (r"PE 0.*init failed on PE 1: passing descriptors among \d processes.*ulimit -n", 1, {}, "run"),
 }
 # With all data staged.
