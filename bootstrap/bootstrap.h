@@ -41,8 +41,8 @@ struct gsh_bootstrap {
     int rank;
     int size;
     uint64_t timeout_ns; /* of each call; 0 is none */
-    /* Set by the owner, who goes on without ranks that are gone: GSH_ERR_PEER is noted, not
-     * printed. Only the bootstrap over TCP looks at it. */
+    /* Set by the owner, who goes on without ranks that are gone, or says himself who is:
+     * GSH_ERR_PEER is noted, not printed. Only the bootstrap over TCP looks at it. */
     bool may_lose_ranks;
     /* What the ranks know and no exchange has carried, so who reads the exchanges does not know it;
      * the same on all. Zeros: this kind has nothing of the sort. */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "bootstrap/shm.h"
 #include "gshmemx.h"
@@ -39,6 +40,9 @@
 #include "runtime/team/absent.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
+
+/* How long a PE that has lost another one at the very end waits for its launcher to end it. */
+#define LAUNCHER_FIRST_NS 500000000
 
 /* The settings that all PEs of a job with far PEs share. */
 enum { N_FAR_SETTINGS = 5 };
@@ -528,6 +532,21 @@ static void check_descriptors(struct gsh_instance *pe, const char *call)
     _exit(1);
 }
 
+/* A PE has died after the watch's end. A launcher that sees it names it, and ends this one: which
+ * PEs would otherwise name each other. */
+__attribute__((noreturn)) static void end_late(struct gsh_instance *pe, const char *call)
+{
+    const struct timespec patience = {.tv_nsec = LAUNCHER_FIRST_NS};
+    int failed = -1;
+    gsh_flush_stdout();
+    nanosleep(&patience, NULL);
+    if (!gsh_process_ends_others(pe->env.launcher, &failed) && gsh_page_take_word(pe)) {
+        gsh_fail(GSH_ERR_PEER, "%s: %s; ending the job", call, gsh_last_error());
+    }
+    gsh_process_say_follows();
+    _exit(1);
+}
+
 void gshmem_finalize(void)
 {
     static const char call[] = "gshmem_finalize";
@@ -558,11 +577,14 @@ void gshmem_finalize(void)
     gsh_net_close(pe);
     gsh_watch_destroy(&pe->watch);
     gsh_deaths_destroy(pe);
-    pe->bootstrap->may_lose_ranks = pe->outlives_deaths;
+    pe->bootstrap->may_lose_ranks = true; /* without a line: see end_late */
     r = pe->bootstrap->ops->barrier(pe->bootstrap);
     if (r != GSH_OK && pe->outlives_deaths) { /* other PEs of this process may not be as far */
         leave_behind(pe);
         return;
+    }
+    if (r == GSH_ERR_PEER) {
+        end_late(pe, call);
     }
     gsh_require(pe, call, r);
     gsh_instance_unbind(pe);

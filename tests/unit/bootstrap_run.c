@@ -2,10 +2,15 @@
  * failure ends all and is returned, no PE survives the launcher, and bad use is explained.
  * Arguments: the launcher, the plug-in for UCX if there is one.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
@@ -515,6 +520,39 @@ static int run_pe(void)
     return test_result();
 }
 
+/* PE 2 dies at its next message over a socket, which is at the end: the watch of others may be gone
+ * by then. */
+static void run_late(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sendto, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sendmsg, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(steps) / sizeof(steps[0]), steps};
+    gshmem_init();
+    if (gshmem_my_pe() == 2) {
+        CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        CHECK_EQ(
+            syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program), 0);
+    }
+    gshmem_finalize();
+    exit(test_result());
+}
+
+/* Only the PE that has died is named, whoever the launcher has ended first. */
+static void test_late(char *self)
+{
+    for (int i = 0; i < 6; i++) {
+        CHECK_EQ(RUN("-n", "8", self, "late"), 128 + SIGSYS);
+        check_says("gshmemrun: PE 2 was killed by signal 31");
+        CHECK_EQ(count("died or left"), 0);
+        CHECK(count("died or exited") <= 1 && count("died or exited") == count("PE 2 died"));
+    }
+}
+
 /* A launcher under another one, as a shell starts it. */
 static int run_in_shell(const char *command)
 {
@@ -546,6 +584,9 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "leaver") == 0) {
         run_leaver();
+    }
+    if (argc > 1 && strcmp(argv[1], "late") == 0) {
+        run_late();
     }
     if (argc > 3 && strcmp(argv[1], "agent") == 0) {
         return run_agent(argv);
@@ -584,6 +625,8 @@ int main(int argc, char **argv)
         setenv("GSHMEM_UCX_PLUGIN", argv[2], 1);
         setenv("GSHMEM_NODE_PES", "1", 1);
         test_launcher_killed((char *[]){"-n", "3", "sh", "-c", wrapped, NULL});
+        setenv("GSHMEM_NODE_PES", "3", 1);
+        test_late(argv[0]);
     }
     return test_result();
 }
