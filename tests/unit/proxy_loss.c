@@ -9,9 +9,13 @@
 
 #define LOST  2
 #define LARGE 40000
-/* Of the heap: for puts that nobody looks at, and for what is checked. */
-#define SCRATCH 65536
-#define CHECKED 4096
+/* Of each heap: what is checked, what gets read, and for puts that nobody looks at: those that the
+ * target's proxy carries out, and those that a PE's own transport does. */
+#define CHECKED   4096
+#define READ      (CHECKED + LARGE)
+#define BY_TARGET (READ + LARGE)
+#define BY_PE(pe) (BY_TARGET + LARGE + (pe)*LARGE)
+_Static_assert(BY_PE(3) <= HEAP, "all places are in the heap");
 
 static uint8_t source[LARGE]; /* zeroes */
 
@@ -33,7 +37,8 @@ static void post(struct pe *pe, struct gsh_request q)
 static void ask_everything(struct pe *pe, int target, gsh_context ctx, uint8_t *dest)
 {
     struct ring *ring = &pe->rings[ctx];
-    struct gsh_request q = {.pe = target, .ctx = ctx, .remote_off = SCRATCH, .local = source};
+    const uint64_t own = (uint64_t)BY_PE(pe->me);
+    struct gsh_request q = {.pe = target, .ctx = ctx, .remote_off = own, .local = source};
     q.op = GSH_FAR_PUT;
     q.bytes = LARGE;
     post(pe, q);
@@ -41,10 +46,12 @@ static void ask_everything(struct pe *pe, int target, gsh_context ctx, uint8_t *
     post(pe, q);
     q.op = GSH_FAR_PUT_SIGNAL;
     q.sig_off = 8;
-    q.is_strong = true;
-    post(pe, q);
     q.bytes = LARGE;
     q.sig_op = GSHMEM_SIGNAL_ADD;
+    post(pe, q);
+    q.bytes = 100;
+    q.is_strong = true;
+    q.remote_off = BY_TARGET;
     post(pe, q);
     q.op = GSH_FAR_IPUT;
     q.elem_bytes = 8;
@@ -57,16 +64,16 @@ static void ask_everything(struct pe *pe, int target, gsh_context ctx, uint8_t *
     q.word_bytes = 8;
     post(pe, q);
     q.op = GSH_FAR_IGET;
-    q.remote_off = SCRATCH;
+    q.remote_off = READ;
     q.local = dest;
     post(pe, q);
     q.op = GSH_FAR_GET;
     q.bytes = LARGE;
     post(pe, q);
-    ring_put(ring, target, SCRATCH, source, LARGE);
-    ring_p(ring, target, SCRATCH, 0);
+    ring_put(ring, target, own, source, LARGE);
+    ring_p(ring, target, own, 0);
     ring_fence(ring);
-    ring_put(ring, target, SCRATCH, source, 64);
+    ring_put(ring, target, own, source, 64);
     ring_push(ring, &(struct push){.op = GSH_RING_QUIET});
 }
 
