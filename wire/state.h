@@ -91,6 +91,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire"
  *   step of a call knows that of all members. In the further ones a member tells only members that
  *   tell it in the same steps, and sends at most two steps (in a broadcast: three) before it has
  *   heard what they answered; and by the end of a call everyone has heard all that was sent to it.
+ *   coll/schedule.h is made so, and tests/unit/coll_schedule.c proves it.
  * - So when a word, or half s mod 2 of a work area, is written for step s, its reader is done with
  *   what was there GSH_SYNC_WORDS, or two, steps before: no barrier is needed, and puts and signals
  *   may overtake each other on their way. */

@@ -60,14 +60,13 @@ __device__ __forceinline__ coll_call<Context> begin_coll(const Context &c, Team 
     return t ? call_of(c, *t, lane, name) : coll_call<Context>{c, nullptr, name, 0, 0, lane};
 }
 
-/* A way that also reaches far members, by one block. */
+/* A way that also reaches far members. */
 template <class Context, class Group, class Function>
 __device__ __forceinline__ void by_far_way(const coll_call<Context> &k, Group g, Function body)
 {
     if constexpr (may_be_far) {
         join_blocks(k.c, g, k.area(), k.name);
-        if (g.block() == 0)
-            body(g.block_part());
+        body(g);
         join_blocks(k.c, g, k.area(), k.name);
     } else {
         report(k.c, GSH_REPORT_BAD_PE, "a call compiled with GSHMEM_NEAR_ONLY", k.pe(k.after(1)), 0,
@@ -108,7 +107,7 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<Context> &k, 
 {
     const uint8_t *const half = gather_words_far(k, g, what, bytes);
     for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
-        const int member = members_by_node(*k.team)[i];
+        const int member = gsh_members_by_node(k.team)[i];
         const uint64_t *words =
             reinterpret_cast<const uint64_t *>(plus(half, place_after(*k.team, i) * 16));
         compare_calls(k, member, false, what, load_relaxed(words));
@@ -141,7 +140,10 @@ __device__ __forceinline__ void check_calls(const coll_call<Context> &k, Group g
     if (k.n > 1 && is_mapped(*k.team))
         check_calls_near(k, g, what, bytes);
     else if (k.n > 1)
-        by_far_way(k, g, [&](auto b) { check_calls_far(k, b, what, bytes); });
+        by_far_way(k, g, [&](auto all) {
+            if (all.block() == 0)
+                check_calls_far(k, all.block_part(), what, bytes);
+        });
 }
 #else
 template <class Context, class Group>
@@ -240,8 +242,17 @@ __device__ __forceinline__ int long_way(const Context &c, Group g, const coll_ar
     if (is_mapped(t))
         direct(k, g, a);
     else
-        by_far_way(k, g, [&](auto b) { far(k, b, a); });
+        by_far_way(k, g, [&](auto all) { far(k, all, a); });
     return GSHMEMX_SUCCESS;
+}
+
+/* A way over the network that one block takes. */
+template <class Function> __device__ __forceinline__ auto by_first_block(Function body)
+{
+    return [=](const auto &k, auto g, const auto &a) {
+        if (g.block() == 0)
+            body(k, g.block_part(), a);
+    };
 }
 
 /* The same, but in one flight if the bytes are few; flagged_way is called with the flight in place
@@ -308,9 +319,9 @@ __device__ GSHMEM_APART int broadcast_call(const Context &c, Group g, coll_args<
         [](const auto &k, Group all, const auto &a) {
             broadcast_direct(k, all, a.dest, a.source, a.bytes, a.root);
         },
-        [](const auto &k, auto b, const auto &a) {
+        by_first_block([](const auto &k, auto b, const auto &a) {
             broadcast_far(k, b, a.dest, a.source, a.bytes, a.root);
-        });
+        }));
 }
 
 template <class Context, class Group, class Team>
@@ -331,9 +342,9 @@ __device__ GSHMEM_APART int fcollect_call(const Context &c, Group g, coll_args<T
         [](const auto &k, Group all, const auto &a) {
             fcollect_direct(k, all, a.dest, a.source, a.bytes);
         },
-        [](const auto &k, auto b, const auto &a) {
+        by_first_block([](const auto &k, auto b, const auto &a) {
             fcollect_far(k, b, a.dest, a.source, a.bytes);
-        });
+        }));
 }
 
 template <class Context, class Group, class Team>
@@ -351,7 +362,9 @@ __device__ GSHMEM_APART int collect_call(const Context &c, Group g, coll_args<Te
         [](const auto &k, Group all, const auto &a) {
             collect_direct(k, all, a.dest, a.source, a.bytes);
         },
-        [](const auto &k, auto b, const auto &a) { collect_far(k, b, a.dest, a.source, a.bytes); });
+        by_first_block([](const auto &k, auto b, const auto &a) {
+            collect_far(k, b, a.dest, a.source, a.bytes);
+        }));
 }
 
 template <class Context, class Group, class Team>
@@ -372,9 +385,9 @@ __device__ GSHMEM_APART int alltoall_call(const Context &c, Group g, coll_args<T
         [](const auto &k, Group all, const auto &a) {
             alltoall_direct(k, all, a.dest, a.source, a.bytes);
         },
-        [](const auto &k, auto b, const auto &a) {
+        by_first_block([](const auto &k, auto b, const auto &a) {
             alltoall_far(k, b, a.dest, a.source, a.bytes);
-        });
+        }));
 }
 
 /* bytes: the number of elements, of type Word. */
@@ -400,10 +413,10 @@ __device__ GSHMEM_APART int alltoalls_call(const Context &c, Group g, coll_args<
             alltoalls_direct(k, all, reinterpret_cast<Word *>(a.dest),
                              reinterpret_cast<const Word *>(a.source), dst, sst, a.bytes);
         },
-        [&](const auto &k, auto b, const auto &a) {
+        by_first_block([&](const auto &k, auto b, const auto &a) {
             alltoalls_far(k, b, reinterpret_cast<Word *>(a.dest),
                           reinterpret_cast<const Word *>(a.source), dst, sst, a.bytes);
-        });
+        }));
 }
 
 /* Calls that compute. what: for checking builds; bytes are whole elements. */
@@ -424,8 +437,8 @@ __device__ GSHMEM_APART int reduce_call(const Context &c, Group g, coll_args<Tea
         [&](const auto &k, Group all, const auto &a) {
             reduce_direct(k, all, a.dest, a.source, a.bytes, how);
         },
-        [&](const auto &k, auto b, const auto &a) {
-            reduce_far(k, b, a.dest, a.source, a.bytes, how);
+        [&](const auto &k, Group all, const auto &a) {
+            reduce_far(k, all, a.dest, a.source, a.bytes, how);
         });
 }
 
@@ -446,8 +459,8 @@ __device__ GSHMEM_APART int reducescatter_call(const Context &c, Group g, coll_a
         [&](const auto &k, Group all, const auto &a) {
             reducescatter_direct(k, all, a.dest, a.source, a.bytes, how);
         },
-        [&](const auto &k, auto b, const auto &a) {
-            reducescatter_far(k, b, a.dest, a.source, a.bytes, how);
+        [&](const auto &k, Group all, const auto &a) {
+            reducescatter_far(k, all, a.dest, a.source, a.bytes, how);
         });
 }
 
@@ -468,8 +481,8 @@ __device__ GSHMEM_APART int scan_call(const Context &c, Group g, coll_args<Team>
         [&](const auto &k, Group all, const auto &a) {
             scan_direct(k, all, a.dest, a.source, a.bytes, is_inclusive, how);
         },
-        [&](const auto &k, auto b, const auto &a) {
-            scan_far(k, b, a.dest, a.source, a.bytes, is_inclusive, how);
+        [&](const auto &k, Group all, const auto &a) {
+            scan_far(k, all, a.dest, a.source, a.bytes, is_inclusive, how);
         });
 }
 

@@ -4,9 +4,10 @@
  * with one message each; then all members read what they need from the leader's half. Only leaders
  * send messages. Nothing needs to be awaited first: the half is free (state.h).
  *
- * A leader's half has a block for each node, or for each member, starting with its own node's. In
- * the round of distance d a leader sends all that it has, but no more than is missing there, to the
- * leader d nodes before it, where it lies d nodes further on. */
+ * schedule.h has the rounds (gsh_round_of).
+ *
+ * In what computes, g may be several blocks: all of them add up, the first one alone tells and
+ * hears, and they join in between. */
 #ifndef GSHMEM_COLL_FAR_LEADERS_CUH
 #define GSHMEM_COLL_FAR_LEADERS_CUH
 
@@ -26,17 +27,6 @@ __device__ __forceinline__ bool goes_by_leaders(const coll_call<Context> &k, uin
     return bytes <= half_bytes_of(k) && bytes <= state_of(k.c).far_flat;
 }
 
-/* The size of what `count` nodes, starting with `node`, have, in blocks of `block` bytes. */
-__device__ __forceinline__ uint64_t blocks_bytes(const gsh_team_state &t, int node, int count,
-                                                 uint64_t block, bool is_by_member)
-{
-    if (!is_by_member || count == 0)
-        return (uint64_t)count * block;
-    const int end = node + count;
-    const int n = node_begin(t, end > t.n_nodes ? end - t.n_nodes : end) - node_begin(t, node);
-    return (uint64_t)(end > t.n_nodes ? n + t.n_pes : n) * block;
-}
-
 /* The leaders' rounds. With block 0 they only say that their nodes have arrived. */
 template <class Context, class Group>
 __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> &k, Group g,
@@ -47,14 +37,10 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> 
     uint8_t *const half = half_of(k, step);
     GSHMEM_NO_UNROLL
     for (int distance = 1; distance < k.team->n_nodes; distance *= 2) {
-        const int rest = k.team->n_nodes - distance;
-        const int to = node_after(*k.team, rest), from = node_after(*k.team, distance);
-        tell_far(k, g, plus(half, blocks_bytes(*k.team, to, distance, block, is_by_member)), half,
-                 blocks_bytes(*k.team, k.team->my_node, distance < rest ? distance : rest, block,
-                              is_by_member),
-                 step, member_of(*k.team, to, 0));
+        const gsh_round r = gsh_round_of(k.team, distance, block, is_by_member);
+        tell_far(k, g, plus(half, r.at), half, r.bytes, step, r.to);
         if (g.rank() == 0)
-            hear_far(k, step, member_of(*k.team, from, 0));
+            hear_far(k, step, r.from);
         g.sync();
     }
 }
@@ -128,7 +114,7 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<Context> &k, Grou
                                                uint64_t bytes)
 {
     keep(g, dest, half, block, from, bytes);
-    const int32_t *members = members_by_node(*k.team);
+    const int32_t *members = gsh_members_by_node(k.team);
     GSHMEM_NO_UNROLL
     for (int place = 0, n; place < k.n; place += n) {
         n = 1;
@@ -142,8 +128,7 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<Context> &k, Grou
     g.sync();
 }
 
-/* Down a tree of nodes within the leaders' rounds: before the round of distance d, the nodes less
- * than d before the root's have the data. Other nodes' messages are signals alone. */
+/* Down a tree of nodes within the leaders' rounds (gsh_round_gives). */
 template <class Context, class Group>
 __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<Context> &k, Group g,
                                                         uint8_t *dest, const uint8_t *source,
@@ -152,19 +137,17 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<Context>
     keep(g, dest, source, bytes, root);
     const steps s = steps_of(k);
     uint8_t *const half = half_of(k, s.far + 1);
-    int before = 0; /* how many nodes before the root's this one is */
-    while (before < k.team->n_nodes - 1 && !has_member(*k.team, node_after(*k.team, before), root))
-        before++;
     if (k.me == root)
         copy_to(k, g, half, source, bytes, near_member(*k.team, 0));
     come_to_leader(k, g, s.near + 1);
+    const int before = gsh_places_to(k.team, k.team->my_node, root);
     GSHMEM_NO_UNROLL
     for (int distance = 1; k.team->my_near == 0 && distance < k.team->n_nodes; distance *= 2) {
-        const bool gives = before < distance && before + distance < k.team->n_nodes;
-        tell_far(k, g, half, half, gives ? bytes : 0, s.far + 1,
-                 member_of(*k.team, node_after(*k.team, k.team->n_nodes - distance), 0));
+        const gsh_round r = gsh_round_of(k.team, distance, 0, false);
+        tell_far(k, g, half, half, gsh_round_gives(k.team, distance, before) ? bytes : 0, s.far + 1,
+                 r.to);
         if (g.rank() == 0)
-            hear_far(k, s.far + 1, member_of(*k.team, node_after(*k.team, distance), 0));
+            hear_far(k, s.far + 1, r.from);
         g.sync();
     }
     leave_leader(k, g, s.near + 1);
@@ -189,20 +172,25 @@ __device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<Context> &k, Group g
     how.add(k, place_of(g), s);
 }
 
-/* Puts the sum of the node into its leader's half; exchange_blocks follows. */
+/* Puts the sum of the node into its leader's half, and has the leaders exchange the sums. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void add_node(const coll_call<Context> &k, Group g,
-                                            const uint8_t *source, uint64_t bytes, How how)
+__device__ GSHMEM_OUT_OF_LINE void exchange_sums(const coll_call<Context> &k, Group g,
+                                                 const uint8_t *source, uint64_t bytes, How how)
 {
     keep(g, source, bytes);
-    come_to_leader(k, g, steps_of(k).near + 1);
+    if (g.block() == 0)
+        come_to_leader(k, g.block_part(), steps_of(k).near + 1);
+    join_blocks(k.c, g, k.area(), k.name);
     if (k.team->my_near == 0) {
         add_near(k, g, next_half(k), source, bytes, how);
-        g.sync();
+        join_blocks(k.c, g, k.area(), k.name);
     }
+    if (g.block() == 0)
+        (void)exchange_blocks(k, g.block_part(), gsh_coll_block_bytes(bytes), false);
+    join_blocks(k.c, g, k.area(), k.name);
 }
 
-/* After exchange_blocks: the leader's half of the step just done. */
+/* After exchange_sums or gather_far: the leader's half of the step just done. */
 template <class Context>
 __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<Context> &k)
 {
@@ -242,7 +230,7 @@ __device__ __forceinline__ uint8_t *scan_out(const coll_call<Context> &k, uint8_
     return t.n_near == 1 ? dest : plus(half_of(k, steps_of(k).far), (uint64_t)t.n_nodes * block);
 }
 
-/* For a team ordered node by node, after add_node and exchange_blocks: adds the blocks of the nodes
+/* For a team ordered node by node, after exchange_sums: adds the blocks of the nodes
  * before, then the sources of the near members before. */
 template <class Context, class Group, class How>
 __device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
@@ -273,12 +261,16 @@ __device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<Context> &k, Grou
                                                uint64_t bytes)
 {
     keep(g, dest, bytes);
-    const steps s = steps_of(k);
     const uint8_t *const out = scan_out(k, dest, gsh_coll_block_bytes(bytes));
-    meet_near(k, g, s.near + 1);
-    set_steps(k, g, {s.far, s.near + 1});
-    copy_to(k, g, dest, out, bytes, k.me);
-    g.sync();
+    join_blocks(k.c, g, k.area(), k.name);
+    if (g.block() == 0) {
+        const steps s = steps_of(k);
+        meet_near(k, g.block_part(), s.near + 1);
+        set_steps(k, g.block_part(), {s.far, s.near + 1});
+    }
+    join_blocks(k.c, g, k.area(), k.name);
+    store_share(k, g, dest, out, bytes, k.me);
+    join_blocks(k.c, g, k.area(), k.name);
 }
 
 /* For any other team, after gather_far: adds the members' sources in the order of the team. */
@@ -319,12 +311,13 @@ __device__ GSHMEM_OUT_OF_LINE void scan_far(const coll_call<Context> &k, Group g
         uint8_t *const to = plus(dest, done);
         const uint8_t *const from = plus(source, done);
         if (!k.team->is_node_by_node) {
-            (void)gather_far(k, g, from, n, gsh_coll_block_bytes(n));
+            if (g.block() == 0)
+                (void)gather_far(k, g.block_part(), from, n, gsh_coll_block_bytes(n));
+            join_blocks(k.c, g, k.area(), k.name);
             scan_gathered(k, g, to, n, is_inclusive, how);
             continue;
         }
-        add_node(k, g, from, n, how);
-        (void)exchange_blocks(k, g, gsh_coll_block_bytes(n), false);
+        exchange_sums(k, g, from, n, how);
         scan_blocks(k, g, to, from, n, is_inclusive, how);
         finish_scan(k, g, to, n);
     }

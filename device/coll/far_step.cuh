@@ -9,6 +9,7 @@
 #define GSHMEM_COLL_FAR_STEP_CUH
 
 #include "move.cuh"
+#include "schedule.h"
 #include "team.cuh"
 #include "../rma.cuh"
 #include "../signal.cuh"
@@ -18,38 +19,6 @@ namespace gshmem
 {
 namespace detail
 {
-
-/* ---- nodes ---- */
-
-/* Where each node begins in the table of all members. */
-__device__ __forceinline__ int node_begin(const gsh_team_state &t, int node)
-{
-    return (members_by_node(t) + t.n_pes)[node];
-}
-__device__ __forceinline__ int node_size(const gsh_team_state &t, int node)
-{
-    return node_begin(t, node + 1) - node_begin(t, node);
-}
-/* Member i of that node, the leader being 0. */
-__device__ __forceinline__ int member_of(const gsh_team_state &t, int node, int i)
-{
-    return members_by_node(t)[node_begin(t, node) + i];
-}
-
-/* The node i places after this PE's, cyclically; i is at most n_nodes. */
-__device__ __forceinline__ int node_after(const gsh_team_state &t, int i)
-{
-    const int node = t.my_node + i;
-    return node < t.n_nodes ? node : node - t.n_nodes;
-}
-
-__device__ inline bool has_member(const gsh_team_state &t, int node, int member)
-{
-    for (int i = 0; i < node_size(t, node); i++)
-        if (member_of(t, node, i) == member)
-            return true;
-    return false;
-}
 
 /* ---- words ---- */
 

@@ -62,7 +62,7 @@ __device__ __forceinline__ const uint8_t *block_of(const coll_call<Context> &k, 
     if (s.order == block_order::by_member) {
         int place = 0;
         GSHMEM_NO_UNROLL
-        while (members_by_node(t)[place] != i)
+        while (gsh_members_by_node(&t)[place] != i)
             place++;
         at = place_after(t, place);
     }

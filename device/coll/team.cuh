@@ -5,6 +5,7 @@
 #define GSHMEM_COLL_TEAM_CUH
 
 #include "../address.cuh"
+#include "schedule.h"
 #include "../group.cuh"
 #include "../sync.cuh"
 
@@ -95,11 +96,6 @@ __device__ __forceinline__ coll_call<Context> call_of(const Context &c, const gs
 /* ---- the team's table of all members, node by node -------------------------------------------
  */
 
-/* Its beginning. */
-__device__ __forceinline__ const int32_t *members_by_node(const gsh_team_state &t)
-{
-    return reinterpret_cast<const int32_t *>(t.near) - t.near_begin;
-}
 __device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
 {
     return reinterpret_cast<const int32_t *>(t.near)[i];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of the host and on a stream. Each is a launch of one of the library's kernels
- * (kernels/coll.cu), on the same grid on all members; over far members a computing one is
- * several: pieces go by part 0's kernel into the work areas, and are added up by the operation's.
- */
+ * Collectives of the host and on a stream. Each is one launch of one of the library's kernels
+ * (kernels/coll.cu); in checking builds another one comes before it and compares the
+ * members' calls. */
 #include "runtime/api/coll.h"
 #include "base/util.h"
 #include "gshmem.h"
@@ -17,7 +16,7 @@ struct coll {
     struct gsh_coll_place place;
     struct gsh_instance *pe;
     const struct gsh_team *team;
-    enum gsh_result result; /* of the steps so far */
+    enum gsh_result result; /* of the launches so far */
 };
 
 /* ---- which kernel ---- */
@@ -87,20 +86,19 @@ static void simplify(struct gsh_coll_compute *c)
 
 /* ---- launches ---- */
 
-static void step(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kernel_coll_args *args,
-                 uint64_t bytes)
+static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kernel_coll_args *args,
+                   uint64_t bytes)
 {
     if (c->result != GSH_OK) {
         return;
     }
     args->team = c->team->state;
     gsh_copy_name(args->call, sizeof(args->call), c->place.call);
-    struct gsh_coll_launch launch = {
-        .kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
-    c->result = gsh_blame(c->place.is_on_stream
-                              ? c->pe->device_ops->stream_coll(c->pe, &launch, c->place.stream)
-                              : c->pe->device_ops->coll(c->pe, &launch),
-                          c->place.call);
+    struct gsh_coll_launch l = {.kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
+    c->result =
+        gsh_blame(c->place.is_on_stream ? c->pe->device_ops->stream_coll(c->pe, &l, c->place.stream)
+                                        : c->pe->device_ops->coll(c->pe, &l),
+                  c->place.call);
 }
 
 static uint64_t address(const void *p)
@@ -129,12 +127,11 @@ static bool begin(struct coll *c, gshmem_team_t team, const void *dest, uint64_t
 static void check_calls(struct coll *c, uint64_t signature, uint64_t bytes)
 {
     struct gsh_kernel_coll_args args = {
-        .dst = (int64_t)signature,
-        .sst = (int64_t)bytes,
+        .check = {.signature = signature, .bytes = bytes},
         .coll = GSH_COLL_CHECK,
     };
     if (GSH_CHECKS) {
-        step(c, GSH_COLL_KERNEL_move, &args, 16);
+        launch(c, GSH_COLL_KERNEL_move, &args, 16);
     }
 }
 
@@ -182,208 +179,41 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the root is %d, and the team has %d PEs",
                                          place.call, m->root, t->n_pes));
     }
-    struct gsh_kernel_coll_args args = {
-        .dest = address(m->dest),
-        .source = address(m->source),
-        .nelems = m->nelems,
-        .dst = m->dst,
-        .sst = m->sst,
-        .root = m->root,
-        .coll = (uint16_t)m->coll,
-        .elem_bytes = (uint16_t)m->elem_bytes,
-    };
+    struct gsh_kernel_coll_args args = {.coll = m->coll};
+    if (m->coll == GSH_COLL_ALLTOALLS) {
+        args.strided = (struct gsh_coll_strided_args){
+            .dest = address(m->dest),
+            .source = address(m->source),
+            .nelems = m->nelems,
+            .dest_stride = m->dst,
+            .source_stride = m->sst,
+            .elem_bytes = (uint32_t)m->elem_bytes,
+        };
+    } else {
+        args.move = (struct gsh_coll_move_args){
+            .dest = address(m->dest),
+            .source = address(m->source),
+            .nelems = m->nelems,
+            .root = m->root,
+            .elem_bytes = (uint32_t)m->elem_bytes,
+        };
+    }
     check_calls(&c, signature_of_move(m), m->coll == GSH_COLL_COLLECT ? 0 : bytes);
     if (m->nelems > 0 || m->coll == GSH_COLL_COLLECT) {
-        step(&c, m->coll == GSH_COLL_ALLTOALLS ? GSH_COLL_KERNEL_alltoalls : GSH_COLL_KERNEL_move,
-             &args, m->coll == GSH_COLL_COLLECT ? GSH_COLL_UNKNOWN_BYTES : bytes);
+        launch(&c, m->coll == GSH_COLL_ALLTOALLS ? GSH_COLL_KERNEL_alltoalls : GSH_COLL_KERNEL_move,
+               &args, m->coll == GSH_COLL_COLLECT ? GSH_COLL_UNKNOWN_BYTES : bytes);
     }
     return finish(&c);
 }
 
-/* ---- over far members ---- */
-
-/* A call over far members. Each step is a launch; coll/far.cuh and coll/far_leaders.cuh call the
- * same steps. Steps that go to far members are part 0's. */
-struct far_call {
-    struct coll *c;
-    const struct gsh_coll_compute *m;
-    const struct gsh_team_state *team;
-    enum gsh_coll_kernel kernel;
-    uint64_t width, bytes; /* of an element; of nelems of them */
-    uint64_t half_bytes, piece_bytes;
-};
-
-static void far_step(const struct far_call *f, enum gsh_coll coll, struct gsh_kernel_coll_args args)
+/* The most bytes that a step over far members adds up: for what comes after that, a grid that is
+ * larger has nothing to do. */
+static uint64_t far_bytes(const struct coll *c, const struct gsh_coll_compute *m, uint64_t bytes)
 {
-    args.coll = (uint16_t)coll;
-    step(f->c, GSH_COLL_KERNEL_move, &args, 0);
-}
-
-/* A step that computes with nelems elements, not all of which need be dest's. One block runs it
- * where the members of a node wait for each other in it. */
-static void far_add(const struct far_call *f, enum gsh_coll coll, uint64_t bytes,
-                    struct gsh_kernel_coll_args args)
-{
-    args.coll = (uint16_t)coll;
-    if (args.nelems > 0) {
-        step(f->c, f->kernel, &args, coll == GSH_COLL_ADD_NODE ? 0 : bytes);
-    }
-}
-
-static void all_have_come(const struct far_call *f)
-{
-    far_step(f, GSH_COLL_EXCHANGE_BLOCKS, (struct gsh_kernel_coll_args){.nelems = 0});
-}
-
-static void end_far(const struct far_call *f, uint64_t n_steps, bool reads_source)
-{
-    far_step(f, GSH_COLL_END,
-             (struct gsh_kernel_coll_args){.dst = (int64_t)n_steps, .sst = reads_source});
-}
-
-static bool goes_by_leaders(const struct far_call *f, uint64_t bytes)
-{
-    return bytes <= f->half_bytes && bytes <= f->c->pe->state.far_flat;
-}
-
-/* Adds up what the near members have from `source` on, then gives the sums to all nodes. */
-static void exchange_sums(const struct far_call *f, uint64_t source, uint64_t nelems)
-{
-    struct gsh_kernel_coll_args add = {.source = source, .nelems = nelems};
-    struct gsh_kernel_coll_args exchange = {.nelems = gsh_coll_block_bytes(nelems * f->width)};
-    far_add(f, GSH_COLL_ADD_NODE, 0, add);
-    far_step(f, GSH_COLL_EXCHANGE_BLOCKS, exchange);
-}
-
-/* A reduce or reducescatter of few bytes: n_all elements of each member; this PE's part begins at
- * `first`. */
-static void reduce_by_leaders(const struct far_call *f, uint64_t n_all, uint64_t first)
-{
-    struct gsh_kernel_coll_args add = {
-        .dest = address(f->m->dest),
-        .nelems = f->m->nelems,
-        .dst = (int64_t)first,
-        .sst = (int64_t)gsh_coll_block_bytes(n_all * f->width),
-    };
-    exchange_sums(f, address(f->m->source), n_all);
-    far_add(f, GSH_COLL_ADD_BLOCKS, f->bytes, add);
-}
-
-static void scan_far(const struct far_call *f)
-{
-    uint64_t most = gsh_scan_piece_bytes(f->team, f->half_bytes, f->piece_bytes) / f->width;
-    for (uint64_t done = 0; done < f->m->nelems; done += most) {
-        uint64_t n = gsh_min_u64(most, f->m->nelems - done);
-        uint64_t source = address(f->m->source) + done * f->width;
-        struct gsh_kernel_coll_args add = {
-            .dest = address(f->m->dest) + done * f->width,
-            .source = source,
-            .nelems = n,
-            .root = f->m->coll == GSH_COLL_INSCAN,
-        };
-        struct gsh_kernel_coll_args finish = {.dest = add.dest, .nelems = n * f->width};
-        if (f->team->is_node_by_node) {
-            exchange_sums(f, source, n);
-            far_add(f, GSH_COLL_ADD_SCAN, n * f->width, add);
-            far_step(f, GSH_COLL_FINISH_SCAN, finish);
-        } else {
-            far_step(f, GSH_COLL_GATHER,
-                     (struct gsh_kernel_coll_args){.source = source, .nelems = n * f->width});
-            far_add(f, GSH_COLL_ADD_SCAN, n * f->width, add);
-        }
-    }
-}
-
-static void add_segment(const struct far_call *f, struct gsh_range segment)
-{
-    struct gsh_kernel_coll_args add = {
-        .dest = address(f->m->dest) + segment.begin,
-        .source = address(f->m->source) + segment.begin,
-        .nelems = segment.bytes / f->width,
-    };
-    far_add(f, GSH_COLL_ADD_NEAR, segment.bytes, add);
-}
-
-static void reduce_by_node(const struct far_call *f)
-{
-    uint32_t rail = (uint32_t)f->team->my_near;
-    struct gsh_rails r = gsh_rails_of(f->bytes, (uint32_t)f->team->n_rails,
-                                      (uint32_t)f->team->n_nodes, f->half_bytes, f->piece_bytes);
-    all_have_come(f);
-    add_segment(f, gsh_rail_segment(&r, 0, rail));
-    for (uint64_t t = 0; t < r.n_pieces + 2; t++) {
-        struct gsh_range segment = gsh_rail_segment(&r, t, rail);
-        struct gsh_range own = gsh_rail_share(&r, segment, (uint32_t)f->team->my_node);
-        struct gsh_kernel_coll_args rails = {
-            .dest = address(f->m->dest), .nelems = f->bytes, .sst = (int64_t)t};
-        struct gsh_kernel_coll_args add = {
-            .dest = address(f->m->dest) + own.begin,
-            .nelems = own.bytes / f->width,
-            .dst = (int64_t)r.slot_bytes,
-            .sst = (int64_t)t,
-        };
-        far_step(f, GSH_COLL_SEND_RAILS, rails);
-        add_segment(f, gsh_rail_segment(&r, t + 1, rail));
-        far_step(f, GSH_COLL_HEAR_RAILS, rails);
-        far_add(f, GSH_COLL_ADD_SLOTS, own.bytes, add);
-    }
-    end_far(f, 2 * (r.n_pieces + 1), true);
-}
-
-static void reducescatter_by_node(const struct far_call *f)
-{
-    uint64_t slot = gsh_part_slot_bytes(f->team, f->half_bytes, f->piece_bytes);
-    uint64_t most = slot / f->width, n_pieces = 0;
-    all_have_come(f);
-    for (uint64_t done = 0; done < f->m->nelems; done += most, n_pieces++) {
-        uint64_t n = gsh_min_u64(most, f->m->nelems - done);
-        struct gsh_kernel_coll_args parts = {
-            .source = address(f->m->source) + done * f->width,
-            .nelems = n,
-            .dst = (int64_t)f->m->nelems,
-            .sst = (int64_t)n_pieces,
-        };
-        struct gsh_kernel_coll_args exchange = {.nelems = n * f->width, .sst = (int64_t)n_pieces};
-        struct gsh_kernel_coll_args add = {
-            .dest = address(f->m->dest) + done * f->width,
-            .nelems = n,
-            .dst = (int64_t)slot,
-            .sst = (int64_t)n_pieces,
-        };
-        far_add(f, GSH_COLL_ADD_PARTS, n * f->width, parts);
-        far_step(f, GSH_COLL_EXCHANGE_PARTS, exchange);
-        far_add(f, GSH_COLL_ADD_SLOTS, n * f->width, add);
-    }
-    end_far(f, n_pieces, false);
-}
-
-static void compute_far(struct coll *c, const struct gsh_coll_compute *m,
-                        enum gsh_coll_kernel kernel)
-{
-    const struct gsh_team *t = c->team;
-    uint64_t n = (uint64_t)t->n_pes, width = element_bytes(m->element);
-    struct far_call f = {
-        .c = c,
-        .m = m,
-        .team = &t->state,
-        .kernel = kernel,
-        .width = width,
-        .bytes = (uint64_t)m->nelems * width,
-        .half_bytes = t->state.work_wide_slot_bytes * n,
-        .piece_bytes = c->pe->state.far_piece,
-    };
-    bool is_scattered = m->coll == GSH_COLL_REDUCESCATTER;
-    uint64_t n_all = is_scattered ? n * m->nelems : m->nelems;
-    if (m->coll == GSH_COLL_INSCAN || m->coll == GSH_COLL_EXSCAN) {
-        scan_far(&f);
-    } else if (goes_by_leaders(&f,
-                               (uint64_t)t->state.n_nodes * gsh_coll_block_bytes(n_all * width))) {
-        reduce_by_leaders(&f, n_all, is_scattered ? (uint64_t)t->my_index * m->nelems : 0);
-    } else if (is_scattered) {
-        reducescatter_by_node(&f);
-    } else {
-        reduce_by_node(&f);
-    }
+    const struct gsh_team_state *t = &c->team->state;
+    uint64_t half = t->work_wide_slot_bytes * (uint64_t)t->n_pes;
+    bool is_by_node = m->coll == GSH_COLL_REDUCE && bytes > c->pe->state.far_flat;
+    return gsh_min_u64(is_by_node ? bytes / (uint64_t)t->n_rails : bytes, half);
 }
 
 int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute *m)
@@ -406,16 +236,18 @@ int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute 
     if (s.nelems == 0) {
         return finish(&c);
     }
+    struct gsh_kernel_coll_args args = {
+        .compute = {.dest = address(s.dest),
+                    .source = address(s.source),
+                    .nelems = s.nelems,
+                    .adder = is_scan ? reduce_kernel(GSH_REDUCE_sum, s.element) : kernel,
+                    .elem_bytes = (uint32_t)element_bytes(s.element)},
+        .coll = s.coll,
+    };
     if (t->is_mapped) {
-        struct gsh_kernel_coll_args args = {
-            .dest = address(s.dest),
-            .source = address(s.source),
-            .nelems = s.nelems,
-            .coll = (uint16_t)s.coll,
-        };
-        step(&c, kernel, &args, bytes);
-        return finish(&c);
+        launch(&c, kernel, &args, bytes);
+    } else {
+        launch(&c, GSH_COLL_KERNEL_far, &args, far_bytes(&c, &s, bytes));
     }
-    compute_far(&c, &s, kernel);
     return finish(&c);
 }

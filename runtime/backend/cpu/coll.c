@@ -8,6 +8,7 @@
 static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
     [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,
     [GSH_COLL_KERNEL_alltoalls] = gsh_kernel_coll_alltoalls_on_cpu,
+    [GSH_COLL_KERNEL_far] = gsh_kernel_coll_far_on_cpu,
 #define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,
     GSH_REDUCE_KERNELS(ENTRY) GSH_SCAN_KERNELS(ENTRY) GSH_CPU_REDUCE_KERNELS(ENTRY)
         GSH_CPU_SCAN_KERNELS(ENTRY)

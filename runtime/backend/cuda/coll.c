@@ -14,7 +14,7 @@
 #define AGREED_BLOCKS 16u
 
 extern const unsigned char gsh_coll_0_fatbin[], gsh_coll_1_fatbin[], gsh_coll_2_fatbin[],
-    gsh_coll_3_fatbin[], gsh_coll_4_fatbin[];
+    gsh_coll_3_fatbin[], gsh_coll_4_fatbin[], gsh_coll_5_fatbin[];
 
 /* Where each kernel is. */
 struct kernel_place {
@@ -25,6 +25,7 @@ struct kernel_place {
 static const struct kernel_place places[GSH_COLL_KERNEL_COUNT] = {
     [GSH_COLL_KERNEL_move] = {"gsh_kernel_coll_move", 0},
     [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
+    [GSH_COLL_KERNEL_far] = {"gsh_kernel_coll_far", 5},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
     GSH_COLL_PART_1_KERNELS(ROW)
 #undef ROW
@@ -43,7 +44,7 @@ static const unsigned char *image_of(int part)
 {
     const unsigned char *const images[GSH_COLL_PARTS] = {gsh_coll_0_fatbin, gsh_coll_1_fatbin,
                                                          gsh_coll_2_fatbin, gsh_coll_3_fatbin,
-                                                         gsh_coll_4_fatbin};
+                                                         gsh_coll_4_fatbin, gsh_coll_5_fatbin};
     return images[part];
 }
 
@@ -81,12 +82,14 @@ static enum gsh_result load_kernels(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result find_kernel(struct gsh_instance *pe, enum gsh_coll_kernel kernel,
+static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
                                    CUfunction *function)
 {
     struct gsh_cuda_device *d = pe->device;
+    enum gsh_coll_kernel kernel = launch->kernel;
     enum gsh_result r = GSH_OK;
-    if (places[kernel].name == NULL) {
+    uint32_t adder = kernel == GSH_COLL_KERNEL_far ? launch->args->compute.adder : (uint32_t)kernel;
+    if (places[adder].name == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
     }
     /* The caller may be capturing a graph; loading is not part of it. */
@@ -110,8 +113,9 @@ static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_
         return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
     }
     uint64_t others = l->team->n_pes > 1 ? (uint64_t)l->team->n_pes - 1 : 1;
+    bool may_be_flagged = l->kernel != GSH_COLL_KERNEL_far;
     uint64_t blocks =
-        l->bytes <= t->flagged_max[GSH_GROUP_BLOCKS]
+        may_be_flagged && l->bytes <= t->flagged_max[GSH_GROUP_BLOCKS]
             ? (l->bytes * others + FLAGGED_BYTES_PER_BLOCK - 1) / FLAGGED_BYTES_PER_BLOCK
             : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
     return blocks < 1 ? 1 : blocks < most ? (unsigned)blocks : most;
@@ -129,7 +133,7 @@ enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe, const struct gsh_c
     CUfunction function = NULL;
     void *params[] = {launch->args};
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = find_kernel(pe, launch->kernel, &function);
+    enum gsh_result r = find_kernel(pe, launch, &function);
     if (r == GSH_OK) {
         r = gsh_cuda_result(d->cuda->LaunchKernel(function, blocks_for(pe, launch), 1, 1,
                                                   threads_for(launch), 1, 1, 0, stream, params,
