@@ -54,21 +54,22 @@ __device__ __forceinline__ bool is_to_end(const gsh_kernel_coll_args &a)
 
 /* How two elements are added up, chosen when the kernel runs: one kernel has the code that tells
  * far members for all types. A GPU calls through no pointers (coll/reduce.cuh says why). */
-#define ROW(OP, NAME, T)                         \
-    case GSH_COLL_KERNEL_##OP##_##NAME:          \
-        detail::add_terms<op_##OP, T>(k, at, s); \
-        break;
 #if defined(__CUDACC__)
 template <class Context>
 __device__ GSHMEM_OUT_OF_LINE void add_by_number(uint32_t number,
                                                  const detail::coll_call<Context> &k,
                                                  detail::place at, const detail::terms &s)
 {
+#define ROW(OP, NAME, T)                         \
+    case GSH_COLL_KERNEL_##OP##_##NAME:          \
+        detail::add_terms<op_##OP, T>(k, at, s); \
+        break;
     switch (number) {
         GSH_REDUCE_KERNELS(ROW)
     }
-}
 #undef ROW
+}
+
 struct numbered_adder {
     uint32_t number;
 
@@ -84,20 +85,19 @@ __device__ __forceinline__ numbered_adder adder_of_number(uint32_t number)
     return {number};
 }
 #else
-#undef ROW
-#define ROW(OP, NAME, T)                \
-    case GSH_COLL_KERNEL_##OP##_##NAME: \
-        return detail::adder_of<op_##OP, T, group_block>();
 detail::adder adder_of_number(uint32_t number)
 {
+#define ROW(OP, NAME, T)                \
+    case GSH_COLL_KERNEL_##OP##_##NAME: \
+        return {&detail::add_terms<op_##OP, T, context>, nullptr, false};
     switch (number) {
         GSH_REDUCE_KERNELS(ROW)
         GSH_CPU_REDUCE_KERNELS(ROW)
     default:
         return {};
     }
-}
 #undef ROW
+}
 #endif
 
 #elif GSH_COLL_PART != 0
