@@ -5,7 +5,8 @@ contracts are read by docs/man/generate.py, so the pages for a browser say what 
 
     filter.py ROOT CXX ARGS... HEADER          Doxygen adds the header; CXX preprocesses gshmem_device.cuh
 
-gshmem.h brings the main page and the families' rules. Each declaration follows with its contract, in its family."""
+gshmem.h brings the main page and the families' rules. Each declaration follows with its contract, in its family. NCCL's
+header is shown as it is, section by section."""
 import os, re, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../man'))
@@ -149,7 +150,38 @@ def templates():
     print('}')
 
 
+def dialect(own):
+    """A header that declares each name in full: a contract counts for the declarations below it, up to a blank line."""
+    with open(os.path.join(root, header), encoding='utf-8') as file:
+        pieces = re.split(r'(/\*.*?\*/)', file.read(), flags=re.S)
+    comment([f'@file {own}', *(line for text in generate.clean(pieces[1]) for line in (paragraph(text, {}), ''))])
+    contract, section, before = [], 0, '\n'
+    for piece in pieces[2:]:
+        title = re.match(r'/\* -{4} (.*?) -{4}', piece)
+        if title:
+            print('/** @} */' if section else '')
+            section += 1
+            print(f'/** @defgroup nccl_{section}_page NCCL: {escape(title[1])}\n@{{ */')
+            contract = []
+        elif piece.startswith('/*') and before.split('\n')[-1].strip():
+            print('/**< ' + ' '.join(link(text, {}) for text in generate.clean(piece)) + ' */', end='')
+        elif piece.startswith('/*'):
+            contract = generate.clean(piece)
+        else:
+            for number, line in enumerate(piece.split('\n')[:-1]):
+                if contract and re.match(r'(ncclResult_t|const char \*|typedef|struct|#define) ?\w', line):
+                    comment([line for text in contract for line in (paragraph(text, {}), '')])
+                contract = contract if line.strip() or number == 0 else []
+                print(line)
+            print(piece.split('\n')[-1], end='')
+            before = piece
+    print('/** @} */' if section else '')
+
+
 def main():
+    if 'dialects' in header:
+        dialect(os.path.basename(header))
+        return
     rows = all_rows()
     known = {shown(row[0]) for mine in rows.values() for row in mine}
     own = re.sub(r'^include/', '', header)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Doxygen reports nothing about the public headers, and its pages show every call: each name of tests/api/names.txt,
-with TYPE, BITS and OP for types, sizes and operations, and each type and constant that has a man page.
+with TYPE, BITS and OP for types, sizes and operations, each type and constant that has a man page, and NCCL's calls.
 
     reference.py ROOT DOXYGEN DOXYFILE MAN_DIR"""
 import html, os, re, subprocess, sys, tempfile
@@ -42,5 +42,10 @@ things = {name[:-2] for name in os.listdir(os.path.join(pages, 'man3')) if re.ma
 for name in sorted(things):
     if name not in words and name.removeprefix('gshmem::') not in words:
         complain(f'{name} is on no page')
-print(f'{len(forms)} forms of {len(names.all)} calls, {len(things)} other names')
+with open(os.path.join(root, 'tests/nccl/names.txt'), encoding='utf-8') as lines:
+    nccl = {line.split()[2] for line in lines if line.startswith('call ')}
+for name in sorted(nccl - words):
+    if re.search(rf'\b{name}\(', open(os.path.join(root, 'dialects/nccl/include/nccl.h'), encoding='utf-8').read()):
+        complain(f'{name} is on no page')
+print(f'{len(nccl)} calls of NCCL, {len(forms)} forms of {len(names.all)} calls, {len(things)} other names')
 sys.exit(1 if failed or len(forms) < 300 or len(things) < 60 else 0)
