@@ -44,7 +44,12 @@ def left_out(path, words):
 
 
 present = set(walk())
-ends = {'/'.join(path.split('/')[i:]) for path in present for i in range(path.count('/') + 1)}
+# Headers that the build makes: from NAME.in, or by name.
+made = {path.removesuffix('.in') for path in present if path.endswith('.in')}
+made |= {os.path.join(os.path.dirname(path), name) for path in present if path.endswith('meson.build')
+         for outputs in re.findall(r'output: (\[[^\]]*\]|\'[^\']*\')', read(path))
+         for name in re.findall(r"'([^']*)'", outputs)}
+ends = {'/'.join(path.split('/')[i:]) for path in present | made for i in range(path.count('/') + 1)}
 texts = {path: read(path) for path in sorted(present)
          if path.endswith('.md') and not path.startswith('perftest/results/')}
 sources = '\n'.join(read(path) for path in present if re.search(SUFFIXES, path) and not path.endswith('.md'))
