@@ -4,7 +4,8 @@
 
     choose.py targets BUILD NAME...       what ninja builds for these tests
     choose.py changed BUILD BASE          tests that a file changed since the commit BASE may make fail, one a line
-    choose.py left-out BUILD README       proves that README lists each program and script that only the suite full runs
+    choose.py left-out BUILD README       proves that README lists each program and script that only the suite full
+                                          runs, and that tests of an installation depend on all of it
 
 A test is concerned if a changed file is a script or an input that its command names, or if one of its own programs is
 made from that file. What a program is made from is known since it was last built, by the compiler's list of the
@@ -197,6 +198,12 @@ def judge_left_out(build, readme):
         if has_all and not fnmatch.filter(left, pattern):
             print(f'{readme}: nothing that only the suite full runs is called {pattern}')
             yield pattern
+    # What is installed is built for a test of it.
+    installed = {name for name, target in build.targets.items() if target['installed']}
+    for test in build.tests:
+        if test['name'] in ('guide', 'installed', 'shmem_wrappers') and installed - set(test['depends']):
+            print(f'{test["name"]}: does not depend on {sorted(installed - set(test["depends"]))}')
+            yield test['name']
     print(f'{len(kinds[False])} programs and scripts run before a commit, {len(left)} others')
 
 
