@@ -3,10 +3,10 @@
 """Proves that `./dev test`, in each of its forms, passes only when each test that it selects has passed: not when meson
 dies in the middle, ends with an error, has a result too few, or knows no test of a suite; that only --all runs the
 suite full, and runs every test. Meson and the compilers are stand-ins. And that `./dev check` runs each of its checks,
-and passes only when all have.
+all scripts that need the sources alone, and passes only when all have.
 
     dev.py ROOT"""
-import os, re, shutil, subprocess, sys, tempfile
+import glob, os, re, shutil, subprocess, sys, tempfile
 
 # Each suite has two tests, and whoever names no suite gets a third one, of the suite full. $CASE says what goes wrong,
 # in the build $WHERE.
@@ -120,6 +120,12 @@ def run(root, case, where, words):
 
 
 failed = 0
+for path in glob.glob(os.path.join(sys.argv[1], 'tests/*/*.py')):
+    with open(path, encoding='utf-8') as file:
+        takes_root = re.search(rf'\b{os.path.basename(path)} (SOURCE_)?ROOT( \[[^\n]*)?("""|\n)', file.read())
+    if takes_root and os.path.relpath(path, sys.argv[1]) not in CHECKS:
+        print(f'{path}: needs the sources alone, but ./dev check does not run it')
+        failed += 1
 for name, (where, words, status, texts) in CASES.items():
     done = run(os.path.abspath(sys.argv[1]), name, where, words)
     if done.returncode != status or not all(text in done.stdout for text in texts):
