@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CUDA row of the device table, through the driver alone: choosing the GPU, uploading the
- * state, and host-initiated calls on the library's own streams. Calls on the user's streams are in
- * stream.c, the kernels in kernels/kernels.cu.
- *
- * A host-initiated call needs no multiprocessor, so it works beside a kernel that fills the GPU and
- * waits for it. Exceptions: atomics other than set, and strided copies. */
+ * The CUDA row of the device table, through the driver alone: choosing the GPU, its set-up and its
+ * undoing, and uploading the state. Host-initiated calls are in host.c, calls on the user's streams
+ * in stream.c, the kernels in kernels/kernels.cu. */
 #include "runtime/backend/cuda/device.h"
 
 #ifdef GSH_HAVE_CUDA
@@ -13,7 +10,6 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/util.h"
-#include "runtime/backend/cuda/pins.h"
 #include "runtime/backend/modules.h"
 #include "runtime/instance/instance.h"
 
@@ -25,250 +21,6 @@ static const char *const kernel_names[GSH_KERNEL_COUNT] = {
     [GSH_KERNEL_WAIT] = "gsh_kernel_wait",   [GSH_KERNEL_SYNC] = "gsh_kernel_sync",
     [GSH_KERNEL_FAR] = "gsh_kernel_far",
 };
-
-static enum gsh_result make_stream(const struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
-{
-    return gsh_cuda_result(
-        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
-        "cuStreamCreateWithPriority");
-}
-
-/* A host-initiated call holds its lane and the CUDA context between begin and end, even if begin
- * fails. */
-static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool *entered)
-{
-    pthread_mutex_lock(&lane->lock);
-    *entered = gsh_cuda_enter(d);
-    return lane->stream != NULL ? GSH_OK : make_stream(d, lane);
-}
-
-static void end(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool entered)
-{
-    gsh_cuda_leave(d, entered);
-    pthread_mutex_unlock(&lane->lock);
-}
-
-static CUdeviceptr device_address(const void *p)
-{
-    return (CUdeviceptr)(uintptr_t)p;
-}
-
-/* ---- host-initiated calls; static functions hold the lane ---- */
-
-static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, gsh_context ctx)
-{
-    return ctx == GSH_CONTEXT_DEFAULT || d->n_of_contexts == 0
-               ? &d->work
-               : &d->of_contexts[(ctx - 1) % d->n_of_contexts];
-}
-
-/* A quiet reads it without the lock, which orders nothing: it covers calls that come before it. */
-static void set_pending(struct gsh_cuda_lane *lane, bool has_pending)
-{
-    __atomic_store_n(&lane->has_pending, has_pending, __ATOMIC_RELAXED);
-}
-
-static enum gsh_result synchronize(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
-{
-    enum gsh_result r =
-        gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
-    if (r == GSH_OK) {
-        set_pending(lane, false);
-    }
-    return r;
-}
-
-static enum gsh_result copy_async(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane,
-                                  const void *dest, const void *source, size_t bytes)
-{
-    set_pending(lane, true);
-    return gsh_cuda_result(
-        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, lane->stream),
-        "cuMemcpyAsync");
-}
-
-static enum gsh_result cuda_copy_nbi(struct gsh_instance *pe, gsh_context ctx, void *dest,
-                                     const void *source, size_t bytes)
-{
-    struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = copy_async(d, lane, dest, source, bytes);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-static enum gsh_result cuda_copy(struct gsh_instance *pe, gsh_context ctx, void *dest,
-                                 const void *source, size_t bytes)
-{
-    struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = copy_async(d, lane, dest, source, bytes);
-    }
-    if (r == GSH_OK) {
-        r = synchronize(d, lane);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-/* Returns when the value has been taken; the next fence or quiet waits for the rest. */
-static enum gsh_result cuda_store(struct gsh_instance *pe, gsh_context ctx, void *dest,
-                                  uint64_t bits, size_t bytes)
-{
-    struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        set_pending(lane, true);
-        r = gsh_cuda_store(d, dest, bits, bytes, lane->stream);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-static enum gsh_result quiet(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
-{
-    if (!__atomic_load_n(&lane->has_pending, __ATOMIC_RELAXED)) {
-        return GSH_OK;
-    }
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = synchronize(d, lane);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-static enum gsh_result cuda_quiet(struct gsh_instance *pe, gsh_context ctx)
-{
-    return quiet(pe->device, lane_of(pe->device, ctx));
-}
-
-static enum gsh_result cuda_quiet_all(struct gsh_instance *pe)
-{
-    struct gsh_cuda_device *d = pe->device;
-    enum gsh_result r = quiet(d, &d->work);
-    for (unsigned i = 0; r == GSH_OK && i < d->n_of_contexts; i++) {
-        r = quiet(d, &d->of_contexts[i]);
-    }
-    return r;
-}
-
-static bool cuda_enter(struct gsh_instance *pe)
-{
-    return gsh_cuda_enter(pe->device);
-}
-
-static void cuda_leave(struct gsh_instance *pe, bool entered)
-{
-    gsh_cuda_leave(pe->device, entered);
-}
-
-static enum gsh_result cuda_synchronize(struct gsh_instance *pe)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = gsh_cuda_result(d->cuda->CtxSynchronize(), "cuCtxSynchronize");
-    gsh_cuda_leave(d, entered);
-    return r;
-}
-
-/* The copy engine reads memory at some moment after the call. If a peer's signal is seen here, what
- * the peer wrote before it was already written. */
-static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
-                                  void *out)
-{
-    struct gsh_cuda_lane *lane = &d->poll;
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(
-            d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
-            "cuMemcpyDtoHAsync");
-    }
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
-    }
-    if (r == GSH_OK) {
-        memcpy(out, lane->words, bytes);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-static enum gsh_result cuda_load(struct gsh_instance *pe, const void *source, size_t elem_bytes,
-                                 size_t nelems, void *out)
-{
-    enum gsh_result r = GSH_OK;
-    size_t bytes = elem_bytes * nelems;
-    for (size_t off = 0; r == GSH_OK && off < bytes; off += GSH_CUDA_LANE_BYTES) {
-        size_t n = bytes - off < GSH_CUDA_LANE_BYTES ? bytes - off : GSH_CUDA_LANE_BYTES;
-        r = load_piece(pe->device, (const char *)source + off, n, (char *)out + off);
-    }
-    return r;
-}
-
-static enum gsh_result cuda_amo(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
-                                void *address, size_t bytes, uint64_t operand, uint64_t cond,
-                                uint64_t *old)
-{
-    struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    uint64_t *result = lane->words;
-    struct gsh_kernel_amo_args args = {
-        .address = device_address(address),
-        .operand = operand,
-        .cond = cond,
-        .result = old != NULL ? device_address(result) : 0,
-        .op = op,
-        .bytes = (uint32_t)bytes,
-    };
-    /* A plain set is one write by the stream itself, after its earlier copies and their barrier. */
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = op == GSH_AMO_SET && d->can_write_values
-                ? gsh_cuda_write_word(d, address, bytes, operand, lane->stream)
-                : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, lane->stream);
-    }
-    if (r == GSH_OK) {
-        r = synchronize(d, lane);
-    }
-    if (r == GSH_OK && old != NULL) {
-        *old = *result;
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-static enum gsh_result cuda_copy_strided(struct gsh_instance *pe, gsh_context ctx, void *dest,
-                                         const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                                         size_t elem_bytes, size_t nelems)
-{
-    struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
-    if (r == GSH_OK) {
-        r = gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, lane->stream);
-    }
-    if (r == GSH_OK) {
-        r = synchronize(d, lane);
-    }
-    end(d, lane, entered);
-    return r;
-}
-
-/* ---- set-up ---- */
 
 /* The number of this PE among those of its host. */
 static int host_index(const struct gsh_instance *pe)
@@ -354,7 +106,7 @@ static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane
     if (shares_stream(d, lane)) {
         lane->stream = d->work.stream;
     } else {
-        r = make_stream(d, lane);
+        r = gsh_cuda_make_stream(d, lane);
     }
     if (r == GSH_OK) {
         r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
@@ -416,73 +168,6 @@ static enum gsh_result load_kernels(struct gsh_cuda_device *d)
         r = gsh_cuda_load_kernel(d, d->module, kernel_names[i], &d->kernels[i]);
     }
     return r;
-}
-
-static enum gsh_result cuda_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
-                                     uint64_t *device_address)
-{
-    struct gsh_cuda_device *d = pe->device;
-    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-    CUdeviceptr address = 0;
-    bool entered = gsh_cuda_enter(d);
-    enum gsh_result r =
-        gsh_cuda_result(d->cuda->MemHostRegister(memory, bytes, flags), "cuMemHostRegister");
-    if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->MemHostGetDevicePointer(&address, memory, 0),
-                            "cuMemHostGetDevicePointer");
-    }
-    gsh_cuda_leave(d, entered);
-    if (r == GSH_OK) {
-        *device_address = address;
-    }
-    return r;
-}
-
-static void cuda_unmap_host(struct gsh_instance *pe, void *memory)
-{
-    struct gsh_cuda_device *d = pe->device;
-    if (memory != NULL && d != NULL && d->context != NULL) {
-        bool entered = gsh_cuda_enter(d);
-        d->cuda->MemHostUnregister(memory); /* fails if it is not registered */
-        gsh_cuda_leave(d, entered);
-    }
-}
-
-static bool is_gpu_memory(const struct gsh_cuda_device *d, const void *p, bool *is_known)
-{
-    CUmemorytype type = CU_MEMORYTYPE_HOST;
-    *is_known = d->cuda->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                             (CUdeviceptr)(uintptr_t)p) == CUDA_SUCCESS;
-    return *is_known && type == CU_MEMORYTYPE_DEVICE;
-}
-
-/* GPU memory, and host memory that CUDA has already pinned, need nothing. */
-static enum gsh_result cuda_pin(struct gsh_instance *pe, void *memory, size_t bytes,
-                                bool *is_device)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    bool entered = gsh_cuda_enter(d), is_known = false;
-    *is_device = is_gpu_memory(d, memory, &is_known);
-    CUresult code = *is_device ? CUDA_SUCCESS : gsh_cuda_pin_memory(d->cuda, memory, bytes);
-    gsh_cuda_leave(d, entered);
-    if (code == CUDA_ERROR_INVALID_VALUE) {
-        return gsh_note(GSH_ERR_ARG, "no memory is at [%p, %p + %zu): freed, or never allocated",
-                        memory, memory, bytes);
-    }
-    if (code == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        return gsh_note(
-            GSH_ERR_ARG,
-            "the program or one of its libraries has pinned a part of it, but not all of it");
-    }
-    return gsh_cuda_note(code, "cuMemHostRegister");
-}
-
-static void cuda_unpin(struct gsh_instance *pe, void *memory, size_t bytes)
-{
-    const struct gsh_cuda_device *d = pe->device;
-    bool entered = gsh_cuda_enter(d);
-    gsh_cuda_unpin_memory(d->cuda, memory, bytes);
-    gsh_cuda_leave(d, entered);
 }
 
 static void name_part(const struct gsh_instance *pe, struct gsh_state *state)
@@ -603,22 +288,22 @@ static const struct gsh_device_ops cuda_ops = {
     .upload = cuda_upload,
     .module_init = gsh_cuda_module_init,
     .finish = cuda_finish,
-    .map_host = cuda_map_host,
-    .unmap_host = cuda_unmap_host,
-    .pin = cuda_pin,
-    .unpin = cuda_unpin,
-    .copy = cuda_copy,
-    .copy_nbi = cuda_copy_nbi,
-    .copy_strided = cuda_copy_strided,
-    .store = cuda_store,
-    .load = cuda_load,
-    .amo = cuda_amo,
+    .map_host = gsh_cuda_map_host,
+    .unmap_host = gsh_cuda_unmap_host,
+    .pin = gsh_cuda_pin,
+    .unpin = gsh_cuda_unpin,
+    .copy = gsh_cuda_host_copy,
+    .copy_nbi = gsh_cuda_host_copy_nbi,
+    .copy_strided = gsh_cuda_host_copy_strided,
+    .store = gsh_cuda_host_store,
+    .load = gsh_cuda_host_load,
+    .amo = gsh_cuda_host_amo,
     .coll = gsh_cuda_coll,
-    .quiet = cuda_quiet,
-    .quiet_all = cuda_quiet_all,
-    .enter = cuda_enter,
-    .leave = cuda_leave,
-    .synchronize = cuda_synchronize,
+    .quiet = gsh_cuda_host_quiet,
+    .quiet_all = gsh_cuda_host_quiet_all,
+    .enter = gsh_cuda_host_enter,
+    .leave = gsh_cuda_host_leave,
+    .synchronize = gsh_cuda_host_synchronize,
     .proxy_copy = gsh_cuda_proxy_copy,
     .proxy_amo = gsh_cuda_proxy_amo,
     .proxy_lanes = &gsh_cuda_proxy_lanes,

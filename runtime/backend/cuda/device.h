@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the parts of the CUDA row share: device.c has set-up and host-initiated calls, stream.c the
- * calls on a stream, lanes.c the entries for the proxy; module.c fills modules, topology.c knows
- * the GPUs. All use enqueue.c. */
+ * What the parts of the CUDA row share: device.c has set-up, host.c host-initiated calls, stream.c
+ * the calls on a stream, lanes.c the entries for the proxy; module.c fills modules, topology.c
+ * knows the GPUs. All use enqueue.c. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
 
@@ -80,6 +80,9 @@ struct gsh_cuda_device {
 bool gsh_cuda_enter(const struct gsh_cuda_device *d);
 void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
 
+/* Makes the lane's stream; the context is current. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_make_stream(const struct gsh_cuda_device *d,
+                                                      struct gsh_cuda_lane *lane);
 /* Finds a module's kernel, and has CUDA load it; the context is current. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_load_kernel(const struct gsh_cuda_device *d,
                                                       CUmodule module, const char *name,
@@ -135,6 +138,36 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_card(struct gsh_instance *pe,
                                                struct gsh_device_card *card);
 const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards, int other);
 void gsh_cuda_pci_address(struct gsh_instance *pe, char *out, size_t bytes);
+
+/* The row's entries that the host initiates. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_copy(struct gsh_instance *pe, gsh_context ctx,
+                                                    void *dest, const void *source, size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_copy_nbi(struct gsh_instance *pe, gsh_context ctx,
+                                                        void *dest, const void *source,
+                                                        size_t bytes);
+GSH_CHECK_RESULT enum gsh_result
+gsh_cuda_host_copy_strided(struct gsh_instance *pe, gsh_context ctx, void *dest, const void *source,
+                           ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes, size_t nelems);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_store(struct gsh_instance *pe, gsh_context ctx,
+                                                     void *dest, uint64_t bits, size_t bytes);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_load(struct gsh_instance *pe, const void *source,
+                                                    size_t elem_bytes, size_t nelems, void *out);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_amo(struct gsh_instance *pe, gsh_context ctx,
+                                                   enum gsh_amo_op op, void *address, size_t bytes,
+                                                   uint64_t operand, uint64_t cond, uint64_t *old);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_quiet(struct gsh_instance *pe, gsh_context ctx);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_quiet_all(struct gsh_instance *pe);
+bool gsh_cuda_host_enter(struct gsh_instance *pe);
+void gsh_cuda_host_leave(struct gsh_instance *pe, bool entered);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *pe);
+
+/* The row's entries on host memory. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_map_host(struct gsh_instance *pe, void *memory,
+                                                   size_t bytes, uint64_t *device_address);
+void gsh_cuda_unmap_host(struct gsh_instance *pe, void *memory);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_pin(struct gsh_instance *pe, void *memory, size_t bytes,
+                                              bool *is_device);
+void gsh_cuda_unpin(struct gsh_instance *pe, void *memory, size_t bytes);
 
 /* The row's entries for the proxy. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_copy(struct gsh_instance *pe, void *dest,

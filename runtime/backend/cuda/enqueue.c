@@ -22,6 +22,13 @@ void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
 
 /* ---- kernels ---- */
 
+enum gsh_result gsh_cuda_make_stream(const struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    return gsh_cuda_result(
+        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
+        "cuStreamCreateWithPriority");
+}
+
 enum gsh_result gsh_cuda_load_kernel(const struct gsh_cuda_device *d, CUmodule module,
                                      const char *name, CUfunction *kernel)
 {

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host-initiated calls, on the library's own streams.
+ *
+ * They need no multiprocessor, so they work beside a kernel that fills the GPU and waits for them.
+ * Exceptions: atomics other than set, and strided copies. */
+#include "runtime/backend/cuda/device.h"
+
+#include <string.h>
+#include "base/util.h"
+#include "runtime/instance/instance.h"
+
+/* A host-initiated call holds its lane and the CUDA context between begin and end, even if begin
+ * fails. */
+static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool *entered)
+{
+    pthread_mutex_lock(&lane->lock);
+    *entered = gsh_cuda_enter(d);
+    return lane->stream != NULL ? GSH_OK : gsh_cuda_make_stream(d, lane);
+}
+
+static void end(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool entered)
+{
+    gsh_cuda_leave(d, entered);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+static CUdeviceptr device_address(const void *p)
+{
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+/* ---- the calls; static functions hold the lane ---- */
+
+static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, gsh_context ctx)
+{
+    return ctx == GSH_CONTEXT_DEFAULT || d->n_of_contexts == 0
+               ? &d->work
+               : &d->of_contexts[(ctx - 1) % d->n_of_contexts];
+}
+
+/* A quiet reads it without the lock, which orders nothing: it covers calls that come before it. */
+static void set_pending(struct gsh_cuda_lane *lane, bool has_pending)
+{
+    __atomic_store_n(&lane->has_pending, has_pending, __ATOMIC_RELAXED);
+}
+
+static enum gsh_result synchronize(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    enum gsh_result r =
+        gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
+    if (r == GSH_OK) {
+        set_pending(lane, false);
+    }
+    return r;
+}
+
+static enum gsh_result copy_async(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane,
+                                  const void *dest, const void *source, size_t bytes)
+{
+    set_pending(lane, true);
+    return gsh_cuda_result(
+        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, lane->stream),
+        "cuMemcpyAsync");
+}
+
+enum gsh_result gsh_cuda_host_copy_nbi(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                       const void *source, size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = copy_async(d, lane, dest, source, bytes);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_host_copy(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                   const void *source, size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = copy_async(d, lane, dest, source, bytes);
+    }
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+/* Returns when the value has been taken; the next fence or quiet waits for the rest. */
+enum gsh_result gsh_cuda_host_store(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                    uint64_t bits, size_t bytes)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        set_pending(lane, true);
+        r = gsh_cuda_store(d, dest, bits, bytes, lane->stream);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+static enum gsh_result quiet(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+{
+    if (!__atomic_load_n(&lane->has_pending, __ATOMIC_RELAXED)) {
+        return GSH_OK;
+    }
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_host_quiet(struct gsh_instance *pe, gsh_context ctx)
+{
+    return quiet(pe->device, lane_of(pe->device, ctx));
+}
+
+enum gsh_result gsh_cuda_host_quiet_all(struct gsh_instance *pe)
+{
+    struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = quiet(d, &d->work);
+    for (unsigned i = 0; r == GSH_OK && i < d->n_of_contexts; i++) {
+        r = quiet(d, &d->of_contexts[i]);
+    }
+    return r;
+}
+
+bool gsh_cuda_host_enter(struct gsh_instance *pe)
+{
+    return gsh_cuda_enter(pe->device);
+}
+
+void gsh_cuda_host_leave(struct gsh_instance *pe, bool entered)
+{
+    gsh_cuda_leave(pe->device, entered);
+}
+
+enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *pe)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_result(d->cuda->CtxSynchronize(), "cuCtxSynchronize");
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* The copy engine reads memory at some moment after the call. If a peer's signal is seen here, what
+ * the peer wrote before it was already written. */
+static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
+                                  void *out)
+{
+    struct gsh_cuda_lane *lane = &d->poll;
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(
+            d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
+            "cuMemcpyDtoHAsync");
+    }
+    if (r == GSH_OK) {
+        r = gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
+    }
+    if (r == GSH_OK) {
+        memcpy(out, lane->words, bytes);
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_host_load(struct gsh_instance *pe, const void *source, size_t elem_bytes,
+                                   size_t nelems, void *out)
+{
+    enum gsh_result r = GSH_OK;
+    size_t bytes = elem_bytes * nelems;
+    for (size_t off = 0; r == GSH_OK && off < bytes; off += GSH_CUDA_LANE_BYTES) {
+        size_t n = bytes - off < GSH_CUDA_LANE_BYTES ? bytes - off : GSH_CUDA_LANE_BYTES;
+        r = load_piece(pe->device, (const char *)source + off, n, (char *)out + off);
+    }
+    return r;
+}
+
+enum gsh_result gsh_cuda_host_amo(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
+                                  void *address, size_t bytes, uint64_t operand, uint64_t cond,
+                                  uint64_t *old)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    uint64_t *result = lane->words;
+    struct gsh_kernel_amo_args args = {
+        .address = device_address(address),
+        .operand = operand,
+        .cond = cond,
+        .result = old != NULL ? device_address(result) : 0,
+        .op = op,
+        .bytes = (uint32_t)bytes,
+    };
+    /* A plain set is one write by the stream itself, after its earlier copies and their barrier. */
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = op == GSH_AMO_SET && d->can_write_values
+                ? gsh_cuda_write_word(d, address, bytes, operand, lane->stream)
+                : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, lane->stream);
+    }
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    if (r == GSH_OK && old != NULL) {
+        *old = *result;
+    }
+    end(d, lane, entered);
+    return r;
+}
+
+enum gsh_result gsh_cuda_host_copy_strided(struct gsh_instance *pe, gsh_context ctx, void *dest,
+                                           const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                           size_t elem_bytes, size_t nelems)
+{
+    struct gsh_cuda_device *d = pe->device;
+    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    bool entered;
+    enum gsh_result r = begin(d, lane, &entered);
+    if (r == GSH_OK) {
+        r = gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, lane->stream);
+    }
+    if (r == GSH_OK) {
+        r = synchronize(d, lane);
+    }
+    end(d, lane, entered);
+    return r;
+}
