@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Agreement of host threads among the PEs of any list, before they have a team: in round k each
  * sends what it knows to the PE 2^k places further, and combines what it receives. Combining a
- * value twice is harmless (maximum and OR), so any number of PEs will do.
+ * value twice is harmless (maximum, OR, or the caller's), so any number of PEs will do.
  *
  * Messages to PEs of this node go through the receiver's page, which has one place for each PE of
  * the node: the sender writes it when the previous one has been taken. Messages to other nodes go
@@ -113,7 +113,10 @@ static void add_words(const struct exchange *x, int other, struct gsh_ballot *ba
     if (from[WORD_LIST] != x->list || from[WORD_N_OR] != ballot->n_or) {
         end_for_lists(x, other);
     }
-    for (int i = 0; i < GSH_BALLOT_MAX_WORDS; i++) {
+    if (ballot->fold != NULL) {
+        ballot->fold(ballot->max, &from[WORD_MAX]);
+    }
+    for (int i = 0; i < GSH_BALLOT_MAX_WORDS && ballot->fold == NULL; i++) {
         ballot->max[i] = gsh_max_u64(ballot->max[i], from[WORD_MAX + i]);
     }
     for (uint32_t i = 0; i < ballot->n_or; i++) {

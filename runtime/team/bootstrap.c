@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See bootstrap.h. Each member puts its own bytes at its place in a ballot, and zeros elsewhere:
- * the result is an allgather. */
+ * See bootstrap.h. An allgather: each member puts its own bytes at its place in a ballot, and zeros
+ * elsewhere. A combine: a ballot with the caller's way of combining. */
 #include "runtime/team/bootstrap.h"
 
 #include <stdlib.h>
@@ -54,6 +54,17 @@ static enum gsh_result team_allgather(struct gsh_bootstrap *base, const void *mi
     return r;
 }
 
+static enum gsh_result team_combine(struct gsh_bootstrap *base, void *mine, size_t bytes,
+                                    void (*fold)(void *into, const void *from))
+{
+    struct gsh_ballot ballot = {.fold = fold};
+    memcpy(ballot.max, mine, bytes);
+    enum gsh_result r = vote((struct gsh_team_bootstrap *)base, &ballot);
+    memcpy(mine, ballot.max, bytes);
+    return r;
+}
+_Static_assert(GSH_COMBINE_MAX_BYTES <= GSH_BALLOT_MAX_WORDS * sizeof(uint64_t), "one ballot");
+
 static enum gsh_result team_barrier(struct gsh_bootstrap *base)
 {
     struct gsh_ballot ballot = {.or_words = NULL};
@@ -74,6 +85,7 @@ static const struct gsh_bootstrap_ops team_ops = {
     .name = "team",
     .allgather = team_allgather,
     .barrier = team_barrier,
+    .combine = team_combine,
     .abort = team_abort,
     .destroy = team_destroy,
 };

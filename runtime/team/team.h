@@ -169,8 +169,11 @@ void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *te
 
 /* What each PE contributes and, on return, the combined values. */
 struct gsh_ballot {
-    uint64_t max[GSH_BALLOT_MAX_WORDS]; /* becomes the largest of all */
-    uint64_t *or_words;                 /* [n_or]: becomes the OR of all; may be NULL */
+    /* Becomes the largest of all, word by word, or if there is fold, which all have, what fold
+     * makes of all PEs' words, in any order, of some more than once. */
+    uint64_t max[GSH_BALLOT_MAX_WORDS];
+    void (*fold)(void *into, const void *from);
+    uint64_t *or_words; /* [n_or]: becomes the OR of all; may be NULL */
     uint32_t n_or;
 };
 

@@ -1,23 +1,27 @@
 /* When a PE dies in a job that outlives it, some of the others leave an agreement with it and begin
  * the next one, without it, before others know: messages of either are taken for no other,
- * whichever PE is ahead, and none is left in the end. SPDX-License-Identifier: Apache-2.0 */
+ * whichever PE is ahead, and none is left in the end. Votes of a team take one such agreement, of a
+ * few words, unless they differ. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/atomic.h"
 #include "base/util.h"
+#include "bootstrap/agree.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+#include "runtime/team/bootstrap.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 #include "tests/test.h"
 
 /* PEs 0 and 1 live; 2 dies during a test, 3 before some. */
-enum { n_pes = 4, n_live = 2, n_units = 64 };
+enum { n_pes = 4, n_made = 3, n_live = 2, n_units = 64 };
 
 static const int with_dead[] = {0, 1, 2}, live[] = {0, 1};
-static struct gsh_instance instances[n_live];
+static struct gsh_instance instances[n_made];
 
 static void make(struct gsh_instance *pe, int my_pe)
 {
@@ -32,18 +36,18 @@ static void make(struct gsh_instance *pe, int my_pe)
 
 static void make_job(void)
 {
-    for (int i = 0; i < n_live; i++) {
+    for (int i = 0; i < n_made; i++) {
         make(&instances[i], i);
     }
     for (int owner = 0; owner < n_pes; owner++) {
         void *page = aligned_alloc(64, gsh_align_up(gsh_page_bytes(&instances[0]), 64));
         memset(page, 0, gsh_page_bytes(&instances[0]));
-        for (int i = 0; i < n_live; i++) {
+        for (int i = 0; i < n_made; i++) {
             instances[i].peers[owner].page = page;
             instances[i].peers[owner].node_index = owner;
         }
     }
-    for (int i = 0; i < n_live; i++) {
+    for (int i = 0; i < n_made; i++) {
         instances[i].page = instances[i].peers[i].page;
     }
 }
@@ -53,7 +57,7 @@ static void end_job(void)
     for (int owner = 0; owner < n_pes; owner++) {
         free(instances[0].peers[owner].page);
     }
-    for (int i = 0; i < n_live; i++) {
+    for (int i = 0; i < n_made; i++) {
         CHECK(instances[i].teams->mail == NULL);
         gsh_mail_destroy(instances[i].teams);
         free(instances[i].teams);
@@ -159,8 +163,56 @@ static void know_before(void)
     end_job();
 }
 
+struct voter {
+    struct part part;
+    uint64_t bytes; /* what it registers */
+    enum gsh_result result;
+    uint16_t flags;
+    char text[256];
+};
+
+static void *vote(void *arg)
+{
+    struct voter *v = arg;
+    int pes[] = {0, 1, 2};
+    const struct gsh_team team = {.pes = pes, .n_pes = n_made, .my_index = v->part.me, .handle = 1};
+    struct gsh_team_bootstrap b;
+    struct gsh_agreement a;
+    const struct gsh_vote mine = {
+        .call = GSH_VOTE_REGISTER, .flags = v->part.me == 0 ? 3 : 6, .args = {v->bytes, 0}};
+    gsh_team_bootstrap_init(&b, &instances[v->part.me], &team, "vote");
+    CHECK_EQ(gsh_agreement_init(&a, &b.base), GSH_OK);
+    v->result = gsh_agree(&a, mine, "registering", &v->flags);
+    snprintf(v->text, sizeof(v->text), "%s", gsh_last_error());
+    gsh_agreement_finish(&a);
+    return NULL;
+}
+
+/* All three live. odd: the PE that registers something else; -1: none. */
+static void vote_alike(int odd)
+{
+    struct voter voters[n_made];
+    make_job();
+    for (int i = 0; i < n_made; i++) {
+        voters[i] = (struct voter){.part = {.me = i}, .bytes = i == odd ? 128 : 64};
+        CHECK_EQ(pthread_create(&voters[i].part.thread, NULL, vote, &voters[i]), 0);
+    }
+    for (int i = 0; i < n_made; i++) {
+        end(&voters[i].part);
+        CHECK_EQ(voters[i].result, odd < 0 ? GSH_OK : GSH_ERR_SYMMETRY);
+        CHECK(odd >= 0 || voters[i].flags == 2);
+        CHECK(odd < 0 || strstr(voters[i].text, "PE 0 registers 64 bytes") != NULL);
+    }
+    /* one message to the next PE, without words for each member */
+    const struct gsh_page_place *next = gsh_page_place(&instances[1], 1, 0);
+    CHECK(odd >= 0 || (next->sent == 1 && next->words[GSH_BALLOT_OWN_WORDS - 1] == 0));
+    end_job();
+}
+
 int main(void)
 {
+    vote_alike(-1);
+    vote_alike(2);
     hear_late(false);
     hear_late(true);
     hear_early();
