@@ -20,22 +20,14 @@
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
 
-enum frame_kind { FRAME_DATA = 0x67736801, FRAME_NOTICE };
-
-struct frame {
-    uint32_t kind;
-    uint32_t call;  /* data: which collective call of this bootstrap; notice: enum gsh_result */
-    uint64_t bytes; /* data: of one rank's blob; notice: the culprit's rank */
-};
-_Static_assert(sizeof(struct frame) == 16, "no padding");
-
 struct uid_bootstrap {
     struct gsh_bootstrap base;
     struct gsh_gate *gate; /* only while links are made */
     uint8_t secret[GSH_SHA256_BYTES];
     int rounds;
-    int out[GSH_UID_MAX_ROUNDS];           /* to rank + 2^k */
-    int in[GSH_UID_MAX_ROUNDS];            /* from rank - 2^k */
+    int out[GSH_UID_MAX_ROUNDS]; /* to rank + 2^k */
+    int in[GSH_UID_MAX_ROUNDS];  /* from rank - 2^k */
+    struct gsh_link_keys out_keys[GSH_UID_MAX_ROUNDS], in_keys[GSH_UID_MAX_ROUNDS];
     bool is_mid_frame[GSH_UID_MAX_ROUNDS]; /* out[k] has received part of a frame */
     uint32_t n_calls;
     bool is_failed;
@@ -56,14 +48,17 @@ static double timeout_s(const struct uid_bootstrap *u)
 
 static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
 {
-    struct frame notice = {FRAME_NOTICE, (uint32_t)r, (uint64_t)culprit};
+    struct gsh_frame notice = {
+        .kind = GSH_FRAME_NOTICE, .call = (uint32_t)r, .bytes = (uint64_t)culprit};
     size_t moved;
     u->is_failed = true;
     for (int k = 0; k < u->rounds; k++) {
         if (u->out[k] >= 0 && !u->is_mid_frame[k]) {
+            notice.tag = gsh_frame_tag(&notice, NULL, 0, u->out_keys[k].of_visitor);
             (void)!gsh_socket_send_some(u->out[k], &notice, sizeof(notice), &moved);
         }
         if (u->in[k] >= 0) {
+            notice.tag = gsh_frame_tag(&notice, NULL, 0, u->in_keys[k].of_acceptor);
             (void)!gsh_socket_send_some(u->in[k], &notice, sizeof(notice), &moved);
         }
         if (u->out[k] >= 0) {
@@ -76,12 +71,13 @@ static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
 }
 
 /* A rank whose send to a partner fails may find that partner's notice on the same link. */
-static bool find_notice(int fd, struct frame *out)
+static bool find_notice(const struct uid_bootstrap *u, int k, struct gsh_frame *out)
 {
     size_t moved;
-    struct frame f;
-    if (gsh_socket_recv_some(fd, &f, sizeof(f), &moved) != GSH_OK || moved != sizeof(f) ||
-        f.kind != FRAME_NOTICE) {
+    struct gsh_frame f;
+    if (gsh_socket_recv_some(u->out[k], &f, sizeof(f), &moved) != GSH_OK || moved != sizeof(f) ||
+        f.kind != GSH_FRAME_NOTICE ||
+        f.tag != gsh_frame_tag(&f, NULL, 0, u->out_keys[k].of_acceptor)) {
         return false;
     }
     *out = f;
@@ -96,7 +92,7 @@ static enum gsh_result fail_for_loss(const struct uid_bootstrap *u, const char *
 }
 
 static enum gsh_result fail_by_notice(struct uid_bootstrap *u, const char *call,
-                                      const struct frame *notice)
+                                      const struct gsh_frame *notice)
 {
     enum gsh_result r = notice->call > GSH_OK && notice->call < GSH_RESULT_COUNT
                             ? (enum gsh_result)notice->call
@@ -114,10 +110,10 @@ static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, 
                                      const struct gsh_socket_part *in)
 {
     int saved = errno;
-    struct frame notice;
+    struct gsh_frame notice;
     int culprit =
         out->is_broken || in->done == in->bytes ? partner(u, round, 1) : partner(u, round, -1);
-    if (r == GSH_ERR_PEER && out->is_broken && find_notice(u->out[round], &notice)) {
+    if (r == GSH_ERR_PEER && out->is_broken && find_notice(u, round, &notice)) {
         return fail_by_notice(u, call, &notice);
     }
     if (r == GSH_ERR_PEER) {
@@ -133,18 +129,31 @@ static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, 
     return gsh_fail_errno(r, "%s: link with PE %d", call, culprit);
 }
 
+static enum gsh_result check_tag(struct uid_bootstrap *u, const char *call, int round,
+                                 const struct gsh_frame *theirs, const void *data, size_t bytes)
+{
+    if (theirs->tag == gsh_frame_tag(theirs, data, bytes, u->in_keys[round].of_visitor)) {
+        return GSH_OK;
+    }
+    send_notice(u, GSH_ERR_BUG, u->base.rank);
+    return gsh_fail(GSH_ERR_BUG, "%s: what came from PE %d is not what it has sent", call,
+                    partner(u, round, -1));
+}
+
 static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, int round,
-                                   const struct frame *mine, const struct frame *theirs)
+                                   const struct gsh_frame *mine, const struct gsh_frame *theirs)
 {
     int from = partner(u, round, -1);
-    if (theirs->kind == FRAME_NOTICE) {
-        return fail_by_notice(u, call, theirs);
+    if (theirs->kind == GSH_FRAME_NOTICE) {
+        enum gsh_result r = check_tag(u, call, round, theirs, NULL, 0);
+        return r == GSH_OK ? fail_by_notice(u, call, theirs) : r;
     }
-    if (theirs->kind == FRAME_DATA && theirs->call == mine->call && theirs->bytes == mine->bytes) {
+    if (theirs->kind == GSH_FRAME_DATA && theirs->call == mine->call &&
+        theirs->bytes == mine->bytes) {
         return GSH_OK;
     }
     send_notice(u, GSH_ERR_SYMMETRY, from);
-    if (theirs->kind != FRAME_DATA || theirs->call != mine->call) {
+    if (theirs->kind != GSH_FRAME_DATA || theirs->call != mine->call) {
         return gsh_fail(GSH_ERR_BUG, "%s: PE %d is in another start-up call than this PE", call,
                         from);
     }
@@ -155,14 +164,15 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
 /* One round: sends `mine` with the out_bytes that follow it, receives a frame and in_bytes. The
  * whole frame is sent before the partner's is checked, so a notice may follow it. */
 static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k,
-                                struct frame *mine, size_t out_bytes, void *in_data,
+                                struct gsh_frame *mine, size_t out_bytes, void *in_data,
                                 size_t in_bytes, uint64_t deadline_ns)
 {
-    struct frame theirs;
+    struct gsh_frame theirs;
     struct gsh_socket_part out = {
         .fd = u->out[k], .data = mine, .bytes = sizeof(*mine) + out_bytes, .may_lag = true};
     struct gsh_socket_part head = {.fd = u->in[k], .data = &theirs, .bytes = sizeof(theirs)};
     struct gsh_socket_part in = {.fd = u->in[k], .data = in_data, .bytes = in_bytes};
+    mine->tag = gsh_frame_tag(mine, mine + 1, out_bytes, u->out_keys[k].of_visitor);
     enum gsh_result r = gsh_socket_exchange(&out, &head, deadline_ns);
     u->is_mid_frame[k] = out.done > 0 && out.done < out.bytes;
     if (r != GSH_OK) {
@@ -175,7 +185,8 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
     out.may_lag = false;
     r = gsh_socket_exchange(&out, &in, deadline_ns);
     u->is_mid_frame[k] = out.done < out.bytes;
-    return r == GSH_OK ? GSH_OK : fail_exchange(u, call, r, k, &out, &in);
+    return r == GSH_OK ? check_tag(u, call, k, &theirs, in_data, in_bytes)
+                       : fail_exchange(u, call, r, k, &out, &in);
 }
 
 static enum gsh_result check_alive(const struct uid_bootstrap *u, const char *call)
@@ -196,13 +207,13 @@ static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, 
     if (r != GSH_OK) {
         return r;
     }
-    struct frame *head = malloc(sizeof(*head) + n * bytes);
+    struct gsh_frame *head = malloc(sizeof(*head) + n * bytes);
     if (head == NULL) {
         send_notice(u, GSH_ERR_NOMEM, b->rank);
         return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
     }
     char *slots = (char *)(head + 1); /* the data begin with slot 0, right after the header */
-    *head = (struct frame){FRAME_DATA, ++u->n_calls, bytes};
+    *head = (struct gsh_frame){.kind = GSH_FRAME_DATA, .call = ++u->n_calls, .bytes = bytes};
     if (bytes > 0) {
         memcpy(slots, mine, bytes);
     }
@@ -227,7 +238,7 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     if (r != GSH_OK) {
         return r;
     }
-    struct frame head = {FRAME_DATA, ++u->n_calls, 0};
+    struct gsh_frame head = {.kind = GSH_FRAME_DATA, .call = ++u->n_calls};
     for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
         r = do_round(u, "barrier", k, &head, 0, NULL, 0, deadline_ns);
     }
@@ -257,6 +268,8 @@ static void uid_destroy(struct gsh_bootstrap *b)
     }
     gsh_gate_destroy(&u->gate);
     explicit_bzero(u->secret, sizeof(u->secret));
+    explicit_bzero(u->out_keys, sizeof(u->out_keys));
+    explicit_bzero(u->in_keys, sizeof(u->in_keys));
     explicit_bzero(b->shared_key, sizeof(b->shared_key));
     free(u);
 }
@@ -449,6 +462,7 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
             return r;
         }
         gsh_hello_seal(hello, u->secret, partners[k].link);
+        gsh_link_keys(hello, u->secret, &u->out_keys[k]);
         r = gsh_socket_connect(&partners[k].address, deadline_ns, &u->out[k]);
         if (r == GSH_OK) {
             gsh_private_fd_add(u->out[k]);
@@ -495,6 +509,7 @@ static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
         return false;
     }
     u->in[k] = event->fd;
+    gsh_link_keys(&event->hello, u->secret, &u->in_keys[k]);
     gsh_private_fd_add(event->fd);
     return true;
 }

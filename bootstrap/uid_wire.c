@@ -40,7 +40,7 @@ enum gsh_result gsh_random(void *out, size_t bytes)
 void gsh_magic(uint8_t magic[8])
 {
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, no text */
-    memcpy(magic, "gshmhs\0\1", 8);
+    memcpy(magic, "gshmhs\0\2", 8);
 }
 
 int gsh_magic_version(const uint8_t magic[8])
@@ -227,4 +227,25 @@ enum gsh_result gsh_answer_recv(int fd, const struct gsh_hello *hello,
     }
     answer_mac(hello, secret, answer, payload, expected);
     return gsh_mac_equal(mac, expected) ? GSH_OK : GSH_ERR_ARG;
+}
+
+/* ---- frames ---- */
+
+void gsh_link_keys(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
+                   struct gsh_link_keys *out)
+{
+    struct gsh_hmac h;
+    gsh_hmac_init(&h, secret, GSH_SHA256_BYTES);
+    gsh_hmac_update(&h, "frames", 6);
+    gsh_hmac_update(&h, hello->mac, sizeof(hello->mac)); /* of the challenge and the nonce, too */
+    gsh_hmac_finish(&h, (uint8_t *)out);
+    explicit_bzero(&h, sizeof(h));
+}
+
+uint64_t gsh_frame_tag(const struct gsh_frame *frame, const void *data, size_t bytes,
+                       const uint8_t key[GSH_SIPHASH_KEY_BYTES])
+{
+    struct gsh_frame tagged = *frame;
+    tagged.tag = bytes > 0 ? gsh_siphash(key, data, bytes) : 0;
+    return gsh_siphash(key, &tagged, sizeof(tagged));
 }

@@ -14,11 +14,15 @@
  *
  * For a link the rendezvous has already passed on the acceptor's challenge, so no rank ever waits
  * for a greeting of a rank that waits for another's. Neither side learns anything about the secret
- * from the other, and no message can be replayed. Later traffic carries no MAC. */
+ * from the other, and no message can be replayed.
+ *
+ * What follows on a link is frames, each with a tag: SipHash of its head and data, under a key of
+ * this link and direction that is derived from the secret and the hello. */
 #ifndef GSH_UID_WIRE_H
 #define GSH_UID_WIRE_H
 
 #include "base/sha256.h"
+#include "base/siphash.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid_id.h"
 
@@ -90,6 +94,30 @@ void gsh_hello_seal(struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYT
                     const uint8_t challenge[GSH_NONCE_BYTES]);
 bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                        const uint8_t challenge[GSH_NONCE_BYTES]);
+
+enum gsh_frame_kind { GSH_FRAME_DATA = 0x67736801, GSH_FRAME_NOTICE };
+
+struct gsh_frame {
+    uint32_t kind;
+    uint32_t call;  /* data: which collective call of this bootstrap, so no frame comes twice;
+                     * notice: enum gsh_result */
+    uint64_t bytes; /* data: of one rank's blob; notice: the culprit's rank */
+    uint64_t tag;
+};
+_Static_assert(sizeof(struct gsh_frame) == 24, "no padding");
+
+/* Of a link: what its visitor sends, and what its acceptor sends. */
+struct gsh_link_keys {
+    uint8_t of_visitor[GSH_SIPHASH_KEY_BYTES], of_acceptor[GSH_SIPHASH_KEY_BYTES];
+};
+_Static_assert(sizeof(struct gsh_link_keys) == GSH_SHA256_BYTES, "one derivation gives both");
+
+/* hello: the link's, sealed. */
+void gsh_link_keys(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
+                   struct gsh_link_keys *out);
+/* The frame's tag, with these data. */
+uint64_t gsh_frame_tag(const struct gsh_frame *frame, const void *data, size_t bytes,
+                       const uint8_t key[GSH_SIPHASH_KEY_BYTES]);
 
 /* Sends the answer to a visitor at once: it fits a fresh connection's buffer. If the visitor is
  * gone, returns false: that is not this side's failure. */

@@ -263,6 +263,88 @@ static void be_silent(int rank, int n, void *arg)
     close(listener);
 }
 
+/* The frames that PE 0 of 2 sends to PE 1, of which somebody has changed one. */
+enum change { NOTHING, THE_TAG, THE_DATA, THE_NOTICE, FROM_BEFORE, N_CHANGES };
+
+static void send_frames(int fd, const struct gsh_link_keys *keys, enum change change)
+{
+    struct {
+        struct gsh_frame head;
+        uint64_t data;
+    } f = {.head = {.kind = GSH_FRAME_DATA, .call = 1, .bytes = 8}, .data = 5}, first;
+    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_visitor);
+    first = f;
+    CHECK_EQ(gsh_socket_send(fd, &f, sizeof(f), 0), GSH_OK);
+    f.head.call = 2;
+    f.head.kind = change == THE_NOTICE ? GSH_FRAME_NOTICE : GSH_FRAME_DATA;
+    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_visitor) + (change == THE_TAG);
+    f.data += change == THE_DATA;
+    if (change == FROM_BEFORE) {
+        first.head.call = 2; /* or it is seen to be of another call */
+        f = first;
+    }
+    CHECK_EQ(gsh_socket_send(fd, &f, sizeof(f), 0), GSH_OK);
+}
+
+/* PE 0 of 2 makes the handshakes by hand. */
+static void play_first(enum change change)
+{
+    struct gsh_uid_content content;
+    struct gsh_challenge challenge;
+    struct gsh_answer answer;
+    union {
+        struct gsh_partner partner;
+        char bytes[GSH_ANSWER_MAX_PAYLOAD];
+    } payload;
+    struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}};
+    struct gsh_hello join = {.kind = GSH_HELLO_JOIN, .n_ranks = 2},
+                     link = {.kind = GSH_HELLO_LINK, .n_ranks = 2}, theirs;
+    struct gsh_link_keys keys;
+    int fd = -1, listener = -1, in = -1, out = -1;
+    CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
+    CHECK_EQ(gsh_socket_listen(&at, &listener, &join.address), GSH_OK);
+    CHECK_EQ(gsh_socket_connect(&content.address, 0, &fd), GSH_OK);
+    CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof(challenge), 0), GSH_OK);
+    gsh_hello_seal(&join, content.secret, challenge.nonce);
+    CHECK_EQ(gsh_socket_send(fd, &join, sizeof(join), 0), GSH_OK);
+    CHECK_EQ(gsh_answer_recv(fd, &join, content.secret, &answer, &payload, 0), GSH_OK);
+    close(fd);
+    gsh_hello_seal(&link, content.secret, payload.partner.link);
+    gsh_link_keys(&link, content.secret, &keys);
+    CHECK_EQ(gsh_socket_connect(&payload.partner.address, 0, &out), GSH_OK);
+    CHECK_EQ(gsh_socket_send(out, &link, sizeof(link), 0), GSH_OK);
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    CHECK_EQ(poll(&p, 1, -1), 1);
+    CHECK_EQ(gsh_socket_accept(listener, &in), GSH_OK);
+    CHECK_EQ(gsh_socket_recv(in, &theirs, sizeof(theirs), 0), GSH_OK);
+    CHECK(gsh_answer_send(in, &theirs, content.secret, GSH_OK, NULL, 0));
+    CHECK_EQ(gsh_answer_recv(out, &link, content.secret, &answer, &payload, 0), GSH_OK);
+    send_frames(out, &keys, change);
+    char byte;
+    while (gsh_socket_recv(in, &byte, 1, 0) == GSH_OK) { /* until PE 1 ends */
+    }
+    close(in);
+    close(out);
+    close(listener);
+}
+
+static void forge(int rank, int n, void *arg)
+{
+    const enum change change = *(enum change *)arg;
+    uint64_t mine = 6, all[2] = {0};
+    if (rank == 0) {
+        play_first(change);
+        return;
+    }
+    struct gsh_bootstrap *b = join(rank, n);
+    CHECK_EQ(b->ops->allgather(b, &mine, 8, all), GSH_OK);
+    CHECK_EQ(all[0], 5);
+    enum gsh_result r = b->ops->allgather(b, &mine, 8, all);
+    CHECK_EQ(r, change == NOTHING ? GSH_OK : GSH_ERR_BUG);
+    CHECK(r == GSH_OK || strstr(gsh_last_error(), "what came from PE 0 is not what it has sent"));
+    b->ops->destroy(b);
+}
+
 /* A process of n idle strangers. It tells when all are connected; told to, it says whether none has
  * been sent away. */
 struct strangers {
@@ -439,7 +521,7 @@ static void test_bad_ids(void)
  * know. */
 static void test_other_version(void)
 {
-    static const uint8_t greeting[9] = "gshmhs\0\2?", stranger[9] = "HTTP/1.1 ";
+    static const uint8_t greeting[9] = "gshmhs\0\3?", stranger[9] = "HTTP/1.1 ";
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid wrong;
     int listener = -1, fd = -1, status = -1;
@@ -458,7 +540,7 @@ static void test_other_version(void)
             _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
         }
         expect_refusal(&wrong, GSH_ERR_ARG,
-                       i == 0 ? "runs another version of gshmem (start-up 2) than this PE (1)"
+                       i == 0 ? "runs another version of gshmem (start-up 3) than this PE (2)"
                               : "is no rendezvous of gshmem");
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
@@ -487,6 +569,10 @@ int main(void)
     conform_fork(3, die_in_start_up, turn);
     CHECK(make_id("ipv4"));
     conform_fork(4, be_silent, NULL);
+    for (enum change change = NOTHING; change < N_CHANGES; change++) {
+        CHECK(make_id("ipv4"));
+        conform_fork(2, forge, &change);
+    }
     test_idle_strangers();
     test_no_descriptors();
     test_few_places(20, 0);
