@@ -569,6 +569,7 @@ static void exit_early()
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
     OK(ncclCommSplit(comm, my_rank == last ? NCCL_SPLIT_NOCOLOR : 0, 0, &fewer, NULL));
+    pthread_barrier_wait(ready); /* none of them is still in that call */
     words->since = now();
     if (my_rank == last)
         exit(7);
