@@ -16,10 +16,10 @@
 
 #define DEFAULT_STACK_BYTES (128u << 10)
 
-/* Stacks are kept for the next block: this many with the OS thread, the others with the device.
- * When the process has more than MAX_STACKS, those that the device would get are freed; a used
- * stack takes some 8 KiB of memory. */
-#define MAX_STACKS  16384
+/* Stacks are kept for the next block: KEPT_STACKS with the OS thread, the others with the device.
+ * When the devices of the process have more than MAX_SPARE, no more are added to them; a used stack
+ * takes some 8 KiB of memory. */
+#define MAX_SPARE   16384
 #define KEPT_STACKS 128u
 
 #define WARP_SIZE 32u
@@ -47,7 +47,7 @@
  */
 #define NOT_INLINE __attribute__((noinline))
 
-static int n_stacks;      /* in the process; atomic */
+static int n_spare;       /* stacks of the process's devices; atomic */
 static unsigned n_asleep; /* blocks in the process; atomic */
 
 GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self);
@@ -106,24 +106,22 @@ static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)
     if (!fiber) {
         gsh_block_fatal(b, "no memory for the stack of another thread (%zu bytes)", bytes);
     }
-    __atomic_add_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
     return fiber;
 }
 
-/* The device's stacks, the most recently used ones first; NULL: it has none. */
+/* The device's most recently used stacks, for a block that has none; NULL: nor has the device. */
 static struct gsh_fiber *take_spare(struct gsh_cpu_block *b)
 {
     struct gsh_cpu_device *device = b->run->device;
     pthread_mutex_lock(&device->lock);
     struct gsh_fiber *first = device->spare, *last = first;
-    for (uint32_t n = 1; last && last->next && n < KEPT_STACKS; n++) {
-        last = last->next;
-        b->n_idle++;
-    }
     if (first) {
-        b->n_idle++;
+        for (b->n_idle = 1; last->next && b->n_idle < KEPT_STACKS; b->n_idle++) {
+            last = last->next;
+        }
         device->spare = last->next;
         last->next = NULL;
+        __atomic_sub_fetch(&n_spare, (int)b->n_idle, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&device->lock);
     return first;
@@ -200,13 +198,17 @@ static void drop_stacks(struct gsh_fiber *list)
     while (list) {
         struct gsh_fiber *fiber = list;
         list = fiber->next;
-        __atomic_sub_fetch(&n_stacks, 1, __ATOMIC_RELAXED);
         gsh_fiber_destroy(fiber);
     }
 }
 
 void gsh_block_drop_spare(struct gsh_cpu_device *device)
 {
+    int n = 0;
+    for (const struct gsh_fiber *f = device->spare; f && !gsh_tsan_is_on(); f = f->next) {
+        n++;
+    }
+    __atomic_sub_fetch(&n_spare, n, __ATOMIC_RELAXED);
     drop_stacks(device->spare);
     device->spare = NULL;
 }
@@ -223,12 +225,14 @@ static void return_stacks(struct gsh_cpu_block *b)
         last_kept = last_kept->next;
     }
     struct gsh_fiber *first = last_kept->next, *last = first;
+    int n = (int)(b->n_idle - KEPT_STACKS);
     last_kept->next = NULL;
     b->n_idle = KEPT_STACKS;
-    if (__atomic_load_n(&n_stacks, __ATOMIC_RELAXED) > MAX_STACKS) {
+    if (__atomic_load_n(&n_spare, __ATOMIC_RELAXED) + n > MAX_SPARE) {
         drop_stacks(first);
         return;
     }
+    __atomic_add_fetch(&n_spare, n, __ATOMIC_RELAXED);
     while (last->next) {
         last = last->next;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which blocks run now. Each block has an OS thread (README.md says why), but only as many of them
- * run as the machine has cores: an OS thread takes a core before it runs a block, and gives it to
- * the next one whenever its block can only wait. One queue serves all devices of the process, so
- * blocks of all PEs, streams and launches take turns.
+ * Which blocks run now. Each block has an OS thread (README.md says why), but only two of them for
+ * each core of the machine run: an OS thread takes a core, here half of a real one, before it runs
+ * a block, and gives it to the next one whenever its block can only wait. One queue serves all
+ * devices of the process, so blocks of all PEs, streams and launches take turns.
  *
  * The queue is first in, first out, so each thread in it gets a core once those before it have
  * passed theirs on. If one does not, because its block computes for long or spins where no call of
