@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU device's executor: kernels on host threads. A block has an OS thread, its CUDA threads
- * are fibers in it; as many blocks run at a time as there are cores. Compiles as C17 and C++17;
+ * are fibers in it; two blocks for each core run at a time. Compiles as C17 and C++17;
  * cuda_names.h adds CUDA's names. Knows nothing of PEs: a PE's state is a pointer that it carries
  * to the kernel's threads. */
 #ifndef GSHMEM_CPU_H
