@@ -37,7 +37,8 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> 
     uint8_t *const half = half_of(k, step);
     GSHMEM_NO_UNROLL
     for (int distance = 1; distance < k.team->n_nodes; distance *= 2) {
-        const gsh_round r = gsh_round_of(k.team, distance, block, is_by_member);
+        gsh_round r = gsh_round_of(k.team, distance, block, is_by_member);
+        keep(r, distance);
         tell_far(k, g, plus(half, r.at), half, r.bytes, step, r.to);
         if (g.rank() == 0)
             hear_far(k, step, r.from);
