@@ -145,7 +145,7 @@ __device__ __forceinline__ auto route(const Context &c, Type *symmetric, int pe,
 
 /* The same for a near() of an instruction or two. For a peer of the run the address takes two
  * instructions, once in a loop over words of one peer. Every other peer goes to `elsewhere`, which
- * is out of line and called directly; it uses route() and calls the far part through out_of_line.
+ * is out of line and called directly; it uses route() and calls the far part through call_indirect.
  * Around a call through a pointer the compiler keeps at most 16 registers, too few for the caller's
  * own parameters, which a loop would then reload in each iteration. */
 template <class Type, class Near, class Elsewhere, class Context>
@@ -220,8 +220,8 @@ __device__ inline bool is_allocated(const Context &c, uint64_t off, uint64_t byt
 }
 
 template <class Context>
-__device__ GSHMEM_APART void report_range(const Context &c, const char *call, const void *address,
-                                          uint64_t bytes, int pe)
+__device__ GSHMEM_NOINLINE_BODY void report_range(const Context &c, const char *call,
+                                                  const void *address, uint64_t bytes, int pe)
 {
     uint64_t value = reinterpret_cast<uint64_t>(address);
     if (!is_symmetric(c, address))
@@ -235,7 +235,7 @@ __device__ __forceinline__ void check_range(const Context &c, const char *call, 
                                             uint64_t bytes, int pe)
 {
     if (bytes != 0)
-        apart<report_range<Context>>(c, call, address, bytes, pe);
+        call_noinline<report_range<Context>>(c, call, address, bytes, pe);
 }
 
 /* Checks a number that the caller chose, in a call that concerns pe; kind says which number. */

@@ -48,8 +48,8 @@ __device__ __forceinline__ Word amo_mapped(Word *w, Word operand, Word cond)
 
 /* The same for a peer outside the run. */
 template <gsh_amo_op op, bool is_fetch, class Word, class Context>
-__device__ GSHMEM_APART Word amo_elsewhere(const Context &c, Word *w, Word operand, Word cond,
-                                           int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY Word amo_elsewhere(const Context &c, Word *w, Word operand,
+                                                   Word cond, int pe, const char *call)
 {
     return route(
         c, w, pe, [&](Word *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
@@ -67,7 +67,8 @@ __device__ __forceinline__ Type amo(const Context &c, const Type *symmetric, wor
     return bit_cast<Type>(route_word(
         c, w, pe, [&](Word *mapped) { return amo_mapped<op, is_fetch>(mapped, operand, cond); },
         [&] {
-            return apart<amo_elsewhere<op, is_fetch, Word, Context>>(c, w, operand, cond, pe, call);
+            return call_noinline<amo_elsewhere<op, is_fetch, Word, Context>>(c, w, operand, cond,
+                                                                             pe, call);
         }));
 }
 

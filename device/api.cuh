@@ -69,7 +69,7 @@ template <class Context> __device__ __forceinline__ bool is_pe(const Context &c,
 }
 
 /* Where a fetched value goes. */
-template <class Type> __device__ __forceinline__ void keep(Type *fetch, Type value)
+template <class Type> __device__ __forceinline__ void store_fetched(Type *fetch, Type value)
 {
     *fetch = value;
 }

@@ -69,29 +69,31 @@ GSHMEM_TYPES_AMO_BIT(GSHMEM_AMO)
                                                          int pe)                                  \
     {                                                                                             \
         GSHMEM_EITHER(                                                                            \
-            detail::keep(fetch, gshmem::atomic_##OP(GSHMEM_HERE, dest, value,                     \
-                                                    GSHMEM_TO(NAME##_atomic_##OP##_nbi))),        \
+            detail::store_fetched(fetch,                                                          \
+                                  gshmem::atomic_##OP(GSHMEM_HERE, dest, value,                   \
+                                                      GSHMEM_TO(NAME##_atomic_##OP##_nbi))),      \
             GSHMEM_CALL(NAME##_atomic_##OP##_nbi)(GSHMEM_CTX_ARG fetch, dest, value, pe));        \
     }
 
-#define GSHMEM_AMO(NAME, T)                                                                        \
-    GSHMEM_FETCH(fetch_add, NAME, T)                                                               \
-    GSHMEM_HD void GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX T * fetch, T * dest,     \
-                                                               T cond, T value, int pe)            \
-    {                                                                                              \
-        GSHMEM_EITHER(detail::keep(fetch, gshmem::atomic_compare_swap(                             \
-                                              GSHMEM_HERE, dest, cond, value,                      \
-                                              GSHMEM_TO(NAME##_atomic_compare_swap_nbi))),         \
-                      GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX_ARG fetch, dest,      \
-                                                                  cond, value, pe));               \
-    }                                                                                              \
-    GSHMEM_HD void GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX T * fetch, T * dest,        \
-                                                            int pe)                                \
-    {                                                                                              \
-        GSHMEM_EITHER(                                                                             \
-            detail::keep(fetch, gshmem::atomic_fetch_inc(GSHMEM_HERE, dest,                        \
-                                                         GSHMEM_TO(NAME##_atomic_fetch_inc_nbi))), \
-            GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX_ARG fetch, dest, pe));             \
+#define GSHMEM_AMO(NAME, T)                                                                       \
+    GSHMEM_FETCH(fetch_add, NAME, T)                                                              \
+    GSHMEM_HD void GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX T * fetch, T * dest,    \
+                                                               T cond, T value, int pe)           \
+    {                                                                                             \
+        GSHMEM_EITHER(                                                                            \
+            detail::store_fetched(                                                                \
+                fetch, gshmem::atomic_compare_swap(GSHMEM_HERE, dest, cond, value,                \
+                                                   GSHMEM_TO(NAME##_atomic_compare_swap_nbi))),   \
+            GSHMEM_CALL(NAME##_atomic_compare_swap_nbi)(GSHMEM_CTX_ARG fetch, dest, cond, value,  \
+                                                        pe));                                     \
+    }                                                                                             \
+    GSHMEM_HD void GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX T * fetch, T * dest,       \
+                                                            int pe)                               \
+    {                                                                                             \
+        GSHMEM_EITHER(detail::store_fetched(                                                      \
+                          fetch, gshmem::atomic_fetch_inc(                                        \
+                                     GSHMEM_HERE, dest, GSHMEM_TO(NAME##_atomic_fetch_inc_nbi))), \
+                      GSHMEM_CALL(NAME##_atomic_fetch_inc_nbi)(GSHMEM_CTX_ARG fetch, dest, pe));  \
     }
 GSHMEM_TYPES_AMO_STD(GSHMEM_AMO)
 #undef GSHMEM_AMO
@@ -101,10 +103,10 @@ GSHMEM_TYPES_AMO_STD(GSHMEM_AMO)
     GSHMEM_HD void GSHMEM_CALL(NAME##_atomic_fetch_nbi)(GSHMEM_CTX T * fetch, const T *source, \
                                                         int pe)                                \
     {                                                                                          \
-        GSHMEM_EITHER(                                                                         \
-            detail::keep(fetch, gshmem::atomic_fetch(GSHMEM_HERE, source,                      \
-                                                     GSHMEM_TO(NAME##_atomic_fetch_nbi))),     \
-            GSHMEM_CALL(NAME##_atomic_fetch_nbi)(GSHMEM_CTX_ARG fetch, source, pe));           \
+        GSHMEM_EITHER(detail::store_fetched(                                                   \
+                          fetch, gshmem::atomic_fetch(GSHMEM_HERE, source,                     \
+                                                      GSHMEM_TO(NAME##_atomic_fetch_nbi))),    \
+                      GSHMEM_CALL(NAME##_atomic_fetch_nbi)(GSHMEM_CTX_ARG fetch, source, pe)); \
     }
 GSHMEM_TYPES_AMO_EXT(GSHMEM_AMO)
 #undef GSHMEM_AMO

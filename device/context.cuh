@@ -226,7 +226,7 @@ template <class Context> __device__ __forceinline__ gsh_control *control_of(cons
 /* ---- calls that are not inlined -------------------------------------------------------------- */
 
 /* The same function, hidden from the optimiser. */
-template <class Function> __device__ __forceinline__ Function *unknown(Function *f)
+template <class Function> __device__ __forceinline__ Function *hide_function(Function *f)
 {
 #if defined(__CUDACC__)
     asm("" : "+l"(f));
@@ -234,16 +234,16 @@ template <class Function> __device__ __forceinline__ Function *unknown(Function 
     return f;
 }
 
-/* Marks a function over a context that its callers do not inline. Call it through apart() or
- * out_of_line() only: on GPUs these have the function that is not inlined. */
+/* Marks a function over a context that its callers do not inline. Call it through call_noinline()
+ * or call_indirect() only: on GPUs these have the function that is not inlined. */
 #if defined(__CUDACC__)
-#define GSHMEM_APART __forceinline__
+#define GSHMEM_NOINLINE_BODY __forceinline__
 
 /* The functions into which f is inlined, one for each kind of context; they are not inlined
  * themselves. The default context is no argument: it would take a register. */
-template <auto f, class Function = decltype(f)> struct frame;
+template <auto f, class Function = decltype(f)> struct noinline_wrapper;
 template <auto f, class Result, class Context, class... Parameters>
-struct frame<f, Result (*)(const Context &, Parameters...)> {
+struct noinline_wrapper<f, Result (*)(const Context &, Parameters...)> {
     static __device__ __noinline__ Result in_unit(Parameters... p)
     {
         return f(unit_context(), p...);
@@ -260,52 +260,52 @@ struct frame<f, Result (*)(const Context &, Parameters...)> {
 
 /* Calls f, which is not inlined. */
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto apart(unit_context, Arguments... a)
+__device__ __forceinline__ auto call_noinline(unit_context, Arguments... a)
 {
-    return frame<f>::in_unit(a...);
+    return noinline_wrapper<f>::in_unit(a...);
 }
 
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto apart(numbered_context c, Arguments... a)
+__device__ __forceinline__ auto call_noinline(numbered_context c, Arguments... a)
 {
-    return frame<f>::in_number(c, a...);
+    return noinline_wrapper<f>::in_number(c, a...);
 }
 
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto apart(const context &c, Arguments... a)
+__device__ __forceinline__ auto call_noinline(const context &c, Arguments... a)
 {
-    return frame<f>::in_context(c, a...);
+    return noinline_wrapper<f>::in_context(c, a...);
 }
 
 /* The same for a rare call from a path that must stay small. The compiler cannot see through the
  * pointer, so the kernel needs the registers of the larger of the two, not of both together, and
  * live values go to the stack only where the call is made. */
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto out_of_line(unit_context, Arguments... a)
+__device__ __forceinline__ auto call_indirect(unit_context, Arguments... a)
 {
-    return unknown(&frame<f>::in_unit)(a...);
+    return hide_function(&noinline_wrapper<f>::in_unit)(a...);
 }
 
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto out_of_line(numbered_context c, Arguments... a)
+__device__ __forceinline__ auto call_indirect(numbered_context c, Arguments... a)
 {
-    return unknown(&frame<f>::in_number)(c, a...);
+    return hide_function(&noinline_wrapper<f>::in_number)(c, a...);
 }
 
 template <auto f, class... Arguments>
-__device__ __forceinline__ auto out_of_line(const context &c, Arguments... a)
+__device__ __forceinline__ auto call_indirect(const context &c, Arguments... a)
 {
-    return unknown(&frame<f>::in_context)(c, a...);
+    return hide_function(&noinline_wrapper<f>::in_context)(c, a...);
 }
 #else
-#define GSHMEM_APART __attribute__((noinline))
+#define GSHMEM_NOINLINE_BODY __attribute__((noinline))
 
-template <auto f, class... Arguments> inline auto apart(const context &c, Arguments... a)
+template <auto f, class... Arguments> inline auto call_noinline(const context &c, Arguments... a)
 {
     return f(c, a...);
 }
 
-template <auto f, class... Arguments> inline auto out_of_line(const context &c, Arguments... a)
+template <auto f, class... Arguments> inline auto call_indirect(const context &c, Arguments... a)
 {
     return f(c, a...);
 }
@@ -423,7 +423,7 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
  * report counts. If kernels leave their waits, leaves this one instead: it may have found what
  * another has left half-done. */
 template <class Context>
-__device__ GSHMEM_APART void report_trouble(const Context &c, const trouble *t)
+__device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trouble *t)
 {
     const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
     if (abort_word >= GSH_ABORT_LEAVE && t->kind != GSH_REPORT_GLOBAL_EXIT)
@@ -455,13 +455,13 @@ __device__ __forceinline__ void report(const Context &c, uint32_t kind, const ch
                                        uint64_t expected, uint64_t seen, uint64_t bytes)
 {
     trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
-    apart<report_trouble<Context>>(c, &t);
+    call_noinline<report_trouble<Context>>(c, &t);
 }
 
 #if defined(GSHMEM_CHECKS)
 /* Tells the host why a call returns an error. Only a PE's first refusal counts. */
 template <class Context>
-__device__ GSHMEM_APART void tell_refusal(const Context &c, const trouble *t)
+__device__ GSHMEM_NOINLINE_BODY void tell_refusal(const Context &c, const trouble *t)
 {
     gsh_refusal *n = &control_of(c)->refusal;
     if (!claim(&n->state))
@@ -486,7 +486,7 @@ __device__ __forceinline__ int refuse(const Context &c, Group g, const char *cal
 #if defined(GSHMEM_CHECKS) && !defined(GSHMEM_SILENT_REFUSALS)
     if (g.rank() == 0) {
         trouble t = {what, -1, 0, call, 0, (uint64_t)of, (uint64_t)value, 0};
-        apart<tell_refusal<Context>>(c, &t);
+        call_noinline<tell_refusal<Context>>(c, &t);
     }
 #else
     (void)c, (void)g, (void)call, (void)what, (void)value, (void)of;

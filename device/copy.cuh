@@ -107,26 +107,26 @@ __device__ __forceinline__ void store_local(char *p, vec16 v, unsigned shift)
  * are copied without a call. row: this many threads access adjacent vectors; a thread's vectors in
  * flight are one row apart, a constant, so their addresses take no instruction. bulk_from: bytes
  * from which on the bulk-copy engine is faster. */
-template <class Group> struct manner;
-template <> struct manner<group_thread> {
+template <class Group> struct copy_tuning;
+template <> struct copy_tuning<group_thread> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 4, row = 1;
     template <direction Direction>
     static constexpr size_t bulk_from = Direction == direction::put ? 512 : 256;
     template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
-template <> struct manner<group_warp> {
+template <> struct copy_tuning<group_warp> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 1, row = 32;
     template <direction Direction>
     static constexpr size_t bulk_from = Direction == direction::put ? SIZE_MAX : 16384;
     template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 /* Not measured: like a small block. */
-template <> struct manner<group_warpgroup> {
+template <> struct copy_tuning<group_warpgroup> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction Direction> static constexpr size_t bulk_from = SIZE_MAX;
     template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
-template <> struct manner<group_block> {
+template <> struct copy_tuning<group_block> {
     static constexpr int in_flight = 4, at_once = 4, row = 32;
     template <direction Direction> static constexpr size_t bulk_from = SIZE_MAX;
     template <direction Direction>
@@ -206,8 +206,8 @@ struct ragged_copy {
 };
 
 /* Copies the vectors, Unroll in flight per thread: rank, rank + size and so on. All loads of an
- * iteration come first. Addresses and counts are incremented and pinned: if the compiler
- * precomputed them before the loop, each would need its own registers. */
+ * iteration come first. Addresses and counts are incremented and hidden from the optimiser
+ * (hide_value): if it precomputed them before the loop, each would need its own registers. */
 template <direction Direction, local_side Side, int Unroll>
 __device__ __noinline__ void copy_body(const ragged_copy *r)
 {
@@ -225,16 +225,16 @@ __device__ __noinline__ void copy_body(const ragged_copy *r)
         for (int u = 0; u < Unroll; u++) {
             if ((int)n > 0)
                 v[u] = load_vector<Direction, Side>(source, shift);
-            source = pinned(source + step);
-            n = pinned(n - size);
+            source = hide_value(source + step);
+            n = hide_value(n - size);
         }
         n = now;
         GSHMEM_UNROLL
         for (int u = 0; u < Unroll; u++) {
             if ((int)n > 0)
                 store_vector<Direction, Side>(dest, v[u], shift);
-            dest = pinned(dest + step);
-            n = pinned(n - size);
+            dest = hide_value(dest + step);
+            n = hide_value(n - size);
         }
         left -= Unroll * (ptrdiff_t)size;
     }
@@ -315,7 +315,7 @@ __device__ __noinline__ void copy_edges_alone(const ragged_copy *r)
 template <direction Direction, class Group>
 __device__ __forceinline__ void copy_edges(const ragged_copy *r)
 {
-    if constexpr (manner<Group>::row == 1) {
+    if constexpr (copy_tuning<Group>::row == 1) {
         copy_edges_alone<Direction, true>(r);
         if (((r->head | r->tail) & 3) != 0)
             copy_edges_alone<Direction, false>(r);
@@ -362,7 +362,7 @@ __device__ __forceinline__ void copy_small(uint32_t rank, uint32_t size, char *d
  * row of threads has Unroll rows of vectors. */
 template <class Group, int Unroll> __device__ __forceinline__ uint32_t first_vector(uint32_t rank)
 {
-    return rank + (rank & ~(manner<Group>::row - 1u)) * (Unroll - 1);
+    return rank + (rank & ~(copy_tuning<Group>::row - 1u)) * (Unroll - 1);
 }
 
 /* Copies vectors 0, row, 2 * row and so on below left: at most Unroll, at least one. All loads come
@@ -370,7 +370,7 @@ template <class Group, int Unroll> __device__ __forceinline__ uint32_t first_vec
 template <direction Direction, class Group, int Unroll>
 __device__ __forceinline__ void copy_few(int left, char *dest, const char *source)
 {
-    constexpr int row = manner<Group>::row;
+    constexpr int row = copy_tuning<Group>::row;
     /* Cleared: otherwise the compiler keeps their previous contents across the loads. */
     vec16 v[Unroll] = {};
     GSHMEM_UNROLL
@@ -388,7 +388,7 @@ template <direction Direction, class Group, int Unroll, bool is_once>
 __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
 {
-    constexpr int row = manner<Group>::row;
+    constexpr int row = copy_tuning<Group>::row;
     uint32_t first = first_vector<Group, Unroll>(rank);
     int left = nvectors - (int)first;
     dest += (size_t)16 * first;
@@ -403,10 +403,10 @@ __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *de
          * registers. */
         vec16 v[Unroll];
         load_batch<Direction, local_side::aligned, Unroll>(v, source, 16 * row, 0);
-        left -= (int)(Unroll * pinned(size));
-        source += (size_t)16 * Unroll * pinned(size);
+        left -= (int)(Unroll * hide_value(size));
+        source += (size_t)16 * Unroll * hide_value(size);
         store_batch<Direction, local_side::aligned, Unroll>(dest, v, 16 * row, 0);
-        dest += (size_t)16 * Unroll * pinned(size);
+        dest += (size_t)16 * Unroll * hide_value(size);
     }
     /* Not all of the rest at once: that would take more registers than the loop. */
     constexpr int rest = Unroll - 1, first_rest = rest < 4 ? rest : 4;
@@ -425,9 +425,9 @@ template <direction Direction, class Group>
 __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
 {
-    constexpr int unroll = manner<Group>::in_flight,
-                  long_unroll = manner<Group>::template long_in_flight<Direction>;
-    constexpr size_t bulk_from = manner<Group>::template bulk_from<Direction>;
+    constexpr int unroll = copy_tuning<Group>::in_flight,
+                  long_unroll = copy_tuning<Group>::template long_in_flight<Direction>;
+    constexpr size_t bulk_from = copy_tuning<Group>::template bulk_from<Direction>;
     if (bulk_from != SIZE_MAX && 16 * (size_t)nvectors >= bulk_from &&
         bulk_copy(rank, size, dest, source, 16 * (size_t)nvectors))
         return;
@@ -448,7 +448,7 @@ __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
     r->shift = 0;
     if (r->head + r->tail > 0)
         copy_edges<Direction, Group>(r);
-    if (r->is_alike && r->size % manner<Group>::row == 0 && r->nvectors >> 31 == 0)
+    if (r->is_alike && r->size % copy_tuning<Group>::row == 0 && r->nvectors >> 31 == 0)
         copy_aligned<Direction, Group>(r->rank, r->size, r->dest + r->head, r->source + r->head,
                                        (int)r->nvectors);
     else
@@ -495,7 +495,7 @@ __device__ __noinline__ void copy_ragged(uint32_t rank, uint32_t size, char *des
         return;
     }
     ragged_copy memory = {dest, source, rank, size, 0, 0, 0, (unlike & 15) == 0, 0},
-                *r = opaque(&memory);
+                *r = hide_pointee(&memory);
     if (has_words || (unlike & 3) == 0)
         copy_words<Direction, Group>(r, bytes);
     else
@@ -517,7 +517,7 @@ template <direction Direction, class Group>
 __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const char *source,
                                                  int nvectors)
 {
-    constexpr int at_once = manner<Group>::at_once;
+    constexpr int at_once = copy_tuning<Group>::at_once;
     if (nvectors <= (int)at.size) {
         if ((int)at.rank < nvectors)
             copy_batch<Direction, local_side::aligned, 1>(dest + (size_t)16 * at.rank,
@@ -548,7 +548,7 @@ copy_vectors(place at, void *dest_address, const void *source_address, size_t by
 }
 
 /* Nothing to spill. */
-struct keep_nothing {
+struct spill_nothing {
     template <class Function> __device__ __forceinline__ void operator()(Function call) const
     {
         call();
@@ -582,8 +582,8 @@ template <direction Direction, bool has_words, class Group>
 __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
                                               size_t bytes)
 {
-    if (unlike_vectors(dest, source, bytes) == 0 && at.size % manner<Group>::row == 0)
-        copy_vectors<Direction, Group>(at, dest, source, bytes, keep_nothing());
+    if (unlike_vectors(dest, source, bytes) == 0 && at.size % copy_tuning<Group>::row == 0)
+        copy_vectors<Direction, Group>(at, dest, source, bytes, spill_nothing());
     else
         copy_ragged<Direction, has_words, Group>(at.rank, at.size, static_cast<char *>(dest),
                                                  static_cast<const char *>(source), bytes);
@@ -592,7 +592,7 @@ __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *
 /* On a GPU: copy_vectors and copy_dispatch; on the CPU device each thread moves one contiguous
  * part, in whole cache lines. */
 #if defined(__CUDACC__)
-template <direction Direction, class Group, class Around = keep_nothing>
+template <direction Direction, class Group, class Around = spill_nothing>
 __device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,
                                                    size_t bytes, Around around = Around())
 {
@@ -605,7 +605,7 @@ __device__ __forceinline__ void copy(place at, void *dest, const void *source, s
     copy_dispatch<Direction, has_words, Group>(at, dest, source, bytes);
 }
 #else
-template <direction Direction, class Group, class Around = keep_nothing>
+template <direction Direction, class Group, class Around = spill_nothing>
 inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes,
                                Around = Around())
 {

@@ -33,7 +33,8 @@ __device__ __forceinline__ void report_ctx(const Context &c, uint64_t handle, co
 #if defined(GSHMEM_CHECKS)
 /* Whether the context exists. */
 template <class Context>
-__device__ GSHMEM_APART void check_handle(const Context &c, uint64_t handle, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void check_handle(const Context &c, uint64_t handle,
+                                                  const char *call)
 {
     const gsh_ctx_record *table =
         reinterpret_cast<const gsh_ctx_record *>(control_of(c)->ctx_table);
@@ -44,7 +45,7 @@ __device__ GSHMEM_APART void check_handle(const Context &c, uint64_t handle, con
 __device__ __forceinline__ void check_ctx(gshmem_ctx_t ctx, const char *call)
 {
     if (handle_of(ctx) != 0)
-        apart<check_handle<unit_context>>(default_context(), handle_of(ctx), call);
+        call_noinline<check_handle<unit_context>>(default_context(), handle_of(ctx), call);
 }
 #else
 __device__ __forceinline__ void check_ctx(gshmem_ctx_t, const char *) {}
@@ -52,8 +53,8 @@ __device__ __forceinline__ void check_ctx(gshmem_ctx_t, const char *) {}
 
 /* The PE of member pe of the context's team, which is not the team of all PEs. */
 template <class Context>
-__device__ GSHMEM_APART int member_of_team(const Context &c, uint64_t handle, int pe,
-                                           const char *call)
+__device__ GSHMEM_NOINLINE_BODY int member_of_team(const Context &c, uint64_t handle, int pe,
+                                                   const char *call)
 {
     const gsh_team_state *t =
         handle == GSH_CTX_INVALID ? nullptr : find_team(c, GSH_CTX_TEAM(handle));
@@ -72,7 +73,7 @@ __device__ __forceinline__ int pe_in_ctx(gshmem_ctx_t ctx, int pe, const char *c
     check_ctx(ctx, call);
     if (GSH_CTX_TEAM(handle_of(ctx)) == GSHMEM_TEAM_WORLD)
         return pe;
-    return apart<member_of_team<unit_context>>(default_context(), handle_of(ctx), pe, call);
+    return call_noinline<member_of_team<unit_context>>(default_context(), handle_of(ctx), pe, call);
 }
 
 /* Nothing is ever outstanding on GSHMEM_CTX_INVALID. */

@@ -53,14 +53,14 @@ template <class Context>
 __device__ __forceinline__ void far_p(const Context &c, void *dest, uint64_t bits, uint32_t bytes,
                                       int pe, const char *call)
 {
-    out_of_line<ring_p<Context>>(c, dest, bits, bytes, pe, call);
+    call_indirect<ring_p<Context>>(c, dest, bits, bytes, pe, call);
 }
 
 template <class Context>
 __device__ __forceinline__ uint64_t far_g(const Context &c, const void *source, uint32_t bytes,
                                           int pe, const char *call)
 {
-    return out_of_line<ring_g<Context>>(c, source, bytes, pe, call);
+    return call_indirect<ring_g<Context>>(c, source, bytes, pe, call);
 }
 
 /* bytes is 4 or 8. Returns the former value if is_fetch, else 0. */
@@ -70,8 +70,8 @@ __device__ __forceinline__ uint64_t far_amo(const Context &c, gsh_amo_op op, voi
                                             bool is_fetch, int pe, const char *call)
 {
     if (is_fetch)
-        return out_of_line<ring_fetch_amo<Context>>(c, op, dest, bytes, operand, cond, pe, call);
-    out_of_line<ring_amo<Context>>(c, op, dest, bytes, operand, pe, call);
+        return call_indirect<ring_fetch_amo<Context>>(c, op, dest, bytes, operand, cond, pe, call);
+    call_indirect<ring_amo<Context>>(c, op, dest, bytes, operand, pe, call);
     return 0;
 }
 
@@ -97,20 +97,20 @@ __device__ __forceinline__ void far_put_signal(const Context &c, Group g, void *
  * far. */
 template <class Context> __device__ __forceinline__ void far_fence(const Context &c)
 {
-    out_of_line<ring_fence<Context>>(c);
+    call_indirect<ring_fence<Context>>(c);
 }
 
 /* The far part of quiet; the near part's fence must come after it. */
 template <class Context> __device__ __forceinline__ void far_quiet(const Context &c)
 {
-    out_of_line<ring_quiet<Context>>(c);
+    call_indirect<ring_quiet<Context>>(c);
 }
 
 /* Returns when the sources of all earlier far puts may be used again. Some peer is far. */
 template <class Context>
 __device__ __forceinline__ void far_done(const Context &c, const char *call)
 {
-    out_of_line<await_done<Context>>(c, call);
+    call_indirect<await_done<Context>>(c, call);
 }
 
 } // namespace detail

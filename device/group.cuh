@@ -36,8 +36,9 @@ template <class Group> __device__ __forceinline__ place place_of(Group g)
     return {g.rank(), g.size()};
 }
 
-/* x, pinned in a register from here on, wherever it is first used. */
-__device__ __forceinline__ uint32_t pinned(uint32_t x)
+/* x, as a value that the optimiser knows nothing about: it is in a register from here on, and is
+ * not computed again. */
+__device__ __forceinline__ uint32_t hide_value(uint32_t x)
 {
 #if defined(__CUDACC__)
     asm volatile("" : "+r"(x));
@@ -45,7 +46,7 @@ __device__ __forceinline__ uint32_t pinned(uint32_t x)
     return x;
 }
 
-__device__ __forceinline__ uint64_t pinned(uint64_t x)
+__device__ __forceinline__ uint64_t hide_value(uint64_t x)
 {
 #if defined(__CUDACC__)
     asm volatile("" : "+l"(x));
@@ -53,7 +54,7 @@ __device__ __forceinline__ uint64_t pinned(uint64_t x)
     return x;
 }
 
-template <class Type> __device__ __forceinline__ Type *pinned(Type *x)
+template <class Type> __device__ __forceinline__ Type *hide_value(Type *x)
 {
 #if defined(__CUDACC__)
     asm volatile("" : "+l"(x));
@@ -114,7 +115,10 @@ struct group_warp {
         return rest < 32 ? rest : 32;
     }
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 32; }
-    __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 32}; }
+    __device__ __forceinline__ detail::place early() const
+    {
+        return {detail::hide_value(rank()), 32};
+    }
     __device__ __forceinline__ void sync() const { __syncwarp(); }
     GSHMEM_ONE_BLOCK(group_warp)
 };
@@ -130,7 +134,10 @@ struct group_warpgroup {
         return rest < 128 ? rest : 128;
     }
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 128; }
-    __device__ __forceinline__ detail::place early() const { return {detail::pinned(rank()), 128}; }
+    __device__ __forceinline__ detail::place early() const
+    {
+        return {detail::hide_value(rank()), 128};
+    }
     __device__ __forceinline__ void sync() const
     {
 #if defined(__CUDACC__)
@@ -155,7 +162,7 @@ struct group_block {
     }
     __device__ __forceinline__ detail::place early() const
     {
-        return {detail::pinned(threadIdx.x), detail::pinned(blockDim.x)};
+        return {detail::hide_value(threadIdx.x), detail::hide_value(blockDim.x)};
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
     GSHMEM_ONE_BLOCK(group_block)

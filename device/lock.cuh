@@ -57,7 +57,7 @@ __device__ __forceinline__ bool take_lock(const Context &c, const lock_words &l,
 }
 
 template <class Context>
-__device__ GSHMEM_APART void set_lock(const Context &c, long *lock, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void set_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     while (!take_lock(c, l, call))
@@ -73,7 +73,7 @@ __device__ GSHMEM_APART void set_lock(const Context &c, long *lock, const char *
 }
 
 template <class Context>
-__device__ GSHMEM_APART int test_lock(const Context &c, long *lock, const char *call)
+__device__ GSHMEM_NOINLINE_BODY int test_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     if (!take_lock(c, l, call))
@@ -88,7 +88,7 @@ __device__ GSHMEM_APART int test_lock(const Context &c, long *lock, const char *
 }
 
 template <class Context>
-__device__ GSHMEM_APART void clear_lock(const Context &c, long *lock, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void clear_lock(const Context &c, long *lock, const char *call)
 {
     const lock_words l = words_of(c, lock, call);
     const uint32_t me = (uint32_t)l.me + 1;
@@ -116,21 +116,21 @@ template <class Context>
 __device__ __forceinline__ void set_lock(const Context &c, long *lock,
                                          const char *call = "gshmem::set_lock")
 {
-    detail::apart<detail::set_lock<Context>>(c, lock, call);
+    detail::call_noinline<detail::set_lock<Context>>(c, lock, call);
 }
 
 template <class Context>
 __device__ __forceinline__ int test_lock(const Context &c, long *lock,
                                          const char *call = "gshmem::test_lock")
 {
-    return detail::apart<detail::test_lock<Context>>(c, lock, call);
+    return detail::call_noinline<detail::test_lock<Context>>(c, lock, call);
 }
 
 template <class Context>
 __device__ __forceinline__ void clear_lock(const Context &c, long *lock,
                                            const char *call = "gshmem::clear_lock")
 {
-    detail::apart<detail::clear_lock<Context>>(c, lock, call);
+    detail::call_noinline<detail::clear_lock<Context>>(c, lock, call);
 }
 
 } // namespace gshmem

@@ -331,7 +331,7 @@ template <class Type> __device__ __forceinline__ Type *as_global(Type *p)
 
 /* The same pointer, with the compiler knowing nothing about it: what it points to is in memory, not
  * in registers, wherever a function that makes this call on its parameter is called. */
-template <class Type> __device__ __forceinline__ Type *opaque(Type *p)
+template <class Type> __device__ __forceinline__ Type *hide_pointee(Type *p)
 {
     asm volatile("" : "+l"(p) : : "memory");
     return p;
@@ -384,27 +384,27 @@ template <class Type> __device__ __forceinline__ void store_release(Type *p, Typ
 /* From here on these variables of the calling function are in its memory: each function that it
  * calls may have changed them, so they take no registers across calls. For functions deep in call
  * chains: what such functions keep in registers adds up in every kernel that might call them. */
-template <class... Types> __device__ __forceinline__ void keep(const Types &...variables)
+template <class... Types> __device__ __forceinline__ void spill(const Types &...variables)
 {
 #if defined(GSHMEM_LIBRARY_KERNELS)
     ((void)variables, ...); /* these have registers enough */
 #else
-    ((void)opaque(&variables), ...);
+    ((void)hide_pointee(&variables), ...);
 #endif
 }
 
 /* Makes a call during which *s is in memory and not in registers. Struct has no padding: what is
  * read back includes it, in registers of its own. */
 template <class Struct, class Function>
-__device__ __forceinline__ void put_away(Struct *s, Function call)
+__device__ __forceinline__ void spilled_during(Struct *s, Function call)
 {
     if constexpr (is_cpu_device) {
         call();
     } else {
         Struct memory = *s;
-        (void)opaque(&memory);
+        (void)hide_pointee(&memory);
         call();
-        asm volatile("" ::: "memory"); /* opaque() would keep the address in registers */
+        asm volatile("" ::: "memory"); /* hide_pointee() would keep the address in registers */
         *s = memory;
     }
 }

@@ -319,7 +319,7 @@ template <class Type> inline Type *as_global(Type *p)
     return p;
 }
 
-template <class Type> inline Type *opaque(Type *p)
+template <class Type> inline Type *hide_pointee(Type *p)
 {
     return p;
 }

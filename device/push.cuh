@@ -194,10 +194,10 @@ __device__ __forceinline__ bool is_in(uint32_t group)
 /* Waits until *word, written with release by the proxy (or a turn's last holder), has reached
  * value: what came before that is seen. */
 template <class Context>
-__device__ GSHMEM_APART uint64_t await_word(const Context &c, const uint64_t *word, uint64_t value,
-                                            const request *r)
+__device__ GSHMEM_NOINLINE_BODY uint64_t await_word(const Context &c, const uint64_t *word,
+                                                    uint64_t value, const request *r)
 {
-    r = opaque(r);
+    r = hide_pointee(r);
     spin s;
     uint64_t seen = load_acquire(word);
     while (seen < value) {
@@ -225,12 +225,13 @@ __device__ __forceinline__ uint64_t slots_of_group(const request *r)
     return is_token(r) ? 1 : (uint64_t)size_of(r->group) * slots_of(r);
 }
 
-template <class Context> __device__ GSHMEM_APART void await_room(const Context &c, const request *r)
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void await_room(const Context &c, const request *r)
 {
-    r = opaque(r);
+    r = hide_pointee(r);
     gsh_ring *ring = ring_of(c, r);
     uint64_t needed = r->position + slots_of_group(r) - ring->n_slots;
-    uint64_t tail = apart<await_word<Context>>(c, &proxy_words(ring)->cpu_tail, needed, r);
+    uint64_t tail = call_noinline<await_word<Context>>(c, &proxy_words(ring)->cpu_tail, needed, r);
     store_relaxed(&ring_of(c, r)->gpu_tail, tail);
 }
 
@@ -243,7 +244,7 @@ template <class Context> __device__ __forceinline__ void reserve(const Context &
         uint64_t n = slots_of_group(r), tail = load_relaxed(&ring->gpu_tail);
         r->position = atomic_add(&ring->gpu_head, n);
         if (r->position + n - tail > ring->n_slots)
-            apart<await_room<Context>>(c, r);
+            call_noinline<await_room<Context>>(c, r);
     }
     r->position = of_first(r->group, r->position);
     if (!is_token(r))
@@ -329,13 +330,13 @@ template <class Context> __device__ __forceinline__ void take_ticket(const Conte
     if (rank_in(r->group) == 0)
         first = atomic_add(&ring_of(c, r)->gpu_ticket, (uint64_t)size_of(r->group));
     r->immediate = of_first(r->group, first) + rank_in(r->group);
-    apart<await_word<Context>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
-                               r->immediate / GSH_RING_REPLIES, r);
+    call_noinline<await_word<Context>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+                                       r->immediate / GSH_RING_REPLIES, r);
     meet(r->group);
 }
 
 template <class Context>
-__device__ GSHMEM_APART uint64_t await_answer(const Context &c, const request *r)
+__device__ GSHMEM_NOINLINE_BODY uint64_t await_answer(const Context &c, const request *r)
 {
     gsh_ring *ring = ring_of(c, r);
     const gsh_ring_reply *cell = &proxy_words(ring)->reply[r->immediate % GSH_RING_REPLIES];
@@ -369,9 +370,9 @@ template <class Context> __device__ __forceinline__ void push(const Context &c, 
  * position behind the request. The threads of the warp that are here push requests with the same
  * key together, lowest key first. Requests with an answer all have one size, so those in one ring
  * have one key. */
-template <class Context> __device__ GSHMEM_APART uint64_t ask(const Context &c, request *r)
+template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t ask(const Context &c, request *r)
 {
-    r = opaque(r);
+    r = hide_pointee(r);
     r->key = r->ring << 8 | (r->wait == until::answer ? 32u : 0u) | (is_token(r) ? 16u : 0u) |
              slots_of(r);
     r->here = r->waiting = threads_here();
@@ -382,10 +383,10 @@ template <class Context> __device__ GSHMEM_APART uint64_t ask(const Context &c, 
             push(c, r);
     } while (r->waiting != 0);
     if (r->wait == until::answer)
-        return apart<await_answer<Context>>(c, r);
+        return call_noinline<await_answer<Context>>(c, r);
     if (r->wait == until::done)
-        apart<await_word<Context>>(c, &proxy_words(ring_of(c, r))->cpu_done,
-                                   r->position + slots_of(r), r);
+        call_noinline<await_word<Context>>(c, &proxy_words(ring_of(c, r))->cpu_done,
+                                           r->position + slots_of(r), r);
     return r->position + slots_of(r);
 }
 
@@ -438,20 +439,21 @@ __device__ __forceinline__ void write_short(const Context &c, const short_wait *
     wake_proxy(ring);
 }
 
-template <class Context> __device__ GSHMEM_APART void await_short(const Context &c, short_wait *s)
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void await_short(const Context &c, short_wait *s)
 {
-    s = opaque(s);
+    s = hide_pointee(s);
     if (rank_in(s->r.group) == 0)
-        apart<await_room<Context>>(c, &s->r);
+        call_noinline<await_room<Context>>(c, &s->r);
     of_first(s->r.group, 0); /* the others wait here */
 }
 
 /* For several threads. */
 template <class Context>
-__device__ GSHMEM_APART void push_together(const Context &c, words4 w, uint32_t slots,
-                                           uint32_t index, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void push_together(const Context &c, words4 w, uint32_t slots,
+                                                   uint32_t index, const char *call)
 {
-    short_wait memory, *s = opaque(&memory);
+    short_wait memory, *s = hide_pointee(&memory);
     note_short(s, w, slots, index, call);
     uint32_t here = threads_here(), waiting = here;
     do {
@@ -472,7 +474,7 @@ __device__ GSHMEM_APART void push_together(const Context &c, words4 w, uint32_t 
         if ((position & 1) == 0) {
             s->r.here = here;
             s->r.waiting = waiting;
-            apart<await_short<Context>>(c, s);
+            call_noinline<await_short<Context>>(c, s);
             here = s->r.here;
             waiting = s->r.waiting;
         }
@@ -482,14 +484,14 @@ __device__ GSHMEM_APART void push_together(const Context &c, words4 w, uint32_t 
 
 /* For one thread, which has reserved and found no room. */
 template <class Context>
-__device__ GSHMEM_APART void push_late(const Context &c, words4 w, uint32_t slots, uint32_t index,
-                                       uint64_t position, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void push_late(const Context &c, words4 w, uint32_t slots,
+                                               uint32_t index, uint64_t position, const char *call)
 {
-    short_wait memory, *s = opaque(&memory);
+    short_wait memory, *s = hide_pointee(&memory);
     note_short(s, w, slots, index, call);
     s->r.position = position;
     s->r.group = own_group();
-    apart<await_short<Context>>(c, s);
+    call_noinline<await_short<Context>>(c, s);
     write_short(c, s, 0);
 }
 
@@ -500,7 +502,7 @@ __device__ __forceinline__ void push_short(const Context &c, words4 w, uint32_t 
                                            uint32_t index, const char *call)
 {
     if (size_of(threads_here()) > 1) {
-        out_of_line<push_together<Context>>(c, w, slots, index, call);
+        call_indirect<push_together<Context>>(c, w, slots, index, call);
         return;
     }
     gsh_ring *ring = ring_at(c, index);
@@ -508,7 +510,7 @@ __device__ __forceinline__ void push_short(const Context &c, words4 w, uint32_t 
     bool has_room;
     uint64_t position = reserve_short(ring, v, slots, &has_room);
     if (!has_room) {
-        out_of_line<push_late<Context>>(c, w, slots, index, position, call);
+        call_indirect<push_late<Context>>(c, w, slots, index, position, call);
         return;
     }
     if (slots > 1)

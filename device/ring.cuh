@@ -63,26 +63,27 @@ __device__ __forceinline__ void push_two(const Context &c, int pe, gsh_ring_op o
 
 /* One element of 1, 2, 4 or 8 bytes; higher bits are ignored in arguments and 0 in results. */
 template <class Context>
-__device__ GSHMEM_APART void ring_p(const Context &c, void *dest, uint64_t bits, uint32_t bytes,
-                                    int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void ring_p(const Context &c, void *dest, uint64_t bits,
+                                            uint32_t bytes, int pe, const char *call)
 {
     push_two(c, pe, GSH_RING_PUT_INLINE, 0, bytes, offset_of(c, dest), bits, call);
 }
 
 template <class Context>
-__device__ GSHMEM_APART uint64_t ring_g(const Context &c, const void *source, uint32_t bytes,
-                                        int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY uint64_t ring_g(const Context &c, const void *source,
+                                                uint32_t bytes, int pe, const char *call)
 {
     request r = request_to(c, pe, GSH_RING_G, bytes, GSH_RING_ANSWER_VALUES, until::answer, call);
     r.value[0] = offset_of(c, source);
     r.value[1] = r.value[2] = 0;
-    return out_of_line<ask<Context>>(c, &r);
+    return call_indirect<ask<Context>>(c, &r);
 }
 
 /* bytes is 4 or 8. Nothing comes back. */
 template <class Context>
-__device__ GSHMEM_APART void ring_amo(const Context &c, gsh_amo_op op, void *dest, uint32_t bytes,
-                                      uint64_t operand, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void ring_amo(const Context &c, gsh_amo_op op, void *dest,
+                                              uint32_t bytes, uint64_t operand, int pe,
+                                              const char *call)
 {
     uint32_t arg = (uint32_t)op | (bytes == 8 ? GSH_RING_AMO_IS_8 : 0u);
     push_two(c, pe, GSH_RING_AMO, arg, 0, offset_of(c, dest), operand, call);
@@ -90,16 +91,16 @@ __device__ GSHMEM_APART void ring_amo(const Context &c, gsh_amo_op op, void *des
 
 /* The former value. */
 template <class Context>
-__device__ GSHMEM_APART uint64_t ring_fetch_amo(const Context &c, gsh_amo_op op, void *dest,
-                                                uint32_t bytes, uint64_t operand, uint64_t cond,
-                                                int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY uint64_t ring_fetch_amo(const Context &c, gsh_amo_op op, void *dest,
+                                                        uint32_t bytes, uint64_t operand,
+                                                        uint64_t cond, int pe, const char *call)
 {
     uint32_t arg = (uint32_t)op | (bytes == 8 ? GSH_RING_AMO_IS_8 : 0u) | GSH_RING_AMO_FETCHES;
     request r = request_to(c, pe, GSH_RING_AMO, arg, GSH_RING_ANSWER_VALUES, until::answer, call);
     r.value[0] = offset_of(c, dest);
     r.value[1] = operand;
     r.value[2] = cond;
-    return out_of_line<ask<Context>>(c, &r);
+    return call_indirect<ask<Context>>(c, &r);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -132,13 +133,14 @@ copy_request(const Context &c, gsh_ring_op op, const void *symmetric, const void
         r.value[1] = reinterpret_cast<uint64_t>(local);
         r.value[2] = bytes;
     }
-    out_of_line<ask<Context>>(c, &r);
+    call_indirect<ask<Context>>(c, &r);
 }
 
 /* Sends the thread's part of the bytes through the ring. */
 template <class Context>
-__device__ GSHMEM_APART void put_pieces(const Context &c, place me, void *dest, const void *source,
-                                        uint64_t bytes, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void put_pieces(const Context &c, place me, void *dest,
+                                                const void *source, uint64_t bytes, int pe,
+                                                const char *call)
 {
     struct {
         request r;
@@ -155,7 +157,7 @@ __device__ GSHMEM_APART void put_pieces(const Context &c, place me, void *dest, 
     for (;;) {
         s.r.n_bytes = s.left < GSH_RING_INLINE_MAX ? (uint32_t)s.left : GSH_RING_INLINE_MAX;
         s.r.immediate = s.r.n_bytes;
-        out_of_line<ask<Context>>(c, &s.r);
+        call_indirect<ask<Context>>(c, &s.r);
         if (s.left <= s.step)
             return;
         s.left -= s.step;
@@ -166,8 +168,9 @@ __device__ GSHMEM_APART void put_pieces(const Context &c, place me, void *dest, 
 
 /* Fetches the thread's part by words that are aligned on the far side, as g requires. */
 template <class Context>
-__device__ GSHMEM_APART void get_pieces(const Context &c, place me, void *dest, const void *source,
-                                        uint64_t bytes, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void get_pieces(const Context &c, place me, void *dest,
+                                                const void *source, uint64_t bytes, int pe,
+                                                const char *call)
 {
     struct {
         request r;
@@ -189,7 +192,7 @@ __device__ GSHMEM_APART void get_pieces(const Context &c, place me, void *dest, 
             n /= 2;
         s.r.arg = n;
         s.r.value[0] = s.next;
-        uint64_t word = out_of_line<ask<Context>>(c, &s.r);
+        uint64_t word = call_indirect<ask<Context>>(c, &s.r);
         for (uint64_t k = 0; k < s.r.arg; k++)
             s.dest[s.next - s.first + k] = (char)(word >> (8 * k));
         s.next += s.r.arg;
@@ -199,22 +202,24 @@ __device__ GSHMEM_APART void get_pieces(const Context &c, place me, void *dest, 
 }
 
 template <class Context>
-__device__ GSHMEM_APART void put_part(const Context &c, place me, void *dest, const void *source,
-                                      uint64_t bytes, int pe, bool is_blocking, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void put_part(const Context &c, place me, void *dest,
+                                              const void *source, uint64_t bytes, int pe,
+                                              bool is_blocking, const char *call)
 {
     if (bytes <= GSH_RING_INLINE_MAX || !is_for_proxy(c, source)) {
-        apart<put_pieces<Context>>(c, me, dest, source, bytes, pe, call);
+        call_noinline<put_pieces<Context>>(c, me, dest, source, bytes, pe, call);
     } else if (me.rank == 0) {
         copy_request(c, GSH_RING_PUT, dest, source, bytes, pe, is_blocking, call);
     }
 }
 
 template <class Context>
-__device__ GSHMEM_APART void get_part(const Context &c, place me, void *dest, const void *source,
-                                      uint64_t bytes, int pe, bool is_blocking, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void get_part(const Context &c, place me, void *dest,
+                                              const void *source, uint64_t bytes, int pe,
+                                              bool is_blocking, const char *call)
 {
     if (!is_for_proxy(c, dest)) {
-        apart<get_pieces<Context>>(c, me, dest, source, bytes, pe, call);
+        call_noinline<get_pieces<Context>>(c, me, dest, source, bytes, pe, call);
     } else if (me.rank == 0 && bytes > 0) {
         copy_request(c, GSH_RING_GET, source, dest, bytes, pe, is_blocking, call);
     }
@@ -226,7 +231,7 @@ __device__ __forceinline__ void ring_put(const Context &c, Group g, void *dest, 
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line<put_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    call_indirect<put_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
@@ -236,7 +241,7 @@ __device__ __forceinline__ void ring_get(const Context &c, Group g, void *dest, 
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    out_of_line<get_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    call_indirect<get_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
     g.sync();
 }
 
@@ -254,28 +259,28 @@ struct strided {
 };
 
 template <class Context>
-__device__ GSHMEM_APART void strided_pieces(const Context &c, place me, strided *s)
+__device__ GSHMEM_NOINLINE_BODY void strided_pieces(const Context &c, place me, strided *s)
 {
-    s = opaque(s);
+    s = hide_pointee(s);
     for (s->next = me.rank; s->next < s->nelems; s->next += me.size) {
         char *remote = s->remote + s->next * s->remote_stride * s->elem_bytes;
         char *local = s->local + s->next * s->local_stride * s->elem_bytes;
         if (s->op == GSH_RING_IPUT)
-            apart<put_pieces<Context>>(c, place{0, 1}, remote, local, s->elem_bytes, s->pe,
-                                       s->call);
+            call_noinline<put_pieces<Context>>(c, place{0, 1}, remote, local, s->elem_bytes, s->pe,
+                                               s->call);
         else
-            apart<get_pieces<Context>>(c, place{0, 1}, local, remote, s->elem_bytes, s->pe,
-                                       s->call);
+            call_noinline<get_pieces<Context>>(c, place{0, 1}, local, remote, s->elem_bytes, s->pe,
+                                               s->call);
     }
 }
 
 /* Waits: both calls are blocking. */
 template <class Context>
-__device__ GSHMEM_APART void strided_part(const Context &c, place me, strided *s)
+__device__ GSHMEM_NOINLINE_BODY void strided_part(const Context &c, place me, strided *s)
 {
-    s = opaque(s);
+    s = hide_pointee(s);
     if (!is_for_proxy(c, s->local)) {
-        apart<strided_pieces<Context>>(c, me, s);
+        call_noinline<strided_pieces<Context>>(c, me, s);
     } else if (me.rank == 0 && s->nelems > 0) {
         request r = request_to(c, s->pe, s->op, 0, 5, until::done, s->call);
         r.immediate = s->elem_bytes;
@@ -285,7 +290,7 @@ __device__ GSHMEM_APART void strided_part(const Context &c, place me, strided *s
         r.value[3] = s->local_stride;
         r.value[4] = s->nelems;
         fence_acq_rel(); /* as in copy_request */
-        out_of_line<ask<Context>>(c, &r);
+        call_indirect<ask<Context>>(c, &r);
     }
 }
 
@@ -293,7 +298,7 @@ template <class Group, class Context>
 __device__ __forceinline__ void ring_strided(const Context &c, Group g, strided *s)
 {
     g.sync();
-    out_of_line<strided_part<Context>>(c, place_of(g), s);
+    call_indirect<strided_part<Context>>(c, place_of(g), s);
     g.sync();
 }
 
@@ -345,14 +350,14 @@ __device__ __forceinline__ request token(const Context &c, uint32_t ring, gsh_ri
     return r;
 }
 
-template <class Context> __device__ GSHMEM_APART void write_fences(const Context &c)
+template <class Context> __device__ GSHMEM_NOINLINE_BODY void write_fences(const Context &c)
 {
     request r = token(c, first_ring(c), GSH_RING_FENCE,
                       number_of(c) == 0 ? "gshmem_fence" : "gshmem_ctx_fence");
     for (; r.ring < end_ring(c); r.ring++) {
         gsh_ring *ring = ring_of(c, &r);
         if (load_relaxed(&ring->gpu_head) != load_relaxed(&ring->gpu_fenced)) {
-            uint64_t end = out_of_line<ask<Context>>(c, &r);
+            uint64_t end = call_indirect<ask<Context>>(c, &r);
             store_relaxed(&ring_of(c, &r)->gpu_fenced, end);
         }
     }
@@ -360,14 +365,14 @@ template <class Context> __device__ GSHMEM_APART void write_fences(const Context
 
 /* The far part of fence; the near part's fence comes in addition, before or after. The state's
  * rings is not 0. A ring without requests since its newest fence costs two loads. */
-template <class Context> __device__ GSHMEM_APART void ring_fence(const Context &c)
+template <class Context> __device__ GSHMEM_NOINLINE_BODY void ring_fence(const Context &c)
 {
     bool is_fenced = true;
     for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_fenced &=
             load_relaxed(&ring_at(c, i)->gpu_head) == load_relaxed(&ring_at(c, i)->gpu_fenced);
     if (!is_fenced)
-        apart<write_fences<Context>>(c);
+        call_noinline<write_fences<Context>>(c);
 }
 
 /* The position in r->ring that must be done for quiet to return; 0: nothing to wait for. Asks for
@@ -381,13 +386,13 @@ __device__ __forceinline__ uint64_t start_quiet(const Context &c, request *r)
         return 0;
     if (end == load_relaxed(&ring->gpu_quieting))
         return end;
-    end = out_of_line<ask<Context>>(c, r);
+    end = call_indirect<ask<Context>>(c, r);
     store_relaxed(&ring_of(c, r)->gpu_quieting, end);
     return end;
 }
 
 /* Asks all rings before it waits for the first one. */
-template <class Context> __device__ GSHMEM_APART void await_quiet(const Context &c)
+template <class Context> __device__ GSHMEM_NOINLINE_BODY void await_quiet(const Context &c)
 {
     uint64_t ends[GSH_RING_MAX_RINGS];
     request r = token(c, first_ring(c), GSH_RING_QUIET,
@@ -398,7 +403,7 @@ template <class Context> __device__ GSHMEM_APART void await_quiet(const Context 
         uint64_t *end = &ends[r.ring - first_ring(c)];
         if (*end == 0)
             continue;
-        apart<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
+        call_noinline<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, *end, &r);
         /* Only now: until a quiet is complete it orders nothing after it. */
         store_relaxed(&ring_of(c, &r)->gpu_fenced, *end);
         /* pairs with the loads of gpu_quieted and the fence that follows ring_quiet */
@@ -407,24 +412,25 @@ template <class Context> __device__ GSHMEM_APART void await_quiet(const Context 
 }
 
 /* The far part of quiet; the near part's fence must come after it. Costs as much as ring_fence. */
-template <class Context> __device__ GSHMEM_APART void ring_quiet(const Context &c)
+template <class Context> __device__ GSHMEM_NOINLINE_BODY void ring_quiet(const Context &c)
 {
     bool is_quiet = true;
     for (uint32_t i = first_ring(c); i < end_ring(c); i++)
         is_quiet &=
             load_relaxed(&ring_at(c, i)->gpu_head) == atomic_load(&ring_at(c, i)->gpu_quieted);
     if (!is_quiet)
-        apart<await_quiet<Context>>(c);
+        call_noinline<await_quiet<Context>>(c);
 }
 
 /* Every request so far is complete in its own sense: a put's source may be used again. */
-template <class Context> __device__ GSHMEM_APART void await_done(const Context &c, const char *call)
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void await_done(const Context &c, const char *call)
 {
     request r = token(c, first_ring(c), GSH_RING_QUIET, call);
     for (; r.ring < end_ring(c); r.ring++) {
         const uint64_t end = load_relaxed(&ring_of(c, &r)->gpu_head);
         if (end != 0)
-            apart<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, end, &r);
+            call_noinline<await_word<Context>>(c, &proxy_words(ring_of(c, &r))->cpu_done, end, &r);
     }
 }
 
@@ -466,24 +472,24 @@ __device__ __forceinline__ void put_signal_request(const Context &c, const signa
         r.value[4] = s->signal;
         fence_acq_rel(); /* as in copy_request */
     }
-    out_of_line<ask<Context>>(c, &r);
+    call_indirect<ask<Context>>(c, &r);
 }
 
 /* By one thread, after the pieces have been sent. */
 template <class Context>
-__device__ GSHMEM_APART void put_signal_part(const Context &c, const signalled *s)
+__device__ GSHMEM_NOINLINE_BODY void put_signal_part(const Context &c, const signalled *s)
 {
-    s = opaque(s);
+    s = hide_pointee(s);
     if (!s->is_in_pieces && s->bytes > 0) {
         put_signal_request(c, s);
         return;
     }
     if (s->is_in_pieces || (s->sig_op & GSH_SIGNAL_STRONG) != 0) {
         request r = token(c, ring_index(c, s->pe), GSH_RING_FENCE, s->call);
-        out_of_line<ask<Context>>(c, &r);
+        call_indirect<ask<Context>>(c, &r);
     }
-    apart<ring_amo<Context>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr, 8,
-                             s->signal, s->pe, s->call);
+    call_noinline<ring_amo<Context>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr,
+                                     8, s->signal, s->pe, s->call);
 }
 
 template <class Group, class Context>
@@ -496,11 +502,11 @@ __device__ __forceinline__ void ring_put_signal(const Context &c, Group g, void 
     s.is_in_pieces = bytes > GSH_RING_SIGNAL_MAX && !is_for_proxy(c, source);
     g.sync();
     if (s.is_in_pieces) {
-        out_of_line<put_pieces<Context>>(c, place_of(g), dest, source, bytes, pe, call);
+        call_indirect<put_pieces<Context>>(c, place_of(g), dest, source, bytes, pe, call);
         g.sync();
     }
     if (g.rank() == 0)
-        out_of_line<put_signal_part<Context>>(c, &s);
+        call_indirect<put_signal_part<Context>>(c, &s);
     g.sync();
 }
 

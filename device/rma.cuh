@@ -40,8 +40,8 @@ template <class Type> using moved_as = typename moved<Type>::type;
  * may_be_far, and only makes the names differ: files with and without GSHMEM_NEAR_ONLY can be
  * linked. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
-__device__ GSHMEM_APART void put_general(const Context &c, void *dest, const void *source,
-                                         size_t bytes, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void put_general(const Context &c, void *dest, const void *source,
+                                                 size_t bytes, int pe, const char *call)
 {
     Group g;
     route(
@@ -55,8 +55,8 @@ __device__ GSHMEM_APART void put_general(const Context &c, void *dest, const voi
 }
 
 template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
-__device__ GSHMEM_APART void get_general(const Context &c, void *dest, const void *source,
-                                         size_t bytes, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void get_general(const Context &c, void *dest, const void *source,
+                                                 size_t bytes, int pe, const char *call)
 {
     Group g;
     route(
@@ -112,7 +112,7 @@ __device__ __forceinline__ void put_dispatch(const Context &c, Group g, Type *de
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         g.sync();
     } else {
-        apart<put_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
+        call_noinline<put_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
             c, dest, source, bytes, pe, call);
     }
 }
@@ -140,7 +140,7 @@ __device__ __forceinline__ void get_dispatch(const Context &c, Group g, Type *de
         g.sync();
         poll_pause(source);
     } else {
-        apart<get_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
+        call_noinline<get_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
             c, dest, source, bytes, pe, call);
     }
 }
@@ -184,8 +184,8 @@ namespace detail
 
 /* p and g for a peer outside the run. */
 template <class Type, class Context>
-__device__ GSHMEM_APART void p_elsewhere(const Context &c, Type *dest, Type value, int pe,
-                                         const char *call)
+__device__ GSHMEM_NOINLINE_BODY void p_elsewhere(const Context &c, Type *dest, Type value, int pe,
+                                                 const char *call)
 {
     route(
         c, dest, pe, [&](Type *mapped) { store_relaxed(mapped, value); },
@@ -193,8 +193,8 @@ __device__ GSHMEM_APART void p_elsewhere(const Context &c, Type *dest, Type valu
 }
 
 template <class Type, class Context>
-__device__ GSHMEM_APART Type g_elsewhere(const Context &c, const Type *source, int pe,
-                                         const char *call)
+__device__ GSHMEM_NOINLINE_BODY Type g_elsewhere(const Context &c, const Type *source, int pe,
+                                                 const char *call)
 {
     return route(
         c, source, pe, [&](const Type *mapped) { return load_relaxed(mapped); },
@@ -211,7 +211,9 @@ __device__ __forceinline__ void p(const Context &c, Type *dest, Type value, int 
     detail::check(c, call, dest, sizeof(Type), pe);
     detail::route_word(
         c, dest, pe, [&](Type *mapped) { detail::store_relaxed(mapped, value); },
-        [&] { detail::apart<detail::p_elsewhere<Type, Context>>(c, dest, value, pe, call); });
+        [&] {
+            detail::call_noinline<detail::p_elsewhere<Type, Context>>(c, dest, value, pe, call);
+        });
 }
 
 template <class Type, class Context>
@@ -223,8 +225,8 @@ __device__ __forceinline__ Type g(const Context &c, const Type *source, int pe,
         source, detail::route_word(
                     c, source, pe, [&](const Type *mapped) { return detail::load_relaxed(mapped); },
                     [&] {
-                        return detail::apart<detail::g_elsewhere<Type, Context>>(c, source, pe,
-                                                                                 call);
+                        return detail::call_noinline<detail::g_elsewhere<Type, Context>>(c, source,
+                                                                                         pe, call);
                     }));
 }
 
@@ -354,8 +356,8 @@ __device__ __forceinline__ void ibput(const Context &c, Group g, Type *dest, con
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL
     for (size_t i = 0; i < nblocks; i++) {
-        detail::keep(dest, source, dst, sst, bsize, nblocks, pe, call,
-                     i); /* across each block's copy */
+        detail::spill(dest, source, dst, sst, bsize, nblocks, pe, call,
+                      i); /* across each block's copy */
         put(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
     }
 }
@@ -369,8 +371,8 @@ __device__ __forceinline__ void ibget(const Context &c, Group g, Type *dest, con
     detail::check_strides(c, call, dst, sst, pe);
     GSHMEM_NO_UNROLL
     for (size_t i = 0; i < nblocks; i++) {
-        detail::keep(dest, source, dst, sst, bsize, nblocks, pe, call,
-                     i); /* across each block's copy */
+        detail::spill(dest, source, dst, sst, bsize, nblocks, pe, call,
+                      i); /* across each block's copy */
         get(c, g, dest + (ptrdiff_t)i * dst, source + (ptrdiff_t)i * sst, bsize, pe, call);
     }
 }

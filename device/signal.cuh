@@ -58,7 +58,7 @@ __device__ __forceinline__ void store_beside(const void *source, uint64_t *mappe
 /* A signal sent once the data are stored. */
 struct pending_signal {
     uint64_t *mapped, value;
-    int64_t op; /* of 64 bits: no padding (put_away) */
+    int64_t op; /* of 64 bits: no padding (spilled_during) */
 };
 
 /* Called when the group has stored: its synchronisation brings all stores before the fence, which
@@ -75,9 +75,9 @@ __device__ __forceinline__ void finish_put_signal(Group g, const pending_signal 
 
 /* For any peer, group and size, like put_general. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
-__device__ GSHMEM_APART void put_signal_general(const Context &c, void *dest, const void *source,
-                                                size_t bytes, uint64_t *sig_addr, uint64_t signal,
-                                                int sig_op, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void
+put_signal_general(const Context &c, void *dest, const void *source, size_t bytes,
+                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, const char *call)
 {
     Group g;
     route(
@@ -85,7 +85,7 @@ __device__ GSHMEM_APART void put_signal_general(const Context &c, void *dest, co
         [&](void *mapped) {
             pending_signal s = {peer_address(c, sig_addr, pe), signal, sig_op};
             g.sync();
-            put_away(&s, [&] {
+            spilled_during(&s, [&] {
                 copy<direction::put, has_words, Group>({g.rank(), g.size()}, mapped, source, bytes);
             });
             finish_put_signal(g, s);
@@ -112,7 +112,7 @@ put_signal_dispatch(const Context &c, Group g, Type *dest, const Type *source, s
         g.sync();
         copy_whole_vectors<direction::put, Group>(at, address_in_run(c, dest, number), source,
                                                   bytes,
-                                                  [&](auto copies) { put_away(&s, copies); });
+                                                  [&](auto copies) { spilled_during(&s, copies); });
         finish_put_signal(g, s);
     } else if (is_word_path<alignof(Type)>(c, dest, source, bytes, number)) {
         bool is_first = g.rank() == 0;
@@ -127,15 +127,17 @@ put_signal_dispatch(const Context &c, Group g, Type *dest, const Type *source, s
             copy_word<direction::put>(address_in_run(c, dest, number), source, bytes);
         finish_put_signal(g, {address_in_run(c, sig_addr, number), signal, sig_op});
     } else {
-        apart<put_signal_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
+        call_noinline<
+            put_signal_general<is_blocking, (alignof(Type) >= 4), may_be_far, Group, Context>>(
             c, dest, source, bytes, sig_addr, signal, sig_op, pe, call);
     }
 }
 
 /* signal_op for a peer outside the run. */
 template <class Context>
-__device__ GSHMEM_APART void signal_elsewhere(const Context &c, uint64_t *sig_addr, uint64_t signal,
-                                              int sig_op, int pe, const char *call)
+__device__ GSHMEM_NOINLINE_BODY void signal_elsewhere(const Context &c, uint64_t *sig_addr,
+                                                      uint64_t signal, int sig_op, int pe,
+                                                      const char *call)
 {
     route(
         c, sig_addr, pe, [&](uint64_t *mapped) { send_signal(mapped, signal, sig_op); },
@@ -155,7 +157,8 @@ __device__ __forceinline__ void signal_op(const Context &c, uint64_t *sig_addr, 
     detail::route_word(
         c, sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
         [&] {
-            detail::apart<detail::signal_elsewhere<Context>>(c, sig_addr, signal, sig_op, pe, call);
+            detail::call_noinline<detail::signal_elsewhere<Context>>(c, sig_addr, signal, sig_op,
+                                                                     pe, call);
         });
 }
 

@@ -154,7 +154,7 @@ __device__ __forceinline__ void fly_flags(const Context &c, Word w, const gsh_te
         return peer_address(c, &area->flag[t.my_index], team_pe(t, member_after(t, i)));
     };
     /* The first flag's address is computed before the fence, which takes long. */
-    uint64_t *flag = pinned(flag_on(first < t.n_pes ? first : 0));
+    uint64_t *flag = hide_value(flag_on(first < t.n_pes ? first : 0));
     if (is_barrier)
         /* Serves barrier's "quiet, then all have arrived": the puts and stores of every thread of
          * the group (its synchronisation came first) are seen by every PE that sees the flags
@@ -282,8 +282,9 @@ template <class Context> __device__ __forceinline__ void follow_leader(const syn
 /* Does a quiet if the barrier begins with one. Then, if the team is on several nodes, does all of
  * the rest and returns true; otherwise returns false. */
 template <class Context>
-__device__ GSHMEM_APART bool sync_far(const Context &c, const gsh_team_state *team, int lane,
-                                      const char *call, bool is_barrier, bool is_warp)
+__device__ GSHMEM_NOINLINE_BODY bool sync_far(const Context &c, const gsh_team_state *team,
+                                              int lane, const char *call, bool is_barrier,
+                                              bool is_warp)
 {
     sync_call<Context> s = {c, team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
     if (is_barrier) {
@@ -320,9 +321,9 @@ __device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_t
     if (flag_group<Group>::has(g)) {
         bool is_done = false;
         if (has_far(c))
-            is_done =
-                out_of_line<sync_far<Context>>(c, team ? team : find_team(c, GSHMEM_TEAM_WORLD),
-                                               lane, call, is_barrier, flag_group<Group>::is_warp);
+            is_done = call_indirect<sync_far<Context>>(
+                c, team ? team : find_team(c, GSHMEM_TEAM_WORLD), lane, call, is_barrier,
+                flag_group<Group>::is_warp);
         if (!is_done)
             fly_flags<is_barrier, Group>(c, Words(), team ? *team : world_team(c),
                                          team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);

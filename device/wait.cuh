@@ -49,7 +49,8 @@ template <class Context> __device__ __forceinline__ bool is_lost(const Context &
 
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
 template <class Context>
-__device__ GSHMEM_APART uint64_t look_around(const Context &c, uint64_t start, const trouble *t)
+__device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t start,
+                                                     const trouble *t)
 {
     const gsh_state &s = state_of(c);
     uint64_t began = start & ~abort_bits;
@@ -77,7 +78,7 @@ __device__ GSHMEM_APART uint64_t look_around(const Context &c, uint64_t start, c
             await_end(abort_word, t->kind, has_left_of(c));
     }
     if (is_late)
-        apart<report_trouble<Context>>(c, t);
+        call_noinline<report_trouble<Context>>(c, t);
     return began | ((start + 1) & abort_bits);
 }
 
@@ -95,7 +96,7 @@ __device__ __forceinline__ uint64_t look_around_at(const Context &c, uint64_t st
                  (uint64_t)expected,
                  (uint64_t)seen,
                  0};
-    return apart<look_around<Context>>(c, start, &t);
+    return call_noinline<look_around<Context>>(c, start, &t);
 }
 
 /* The spin: poll; after a failed poll call turn() with the value, otherwise done(). For waits that

@@ -56,9 +56,8 @@ __device__ __forceinline__ bool is_to_end(const gsh_kernel_coll_args &a)
  * far members for all types. A GPU calls through no pointers (coll/reduce.cuh says why). */
 #if defined(__CUDACC__)
 template <class Context>
-__device__ GSHMEM_OUT_OF_LINE void add_by_number(uint32_t number,
-                                                 const detail::coll_call<Context> &k,
-                                                 detail::place at, const detail::terms &s)
+__device__ GSHMEM_NOINLINE void add_by_number(uint32_t number, const detail::coll_call<Context> &k,
+                                              detail::place at, const detail::terms &s)
 {
 #define ROW(OP, NAME, T)                         \
     case GSH_COLL_KERNEL_##OP##_##NAME:          \

@@ -80,8 +80,8 @@ __device__ __forceinline__ void by_far_way(const coll_call<Context> &k, Group g,
 /* what: 0: calls, 1: sizes, 2: a value that the name identifies. Every member sees the difference.
  * The first one reports it; the others would say the same, and give it time. */
 template <class Context>
-__device__ GSHMEM_OUT_OF_LINE void report_difference(const coll_call<Context> &k, int member,
-                                                     uint32_t what, uint64_t mine, uint64_t its)
+__device__ GSHMEM_NOINLINE void report_difference(const coll_call<Context> &k, int member,
+                                                  uint32_t what, uint64_t mine, uint64_t its)
 {
     const uint64_t begin = clock_ns();
     while (k.me != 0 && clock_ns() - begin < 2000000000u) {
@@ -102,8 +102,8 @@ __device__ __forceinline__ void compare_calls(const coll_call<Context> &k, int m
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<Context> &k, Group g,
-                                                   uint64_t what, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void check_calls_far(const coll_call<Context> &k, Group g, uint64_t what,
+                                                uint64_t bytes)
 {
     const uint8_t *const half = gather_words_far(k, g, what, bytes);
     for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
@@ -117,8 +117,8 @@ __device__ GSHMEM_OUT_OF_LINE void check_calls_far(const coll_call<Context> &k, 
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void check_calls_near(const coll_call<Context> &k, Group g,
-                                                    uint64_t what, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void check_calls_near(const coll_call<Context> &k, Group g,
+                                                 uint64_t what, uint64_t bytes)
 {
     const flight<Context> s(k.c, *k.team, k.lane);
     GSHMEM_NO_UNROLL
@@ -238,7 +238,7 @@ __device__ __forceinline__ int long_way(const Context &c, Group g, const coll_ar
 {
     const coll_args<Team> a = given;
     const coll_call<Context> k = call_of(c, t, a.lane, a.name);
-    keep(a, k, g);
+    spill(a, k, g);
     if (is_mapped(t))
         direct(k, g, a);
     else
@@ -274,7 +274,7 @@ __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_ar
     in_one_flight(c, g, s, given.name, n_units, [&](const flagged<Context> &f) {
         if constexpr (std::is_same_v<Group, group_warp>) {
             const coll_args<Team> a = given;
-            keep(a, f);
+            spill(a, f);
             flagged_way(f, g, a);
         } else {
             flagged_way(f, g, given);
@@ -299,7 +299,7 @@ __device__ __forceinline__ void check_call(const Context &c, Group g, const gsh_
  */
 
 template <class Context, class Group, class Team>
-__device__ GSHMEM_APART int broadcast_call(const Context &c, Group g, coll_args<Team> given)
+__device__ GSHMEM_NOINLINE_BODY int broadcast_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -325,7 +325,7 @@ __device__ GSHMEM_APART int broadcast_call(const Context &c, Group g, coll_args<
 }
 
 template <class Context, class Group, class Team>
-__device__ GSHMEM_APART int fcollect_call(const Context &c, Group g, coll_args<Team> given)
+__device__ GSHMEM_NOINLINE_BODY int fcollect_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -348,7 +348,7 @@ __device__ GSHMEM_APART int fcollect_call(const Context &c, Group g, coll_args<T
 }
 
 template <class Context, class Group, class Team>
-__device__ GSHMEM_APART int collect_call(const Context &c, Group g, coll_args<Team> given)
+__device__ GSHMEM_NOINLINE_BODY int collect_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -368,7 +368,7 @@ __device__ GSHMEM_APART int collect_call(const Context &c, Group g, coll_args<Te
 }
 
 template <class Context, class Group, class Team>
-__device__ GSHMEM_APART int alltoall_call(const Context &c, Group g, coll_args<Team> given)
+__device__ GSHMEM_NOINLINE_BODY int alltoall_call(const Context &c, Group g, coll_args<Team> given)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -392,8 +392,8 @@ __device__ GSHMEM_APART int alltoall_call(const Context &c, Group g, coll_args<T
 
 /* bytes: the number of elements, of type Word. */
 template <class Context, class Group, class Word, class Team>
-__device__ GSHMEM_APART int alltoalls_call(const Context &c, Group g, coll_args<Team> given,
-                                           ptrdiff_t dst, ptrdiff_t sst)
+__device__ GSHMEM_NOINLINE_BODY int alltoalls_call(const Context &c, Group g, coll_args<Team> given,
+                                                   ptrdiff_t dst, ptrdiff_t sst)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -421,8 +421,8 @@ __device__ GSHMEM_APART int alltoalls_call(const Context &c, Group g, coll_args<
 
 /* Calls that compute. what: for checking builds; bytes are whole elements. */
 template <class Context, class Group, class Team, class How>
-__device__ GSHMEM_APART int reduce_call(const Context &c, Group g, coll_args<Team> given,
-                                        uint64_t what, How how)
+__device__ GSHMEM_NOINLINE_BODY int reduce_call(const Context &c, Group g, coll_args<Team> given,
+                                                uint64_t what, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -443,8 +443,8 @@ __device__ GSHMEM_APART int reduce_call(const Context &c, Group g, coll_args<Tea
 }
 
 template <class Context, class Group, class Team, class How>
-__device__ GSHMEM_APART int reducescatter_call(const Context &c, Group g, coll_args<Team> given,
-                                               uint64_t what, How how)
+__device__ GSHMEM_NOINLINE_BODY int
+reducescatter_call(const Context &c, Group g, coll_args<Team> given, uint64_t what, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -465,8 +465,8 @@ __device__ GSHMEM_APART int reducescatter_call(const Context &c, Group g, coll_a
 }
 
 template <class Context, class Group, class Team, class How>
-__device__ GSHMEM_APART int scan_call(const Context &c, Group g, coll_args<Team> given,
-                                      uint64_t what, bool is_inclusive, How how)
+__device__ GSHMEM_NOINLINE_BODY int scan_call(const Context &c, Group g, coll_args<Team> given,
+                                              uint64_t what, bool is_inclusive, How how)
 {
     const gsh_team_state *const t = team_with(c, given.team, given.lane);
     if (!t)
@@ -494,7 +494,7 @@ __device__ __forceinline__ int as_call(const Context &c, Arguments... a)
 #if defined(GSHMEM_LIBRARY_KERNELS)
     return f(c, a...);
 #else
-    return apart<f>(c, a...);
+    return call_noinline<f>(c, a...);
 #endif
 }
 

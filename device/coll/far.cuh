@@ -30,10 +30,10 @@ namespace detail
 
 /* reads_source: puts of this call may still be reading what the caller may change afterwards. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void end_far(const coll_call<Context> &k, Group g, uint64_t n_steps,
-                                           bool reads_source)
+__device__ GSHMEM_NOINLINE void end_far(const coll_call<Context> &k, Group g, uint64_t n_steps,
+                                        bool reads_source)
 {
-    keep(g, n_steps, reads_source);
+    spill(g, n_steps, reads_source);
     const steps s = steps_of(k);
     if (reads_source && g.rank() == 0)
         far_done(k.c, k.name);
@@ -63,14 +63,14 @@ __device__ __forceinline__ uint8_t *half_of_piece(const coll_call<Context> &k, u
 }
 
 template <gsh_coll coll, class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void send_phase(const coll_call<Context> &k, Group g,
-                                              const gsh_schedule &s, uint64_t phase, uint8_t *dest,
-                                              const uint8_t *source)
+__device__ GSHMEM_NOINLINE void send_phase(const coll_call<Context> &k, Group g,
+                                           const gsh_schedule &s, uint64_t phase, uint8_t *dest,
+                                           const uint8_t *source)
 {
     uint64_t first = steps_of(k).far + 1;
     gsh_cursor at = {0, 0, 0};
     gsh_message m;
-    keep(g, phase, dest, source, first, at);
+    spill(g, phase, dest, source, first, at);
     GSHMEM_NO_UNROLL
     while (gsh_next_message(coll, &s, phase, &at, &m))
         tell_far(k, g, buffer_of(k, m.to_buffer, first, dest, source) + m.to,
@@ -79,10 +79,10 @@ __device__ GSHMEM_OUT_OF_LINE void send_phase(const coll_call<Context> &k, Group
 }
 
 template <gsh_coll coll, class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void hear_phase(const coll_call<Context> &k, Group g,
-                                              const gsh_schedule &s, uint64_t phase)
+__device__ GSHMEM_NOINLINE void hear_phase(const coll_call<Context> &k, Group g,
+                                           const gsh_schedule &s, uint64_t phase)
 {
-    keep(g, phase);
+    spill(g, phase);
     gsh_signal h;
     for (int row = (int)g.rank(); row < gsh_heard_rows(coll, k.team); row += (int)g.size())
         for (int i = 0; gsh_heard(coll, &s, phase, row, i, &h); i++)
@@ -124,17 +124,17 @@ collect_pieces(const coll_call<Context> &k, Group g, uint8_t *dest, const gsh_sc
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void fcollect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                                const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void fcollect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                             const uint8_t *source, uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     if (goes_by_leaders(k, (uint64_t)k.n * bytes)) {
         take_blocks(k, g, dest, gather_far(k, g, source, bytes, bytes), bytes, 0, bytes);
         return;
     }
     all_have_come(k, g);
     gsh_schedule s = gsh_schedule_fcollect(k.team, bytes, state_of(k.c).far_piece);
-    keep(s);
+    spill(s);
     collect_pieces(
         k, g, dest, s, s.n_steps, source, [=](int member) { return (uint64_t)member * bytes; },
         [=](int) { return bytes; });
@@ -180,16 +180,16 @@ struct counts {
  * of one step, so an even number of steps follows, and the next call's first step uses the other
  * half. If few follow, each block has its count at its beginning. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                               const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void collect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const counts all = {k.team, gather_words_far(k, g, bytes, 0), 16};
     const uint64_t most = all.most(), block = 16 + gsh_coll_block_bytes(most);
     if (!goes_by_leaders(k, (uint64_t)k.n * block)) {
         gsh_schedule s =
             gsh_schedule_collect(k.team, bytes, all.before(k.me), most, state_of(k.c).far_piece);
-        keep(s);
+        spill(s);
         collect_pieces(
             k, g, dest, s, s.n_steps + s.n_steps % 2, source,
             [=](int member) { return all.before(member); },
@@ -213,10 +213,10 @@ __device__ GSHMEM_OUT_OF_LINE void collect_far(const coll_call<Context> &k, Grou
 /* ---- alltoall and alltoalls ---- */
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                                const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void alltoall_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                             const uint8_t *source, uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const uint64_t n = (uint64_t)k.n;
     /* what crosses is then n_near times the minimum */
     if (goes_by_leaders(k, n * n * bytes * 4)) {
@@ -226,7 +226,7 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<Context> &k, Gro
     }
     all_have_come(k, g);
     gsh_schedule s = gsh_schedule_alltoall(k.team, bytes);
-    keep(s);
+    spill(s);
     send_phase<GSH_COLL_ALLTOALL>(k, g, s, 0, dest, source);
     uint8_t *const to = plus(dest, (uint64_t)k.me * bytes);
     GSHMEM_NO_UNROLL
@@ -240,11 +240,11 @@ __device__ GSHMEM_OUT_OF_LINE void alltoall_far(const coll_call<Context> &k, Gro
 
 /* One request for each member: no strided request brings a signal along. */
 template <class Context, class Group, class Type>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<Context> &k, Group g, Type *dest,
-                                                 const Type *source, ptrdiff_t dst, ptrdiff_t sst,
-                                                 size_t nelems)
+__device__ GSHMEM_NOINLINE void alltoalls_far(const coll_call<Context> &k, Group g, Type *dest,
+                                              const Type *source, ptrdiff_t dst, ptrdiff_t sst,
+                                              size_t nelems)
 {
-    keep(g, dest, source, dst, sst, nelems);
+    spill(g, dest, source, dst, sst, nelems);
     sync_team<true>(k.c, g, k.team, k.lane, k.name);
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
@@ -260,11 +260,11 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_far(const coll_call<Context> &k, Gr
 /* Down a tree of the nodes. A leader, or on its node the root, gives its near members what it has,
  * too. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<Context> &k, Group g,
-                                                    uint8_t *dest, const uint8_t *from,
-                                                    const gsh_schedule &s)
+__device__ GSHMEM_NOINLINE void broadcast_pieces(const coll_call<Context> &k, Group g,
+                                                 uint8_t *dest, const uint8_t *from,
+                                                 const gsh_schedule &s)
 {
-    keep(g, dest, from);
+    spill(g, dest, from);
     GSHMEM_NO_UNROLL
     for (uint64_t phase = 0; phase < s.n_phases; phase++) {
         send_phase<GSH_COLL_BROADCAST>(k, g, s, phase, dest, from);
@@ -275,18 +275,17 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_pieces(const coll_call<Context> &k,
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<Context> &k, Group g,
-                                                 uint8_t *dest, const uint8_t *source,
-                                                 uint64_t bytes, int root)
+__device__ GSHMEM_NOINLINE void broadcast_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                              const uint8_t *source, uint64_t bytes, int root)
 {
-    keep(g, dest, source, bytes, root);
+    spill(g, dest, source, bytes, root);
     if (goes_by_leaders(k, bytes)) {
         broadcast_by_leaders(k, g, dest, source, bytes, root);
         return;
     }
     all_have_come(k, g);
     gsh_schedule s = gsh_schedule_broadcast(k.team, bytes, root, state_of(k.c).far_piece);
-    keep(s);
+    spill(s);
     if (s.number == 0 ? k.me == root : k.team->my_near == 0)
         broadcast_pieces(k, g, dest, k.me == root ? source : dest, s);
     if (k.me == root)
@@ -298,11 +297,10 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_far(const coll_call<Context> &k, Gr
 
 /* Adds up `bytes` of piece t from the nodes' slots, slot_bytes apart, into dest. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void add_slots(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                             uint64_t bytes, uint64_t t, uint64_t slot_bytes,
-                                             How how)
+__device__ GSHMEM_NOINLINE void add_slots(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                          uint64_t bytes, uint64_t t, uint64_t slot_bytes, How how)
 {
-    keep(g, dest, bytes, t, slot_bytes);
+    spill(g, dest, bytes, t, slot_bytes);
     const int n = k.team->n_nodes;
     const terms s = {dest,       bytes, nullptr, half_of_piece(k, t),
                      slot_bytes, n,     n,       block_order::as_they_lie,
@@ -323,10 +321,10 @@ __device__ __forceinline__ void add_segment(const coll_call<Context> &k, Group g
 
 /* Sends a phase's shares and sums; the share of this PE's own node stays here. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void send_shares(const coll_call<Context> &k, Group g,
-                                               const gsh_schedule &s, uint8_t *dest, uint64_t phase)
+__device__ GSHMEM_NOINLINE void send_shares(const coll_call<Context> &k, Group g,
+                                            const gsh_schedule &s, uint8_t *dest, uint64_t phase)
 {
-    keep(g, dest, phase);
+    spill(g, dest, phase);
     g.sync();
     send_phase<GSH_COLL_REDUCE>(k, g, s, phase, dest, nullptr);
     const gsh_range own = gsh_share(&s, phase, k.team->my_node);
@@ -336,10 +334,10 @@ __device__ GSHMEM_OUT_OF_LINE void send_shares(const coll_call<Context> &k, Grou
 
 /* Gives the near members this PE's segment of piece t, whose sums are complete. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void pass_on(const coll_call<Context> &k, Group g,
-                                           const gsh_schedule &s, uint8_t *dest, uint64_t t)
+__device__ GSHMEM_NOINLINE void pass_on(const coll_call<Context> &k, Group g, const gsh_schedule &s,
+                                        uint8_t *dest, uint64_t t)
 {
-    keep(g, dest, t);
+    spill(g, dest, t);
     const gsh_range r = gsh_segment(&s, t);
     GSHMEM_NO_UNROLL
     for (int i = 1; i < k.team->n_near; i++)
@@ -350,13 +348,12 @@ __device__ GSHMEM_OUT_OF_LINE void pass_on(const coll_call<Context> &k, Group g,
 /* The segment of the next piece is added up, and that of the piece before last passed on, while the
  * messages travel. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<Context> &k, Group g,
-                                                  uint8_t *dest, const uint8_t *source,
-                                                  uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void reduce_by_node(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                               const uint8_t *source, uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     gsh_schedule s = gsh_schedule_reduce(k.team, bytes, half_bytes_of(k), state_of(k.c).far_piece);
-    keep(s);
+    spill(s);
     if (g.block() == 0)
         all_have_come(k, g.block_part());
     join_blocks(k.c, g, k.area(), k.name);
@@ -380,10 +377,10 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_by_node(const coll_call<Context> &k, G
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                              const uint8_t *source, uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void reduce_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                           const uint8_t *source, uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const uint64_t block = gsh_coll_block_bytes(bytes);
     if (!goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
         reduce_by_node(k, g, dest, source, bytes, how);
@@ -398,11 +395,11 @@ __device__ GSHMEM_OUT_OF_LINE void reduce_far(const coll_call<Context> &k, Group
 /* Adds up what this PE adds up of a phase's piece: its own part, into the slot for its own node,
  * and those that it sends. `from` is the piece in the first member's part. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<Context> &k, Group g,
-                                             const gsh_schedule &s, const uint8_t *from,
-                                             uint64_t phase, How how)
+__device__ GSHMEM_NOINLINE void add_parts(const coll_call<Context> &k, Group g,
+                                          const gsh_schedule &s, const uint8_t *from,
+                                          uint64_t phase, How how)
 {
-    keep(g, from, phase);
+    spill(g, from, phase);
     uint8_t *const half = half_of_piece(k, phase);
     gsh_cursor at = {0, 0, 0};
     gsh_message m = {k.me,
@@ -412,7 +409,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<Context> &k, Group 
                      (uint64_t)k.team->my_node * s.slot_bytes,
                      gsh_piece(&s, s.bytes, phase).bytes,
                      0};
-    keep(at, m);
+    spill(at, m);
     GSHMEM_NO_UNROLL
     do
         add_near(k, g, plus(half, m.from), plus(from, (uint64_t)m.member * s.bytes), m.bytes, how);
@@ -421,14 +418,14 @@ __device__ GSHMEM_OUT_OF_LINE void add_parts(const coll_call<Context> &k, Group 
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_by_node(const coll_call<Context> &k, Group g,
-                                                         uint8_t *dest, const uint8_t *source,
-                                                         uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void reducescatter_by_node(const coll_call<Context> &k, Group g,
+                                                      uint8_t *dest, const uint8_t *source,
+                                                      uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     gsh_schedule s =
         gsh_schedule_reducescatter(k.team, bytes, half_bytes_of(k), state_of(k.c).far_piece);
-    keep(s);
+    spill(s);
     if (g.block() == 0)
         all_have_come(k, g.block_part());
     join_blocks(k.c, g, k.area(), k.name);
@@ -448,11 +445,11 @@ __device__ GSHMEM_OUT_OF_LINE void reducescatter_by_node(const coll_call<Context
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void reducescatter_far(const coll_call<Context> &k, Group g,
-                                                     uint8_t *dest, const uint8_t *source,
-                                                     uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void reducescatter_far(const coll_call<Context> &k, Group g,
+                                                  uint8_t *dest, const uint8_t *source,
+                                                  uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const uint64_t block = gsh_coll_block_bytes((uint64_t)k.n * bytes);
     if (!goes_by_leaders(k, (uint64_t)k.team->n_nodes * block)) {
         reducescatter_by_node(k, g, dest, source, bytes, how);

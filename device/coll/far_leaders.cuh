@@ -29,16 +29,16 @@ __device__ __forceinline__ bool goes_by_leaders(const coll_call<Context> &k, uin
 
 /* The leaders' rounds. With block 0 they only say that their nodes have arrived. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> &k, Group g,
-                                                       uint64_t block, bool is_by_member,
-                                                       uint64_t step)
+__device__ GSHMEM_NOINLINE void tell_leaders_blocks(const coll_call<Context> &k, Group g,
+                                                    uint64_t block, bool is_by_member,
+                                                    uint64_t step)
 {
-    keep(g, block, is_by_member, step);
+    spill(g, block, is_by_member, step);
     uint8_t *const half = half_of(k, step);
     GSHMEM_NO_UNROLL
     for (int distance = 1; distance < k.team->n_nodes; distance *= 2) {
         gsh_round r = gsh_round_of(k.team, distance, block, is_by_member);
-        keep(r, distance);
+        spill(r, distance);
         tell_far(k, g, plus(half, r.at), half, r.bytes, step, r.to);
         if (g.rank() == 0)
             hear_far(k, step, r.from);
@@ -49,10 +49,10 @@ __device__ GSHMEM_OUT_OF_LINE void tell_leaders_blocks(const coll_call<Context> 
 /* Once a call's parts are in the leader's half (come_to_leader), the leaders exchange the blocks.
  * Returns the leader's half, with all blocks, as this PE can read it. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<Context> &k, Group g,
-                                                             uint64_t block, bool is_by_member)
+__device__ GSHMEM_NOINLINE const uint8_t *exchange_blocks(const coll_call<Context> &k, Group g,
+                                                          uint64_t block, bool is_by_member)
 {
-    keep(g, block, is_by_member);
+    spill(g, block, is_by_member);
     const steps s = steps_of(k);
     if (k.team->my_near == 0)
         tell_leaders_blocks(k, g, block, is_by_member, s.far + 1);
@@ -63,9 +63,9 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *exchange_blocks(const coll_call<Con
 
 /* Returns when all members have arrived: every dest may be written, and every source read. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void all_have_come(const coll_call<Context> &k, Group g)
+__device__ GSHMEM_NOINLINE void all_have_come(const coll_call<Context> &k, Group g)
 {
-    keep(g);
+    spill(g);
     come_to_leader(k, g, steps_of(k).near + 1);
     (void)exchange_blocks(k, g, 0, false);
 }
@@ -80,11 +80,11 @@ template <class Context> __device__ __forceinline__ uint8_t *next_half(const col
 
 /* Gathers every member's bytes, in blocks, in the order of the nodes; returns the leader's half. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_far(const coll_call<Context> &k, Group g,
-                                                        const uint8_t *source, uint64_t bytes,
-                                                        uint64_t block)
+__device__ GSHMEM_NOINLINE const uint8_t *gather_far(const coll_call<Context> &k, Group g,
+                                                     const uint8_t *source, uint64_t bytes,
+                                                     uint64_t block)
 {
-    keep(g, source, bytes, block);
+    spill(g, source, bytes, block);
     copy_to(k, g, plus(next_half(k), (uint64_t)k.team->my_near * block), source, bytes,
             near_member(*k.team, 0));
     come_to_leader(k, g, steps_of(k).near + 1);
@@ -93,10 +93,10 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_far(const coll_call<Context>
 
 /* Gathers two words from every member. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<Context> &k, Group g,
-                                                              uint64_t first, uint64_t second)
+__device__ GSHMEM_NOINLINE const uint8_t *gather_words_far(const coll_call<Context> &k, Group g,
+                                                           uint64_t first, uint64_t second)
 {
-    keep(g, first, second);
+    spill(g, first, second);
     uint64_t *const words = reinterpret_cast<uint64_t *>(
         k.at(plus(next_half(k), (uint64_t)k.team->my_near * 16), near_member(*k.team, 0)));
     if (g.rank() == 0) {
@@ -110,11 +110,11 @@ __device__ GSHMEM_OUT_OF_LINE const uint8_t *gather_words_far(const coll_call<Co
 /* After gather_far: takes the bytes at `from` of each member's block, one after the other in the
  * order of the team. Neighbours on both sides make one copy. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                               const uint8_t *half, uint64_t block, uint64_t from,
-                                               uint64_t bytes)
+__device__ GSHMEM_NOINLINE void take_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            const uint8_t *half, uint64_t block, uint64_t from,
+                                            uint64_t bytes)
 {
-    keep(g, dest, half, block, from, bytes);
+    spill(g, dest, half, block, from, bytes);
     const int32_t *members = gsh_members_by_node(k.team);
     GSHMEM_NO_UNROLL
     for (int place = 0, n; place < k.n; place += n) {
@@ -131,11 +131,11 @@ __device__ GSHMEM_OUT_OF_LINE void take_blocks(const coll_call<Context> &k, Grou
 
 /* Down a tree of nodes within the leaders' rounds (gsh_round_gives). */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<Context> &k, Group g,
-                                                        uint8_t *dest, const uint8_t *source,
-                                                        uint64_t bytes, int root)
+__device__ GSHMEM_NOINLINE void broadcast_by_leaders(const coll_call<Context> &k, Group g,
+                                                     uint8_t *dest, const uint8_t *source,
+                                                     uint64_t bytes, int root)
 {
-    keep(g, dest, source, bytes, root);
+    spill(g, dest, source, bytes, root);
     const steps s = steps_of(k);
     uint8_t *const half = half_of(k, s.far + 1);
     if (k.me == root)
@@ -165,20 +165,20 @@ __device__ GSHMEM_OUT_OF_LINE void broadcast_by_leaders(const coll_call<Context>
 
 /* dest is the reduction of the near members' sources, in the order of the team. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void add_near(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                            const uint8_t *source, uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void add_near(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                         const uint8_t *source, uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const terms s = of_members(dest, source, bytes, k.team->n_near, true, false);
     how.add(k, place_of(g), s);
 }
 
 /* Puts the sum of the node into its leader's half, and has the leaders exchange the sums. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void exchange_sums(const coll_call<Context> &k, Group g,
-                                                 const uint8_t *source, uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE void exchange_sums(const coll_call<Context> &k, Group g,
+                                              const uint8_t *source, uint64_t bytes, How how)
 {
-    keep(g, source, bytes);
+    spill(g, source, bytes);
     if (g.block() == 0)
         come_to_leader(k, g.block_part(), steps_of(k).near + 1);
     join_blocks(k.c, g, k.area(), k.name);
@@ -200,11 +200,10 @@ __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<Context> 
 
 /* dest is the reduction of the nodes' blocks, from byte `first` of each on. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void add_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                              uint64_t bytes, uint64_t block, uint64_t first,
-                                              How how)
+__device__ GSHMEM_NOINLINE void add_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                           uint64_t bytes, uint64_t block, uint64_t first, How how)
 {
-    keep(g, dest, bytes, block, first);
+    spill(g, dest, bytes, block, first);
     const int n = k.team->n_nodes;
     const terms s = {dest,  bytes, nullptr, plus(leaders_half(k), first),
                      block, n,     n,       block_order::by_node,
@@ -234,11 +233,11 @@ __device__ __forceinline__ uint8_t *scan_out(const coll_call<Context> &k, uint8_
 /* For a team ordered node by node, after exchange_sums: adds the blocks of the nodes
  * before, then the sources of the near members before. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                               const uint8_t *source, uint64_t bytes,
-                                               bool is_inclusive, How how)
+__device__ GSHMEM_NOINLINE void scan_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes,
+                                            bool is_inclusive, How how)
 {
-    keep(g, dest, source, bytes, is_inclusive);
+    spill(g, dest, source, bytes, is_inclusive);
     const uint64_t block = gsh_coll_block_bytes(bytes);
     const terms s = {scan_out(k, dest, block),
                      bytes,
@@ -258,10 +257,10 @@ __device__ GSHMEM_OUT_OF_LINE void scan_blocks(const coll_call<Context> &k, Grou
 
 /* Then moves the result to its place. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                               uint64_t bytes)
+__device__ GSHMEM_NOINLINE void finish_scan(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            uint64_t bytes)
 {
-    keep(g, dest, bytes);
+    spill(g, dest, bytes);
     const uint8_t *const out = scan_out(k, dest, gsh_coll_block_bytes(bytes));
     join_blocks(k.c, g, k.area(), k.name);
     if (g.block() == 0) {
@@ -276,11 +275,10 @@ __device__ GSHMEM_OUT_OF_LINE void finish_scan(const coll_call<Context> &k, Grou
 
 /* For any other team, after gather_far: adds the members' sources in the order of the team. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<Context> &k, Group g,
-                                                 uint8_t *dest, uint64_t bytes, bool is_inclusive,
-                                                 How how)
+__device__ GSHMEM_NOINLINE void scan_gathered(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                              uint64_t bytes, bool is_inclusive, How how)
 {
-    keep(g, dest, bytes, is_inclusive);
+    spill(g, dest, bytes, is_inclusive);
     const int end = k.me + (is_inclusive ? 1 : 0);
     const terms s = {dest,
                      bytes,
@@ -300,11 +298,11 @@ __device__ GSHMEM_OUT_OF_LINE void scan_gathered(const coll_call<Context> &k, Gr
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void scan_far(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                            const uint8_t *source, uint64_t bytes,
-                                            bool is_inclusive, How how)
+__device__ GSHMEM_NOINLINE void scan_far(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                         const uint8_t *source, uint64_t bytes, bool is_inclusive,
+                                         How how)
 {
-    keep(g, dest, source, bytes, is_inclusive);
+    spill(g, dest, source, bytes, is_inclusive);
     const uint64_t most = scan_piece(k);
     GSHMEM_NO_UNROLL
     for (uint64_t done = 0; done < bytes; done += most) {

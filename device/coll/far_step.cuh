@@ -87,12 +87,12 @@ __device__ __forceinline__ void hear_far(const coll_call<Context> &k, uint64_t s
 /* The group sends a far member a signal and the bytes, if any, which the member finds in its dest.
  * The source must stay unchanged until the member has answered, or until quiet. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void tell_far(const coll_call<Context> &k, Group, uint8_t *dest,
-                                            const uint8_t *source, uint64_t bytes, uint64_t step,
-                                            int member)
+__device__ GSHMEM_NOINLINE void tell_far(const coll_call<Context> &k, Group, uint8_t *dest,
+                                         const uint8_t *source, uint64_t bytes, uint64_t step,
+                                         int member)
 {
-    keep(dest, source, bytes, step, member);
-    apart<put_signal_general<false, false, may_be_far, Group, Context>>(
+    spill(dest, source, bytes, step, member);
+    call_noinline<put_signal_general<false, false, may_be_far, Group, Context>>(
         k.c, static_cast<void *>(dest), static_cast<const void *>(source), (size_t)bytes,
         step_word(k, step, k.me), step, GSHMEM_SIGNAL_SET, k.pe(member), k.name);
 }
@@ -108,10 +108,9 @@ __device__ __forceinline__ void note_begun(const coll_call<Context> &k, uint64_t
 
 /* The leader waits for all near members; the others do not wait. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<Context> &k, Group g,
-                                                  uint64_t step)
+__device__ GSHMEM_NOINLINE void come_to_leader(const coll_call<Context> &k, Group g, uint64_t step)
 {
-    keep(g, step);
+    spill(g, step);
     g.sync();
     if (g.rank() == 0)
         note_begun(k, step);
@@ -128,9 +127,9 @@ __device__ GSHMEM_OUT_OF_LINE void come_to_leader(const coll_call<Context> &k, G
 /* The leader, whose group has synchronised since it heard from the last leader, releases the
  * others. set_steps follows and synchronises their groups. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<Context> &k, Group g, uint64_t step)
+__device__ GSHMEM_NOINLINE void leave_leader(const coll_call<Context> &k, Group g, uint64_t step)
 {
-    keep(g, step);
+    spill(g, step);
     if (k.team->my_near != 0) {
         if (g.rank() == 0)
             hear_near(k, step, near_member(*k.team, 0));
@@ -142,9 +141,9 @@ __device__ GSHMEM_OUT_OF_LINE void leave_leader(const coll_call<Context> &k, Gro
 
 /* All near members see what the groups did once set_steps, which follows, has returned. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void meet_near(const coll_call<Context> &k, Group g, uint64_t step)
+__device__ GSHMEM_NOINLINE void meet_near(const coll_call<Context> &k, Group g, uint64_t step)
 {
-    keep(g, step);
+    spill(g, step);
     g.sync();
     if (g.rank() == 0)
         note_begun(k, step);
@@ -181,19 +180,19 @@ __device__ __forceinline__ uint8_t *half_of(const coll_call<Context> &k, uint64_
 /* The group copies from here to a near member, or to this PE. The copy is visible to whoever sees
  * what follows the group's next synchronisation. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void copy_to(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                           const uint8_t *source, uint64_t bytes, int member)
+__device__ GSHMEM_NOINLINE void copy_to(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                        const uint8_t *source, uint64_t bytes, int member)
 {
-    keep(g, dest, source, bytes, member);
+    spill(g, dest, source, bytes, member);
     if (bytes > 0 && !(member == k.me && dest == source))
         copy<direction::put, false, Group>({g.rank(), g.size()}, k.at(dest, member), source, bytes);
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void to_near(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                           const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE void to_near(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                        const uint8_t *source, uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     GSHMEM_NO_UNROLL
     for (int i = 1; i < k.team->n_near; i++)
         copy_to(k, g, dest, source, bytes,

@@ -127,14 +127,14 @@ template <class Context> struct flight {
         slots_off =
             lane == 0 ? t.wide_off : t.slots_off + (uint64_t)(lane - 1) * 2 * n_near * narrow;
         is_mapped = gshmem::detail::is_mapped(t);
-        all.n = (int)pinned((uint32_t)all.n);
-        all.me = (int)pinned((uint32_t)all.me);
-        all.first_pe = (int)pinned((uint32_t)all.first_pe);
-        all.pe_stride = (int)pinned((uint32_t)all.pe_stride);
-        all.pes = pinned(all.pes);
-        area_off = pinned(area_off);
-        slots_off = pinned(slots_off);
-        slot_bytes = pinned(slot_bytes);
+        all.n = (int)hide_value((uint32_t)all.n);
+        all.me = (int)hide_value((uint32_t)all.me);
+        all.first_pe = (int)hide_value((uint32_t)all.first_pe);
+        all.pe_stride = (int)hide_value((uint32_t)all.pe_stride);
+        all.pes = hide_value(all.pes);
+        area_off = hide_value(area_off);
+        slots_off = hide_value(slots_off);
+        slot_bytes = hide_value(slot_bytes);
     }
     /* Whether that many bytes (not 0) from each member to each other fit. */
     __device__ __forceinline__ bool fits(uint64_t bytes) const
@@ -168,7 +168,7 @@ template <class Context> struct flagged {
     }
     __device__ __forceinline__ uint64_t receive(int member, uint32_t line, words2 v) const
     {
-        return in.receive(all, name, member, line, v, keep_nothing());
+        return in.receive(all, name, member, line, v, spill_nothing());
     }
     __device__ __forceinline__ uint64_t receive(int member, uint32_t line) const
     {
@@ -200,7 +200,7 @@ __device__ __forceinline__ void in_one_flight(const Context &c, Group g, const f
             const char *name;
         } end = {g, area, name};
         if (place_of(g).rank < n_units)
-            put_away(&end, [&] { body(flagged<Context>(s, name, calls)); });
+            spilled_during(&end, [&] { body(flagged<Context>(s, name, calls)); });
         join_blocks(c, end.g, end.area, end.name);
     } else {
         if (place_of(g).rank < n_units)
@@ -283,13 +283,14 @@ struct line_data {
  * of 512 threads take longer than the flight. The CPU device has one copy for groups of any kind.
  */
 #if defined(__CUDACC__)
-#define GSHMEM_IN_FLIGHT __forceinline__
+#define GSHMEM_INLINE_ON_GPU __forceinline__
 #else
-#define GSHMEM_IN_FLIGHT GSHMEM_OUT_OF_LINE
+#define GSHMEM_INLINE_ON_GPU GSHMEM_NOINLINE
 #endif
 
 template <int n_ahead, class Context>
-__device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<Context> &f, place at, const line_data &d)
+__device__ GSHMEM_INLINE_ON_GPU void send_lines(const flagged<Context> &f, place at,
+                                                const line_data &d)
 {
     flagged_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
         return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
@@ -298,7 +299,8 @@ __device__ GSHMEM_IN_FLIGHT void send_lines(const flagged<Context> &f, place at,
 
 /* This PE's own. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<Context> &f, place at, const line_data &d)
+__device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const flagged<Context> &f, place at,
+                                                    const line_data &d)
 {
     const uint64_t me = (uint64_t)f.all.me;
     uint64_t own[n_ahead];
@@ -314,8 +316,8 @@ __device__ GSHMEM_IN_FLIGHT void keep_lines(const flagged<Context> &f, place at,
 
 /* The lines of the n members first, first + 1 and so on after this one. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<Context> &f, place at,
-                                                      const line_data &d, int first, int n)
+__device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const flagged<Context> &f, place at,
+                                                          const line_data &d, int first, int n)
 {
     struct { /* not in registers during the rare part of a wait */
         inbox in;
@@ -330,7 +332,7 @@ __device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<Context> &f,
             [&](int a, uint32_t line) {
                 store_line(d.dest + (uint64_t)member * d.dest_step, d.bytes, line,
                            s.in.receive(f.all, f.name, member, line, s.seen[a],
-                                        [&](auto look) { put_away(&s, look); }));
+                                        [&](auto look) { spilled_during(&s, look); }));
             });
     }
 }
@@ -338,8 +340,8 @@ __device__ GSHMEM_IN_FLIGHT void receive_lines_inline(const flagged<Context> &f,
 /* The same if all lines of a number belong together, and have been sent: the lines of members [0,
  * end) are added in their order, and stored; 0 if there is no member. */
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<Context> &f, place at,
-                                                  const line_data &d, int end)
+__device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const flagged<Context> &f, place at,
+                                                      const line_data &d, int end)
 {
     struct { /* not in registers during the rare part of a wait */
         inbox in;
@@ -369,9 +371,10 @@ __device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<Context> &f, pla
             if (!is_own)
                 each([&](int a, uint32_t line) { s.seen[a] = s.in.look(m, line); });
             each([&](int a, uint32_t line) {
-                const uint64_t its = is_own ? s.own[a]
-                                            : s.in.receive(f.all, f.name, m, line, s.seen[a],
-                                                           [&](auto look) { put_away(&s, look); });
+                const uint64_t its =
+                    is_own ? s.own[a]
+                           : s.in.receive(f.all, f.name, m, line, s.seen[a],
+                                          [&](auto look) { spilled_during(&s, look); });
                 if (m == 0)
                     s.sum[a].open(its);
                 else if (m < end)
@@ -387,8 +390,8 @@ __device__ GSHMEM_IN_FLIGHT void add_lines_inline(const flagged<Context> &f, pla
 /* With more than two lines in flight, which is by a group of one thread, these take many registers:
  * they are functions that are called. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_OUT_OF_LINE void receive_lines_called(const flagged<Context> &f, place at,
-                                                        const line_data &d, int first, int n)
+__device__ GSHMEM_NOINLINE void receive_lines_called(const flagged<Context> &f, place at,
+                                                     const line_data &d, int first, int n)
 {
     receive_lines_inline<n_ahead>(f, at, d, first, n);
 }
@@ -403,8 +406,8 @@ __device__ __forceinline__ void receive_lines(const flagged<Context> &f, place a
 }
 
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_OUT_OF_LINE void add_lines_called(const flagged<Context> &f, place at,
-                                                    const line_data &d, int end)
+__device__ GSHMEM_NOINLINE void add_lines_called(const flagged<Context> &f, place at,
+                                                 const line_data &d, int end)
 {
     add_lines_inline<Op, Type, n_ahead>(f, at, d, end);
 }

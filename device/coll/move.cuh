@@ -74,9 +74,9 @@ __device__ __forceinline__ assignment assignment_of(Group g, int n, bool is_in_p
 
 /* The calling block's share of a copy to a near member, or to itself. */
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void store_share(const coll_call<Context> &k, Group g, sharers blocks,
-                                               uint8_t *dest, const uint8_t *source, uint64_t bytes,
-                                               int member)
+__device__ GSHMEM_NOINLINE void store_share(const coll_call<Context> &k, Group g, sharers blocks,
+                                            uint8_t *dest, const uint8_t *source, uint64_t bytes,
+                                            int member)
 {
     const share s = share_of(blocks, bytes);
     auto b = g.block_part();
@@ -104,23 +104,24 @@ __device__ __forceinline__ void exchange_flagged(const flagged<Context> &f, Grou
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
     send_lines<n_ahead>(f, place_of(g), d);
-    keep_lines<n_ahead>(f, place_of(g), d);
+    copy_own_lines<n_ahead>(f, place_of(g), d);
     receive_lines<n_ahead>(f, place_of(g), d, 1, f.all.n - 1);
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                                const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
+                uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, source == dest + (uint64_t)k.me * bytes);
     all.meet();
-    keep(t);
+    spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) /* itself last, while the others' bytes are in flight */
     {
-        keep(i);
+        spill(i);
         store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
     }
     all.meet(true);
@@ -130,17 +131,18 @@ __device__ GSHMEM_LONG_WAY void fcollect_direct(const coll_call<Context> &k, Gro
  */
 
 template <class Context, class Group>
-__device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                                const uint8_t *source, uint64_t bytes)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
+                uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
     all.meet();
-    keep(t);
+    spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) {
-        keep(i);
+        spill(i);
         const int member = k.after(i);
         store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes),
                     plus(source, (uint64_t)member * bytes), bytes, member);
@@ -150,11 +152,11 @@ __device__ GSHMEM_LONG_WAY void alltoall_direct(const coll_call<Context> &k, Gro
 
 /* Strided blocks: element i of the block for a member is at (i + member * nelems) * stride. */
 template <class Context, class Group, class Type>
-__device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<Context> &k, Group g,
-                                                    Type *dest, const Type *source, ptrdiff_t dst,
-                                                    ptrdiff_t sst, size_t nelems)
+__device__ GSHMEM_NOINLINE void alltoalls_direct(const coll_call<Context> &k, Group g, Type *dest,
+                                                 const Type *source, ptrdiff_t dst, ptrdiff_t sst,
+                                                 size_t nelems)
 {
-    keep(g, dest, source, dst, sst, nelems);
+    spill(g, dest, source, dst, sst, nelems);
     meeting<Context, Group> all(k, g);
     all.meet();
     GSHMEM_NO_UNROLL
@@ -175,7 +177,7 @@ __device__ GSHMEM_OUT_OF_LINE void alltoalls_direct(const coll_call<Context> &k,
 /* A word from every member to every other, so that all of them switch buffers; the root's words are
  * the data. */
 template <class Context>
-__device__ GSHMEM_IN_FLIGHT void send_words(const flagged<Context> &f, place at)
+__device__ GSHMEM_INLINE_ON_GPU void send_words(const flagged<Context> &f, place at)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
@@ -183,12 +185,12 @@ __device__ GSHMEM_IN_FLIGHT void send_words(const flagged<Context> &f, place at)
 }
 
 template <class Context>
-__device__ GSHMEM_IN_FLIGHT void receive_words(const flagged<Context> &f, place at, int root)
+__device__ GSHMEM_INLINE_ON_GPU void receive_words(const flagged<Context> &f, place at, int root)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
         const int member = f.all.after((int)i);
-        keep(i);
+        spill(i);
         if (member != root)
             f.receive(member, 0);
     }
@@ -208,7 +210,7 @@ __device__ __forceinline__ void broadcast_flagged(const flagged<Context> &f, Gro
     constexpr int n_ahead = lines_ahead<Group>::n;
     if (f.all.me == root) {
         send_lines<n_ahead>(f, place_of(g), d);
-        keep_lines<n_ahead>(f, place_of(g), d);
+        copy_own_lines<n_ahead>(f, place_of(g), d);
     } else {
         const int distance = root - f.all.me;
         send_words(f, place_of(g));
@@ -220,26 +222,26 @@ __device__ __forceinline__ void broadcast_flagged(const flagged<Context> &f, Gro
 /* Each member passes a part of the root's data on to all others, so the root's link carries the
  * data once. */
 template <class Context, class Group>
-__device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<Context> &k, Group g,
-                                                 uint8_t *dest, const uint8_t *source,
-                                                 uint64_t bytes, int root)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
+                 uint64_t bytes, int root)
 {
-    keep(g, dest, source, bytes, root);
+    spill(g, dest, source, bytes, root);
     meeting<Context, Group> all(k, g);
     all.meet();
     if (k.n == 2 || bytes < 4096) {
         const assignment t = assignment_of(g, k.n, dest == source);
-        keep(t);
+        spill(t);
         GSHMEM_NO_UNROLL
         for (int i = t.first; k.me == root && i <= t.last; i++) {
-            keep(i);
+            spill(i);
             store_share(k, g, t.blocks, dest, source, bytes, k.after(i));
         }
         all.meet(true);
         return;
     }
     const uint64_t each = ((bytes + (uint64_t)k.n - 1) / (uint64_t)k.n + 127) & ~(uint64_t)127;
-    keep(each);
+    spill(each);
     auto part = [&](int m) {
         const uint64_t begin = each * (uint64_t)m;
         return begin >= bytes ? 0 : bytes - begin < each ? bytes - begin : each;
@@ -247,7 +249,7 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<Context> &k, Gr
     /* the root's part for member m goes to m, which then gives it to the others, the root too */
     GSHMEM_NO_UNROLL
     for (int i = 0; k.me == root && i < k.n; i++) {
-        keep(i);
+        spill(i);
         const int member = k.after(i);
         store_share(k, g, plus(dest, each * (uint64_t)member),
                     plus(source, each * (uint64_t)member), part(member), member);
@@ -255,10 +257,10 @@ __device__ GSHMEM_LONG_WAY void broadcast_direct(const coll_call<Context> &k, Gr
     all.meet();
     const uint64_t begin = each * (uint64_t)k.me;
     const uint8_t *from = k.me == root ? source : dest;
-    keep(begin, from);
+    spill(begin, from);
     GSHMEM_NO_UNROLL
     for (int i = 1; i < k.n; i++) {
-        keep(i);
+        spill(i);
         store_share(k, g, plus(dest, begin), plus(from, begin), part(k.me), k.after(i));
     }
     all.meet(true);
@@ -274,7 +276,7 @@ __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g,
     /* Every thread reads all counts: each is a line that does not move during the call. */
     const flight<Context> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
-    keep(before, bytes);
+    spill(before, bytes);
     in_one_flight<false>(k.c, g, s, k.name, UINT32_MAX, [&](const flagged<Context> &f) {
         GSHMEM_NO_UNROLL
         for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
@@ -290,19 +292,18 @@ __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g,
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_OUT_OF_LINE void collect_direct(const coll_call<Context> &k, Group g,
-                                                  uint8_t *dest, const uint8_t *source,
-                                                  uint64_t bytes)
+__device__ GSHMEM_NOINLINE void collect_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                               const uint8_t *source, uint64_t bytes)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
     meeting<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
     all.meet();
-    keep(t);
+    spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) {
-        keep(i, begin);
+        spill(i, begin);
         store_share(k, g, t.blocks, plus(dest, begin), source, bytes, k.after(i));
     }
     all.meet(true);

@@ -79,15 +79,15 @@ __device__ __forceinline__ const uint8_t *term_of(const coll_call<Context> &k, c
     return k.at(s.source, s.is_near ? near_member(*k.team, m) : m);
 }
 
-/* Adds up bytes [first, end), in Units, by all threads of the group. dest may be one of the
- * terms. Each thread takes one Unit at a time, with n_ahead loads under way. Addresses are
- * incremented and pinned: computed beforehand, each would need its own registers. */
+/* Adds up bytes [first, end), in Units, by all threads of the group. dest may be one of the terms.
+ * Each thread takes one Unit at a time, with n_ahead loads under way. Addresses are incremented and
+ * hidden (hide_value): computed beforehand, each would need its own registers. */
 template <class Op, class Type, class Unit, int n_ahead, class Context>
 __device__ __forceinline__ void add_units(const coll_call<Context> &k, place at, const terms &s,
                                           uint64_t first, uint64_t end)
 {
-    const uint32_t step = pinned((uint32_t)sizeof(Unit) * at.size);
-    keep(end);
+    const uint32_t step = hide_value((uint32_t)sizeof(Unit) * at.size);
+    spill(end);
     GSHMEM_NO_UNROLL
     for (uint64_t off = first + (uint64_t)sizeof(Unit) * at.rank; off < end;
          off += (uint64_t)step * n_ahead) {
@@ -103,7 +103,7 @@ __device__ __forceinline__ void add_units(const coll_call<Context> &k, place at,
             for (int a = 0; a < n_ahead; a++) {
                 if (a < n)
                     v[a] = load_fresh(reinterpret_cast<const Unit *>(its));
-                its = pinned(its + step);
+                its = hide_value(its + step);
             }
         };
         GSHMEM_UNROLL
@@ -130,7 +130,7 @@ __device__ __forceinline__ void add_units(const coll_call<Context> &k, place at,
             for (int a = 0; a < n_ahead; a++) {
                 if (a < n)
                     store_out(reinterpret_cast<Unit *>(out), v[a]);
-                out = pinned(out + step);
+                out = hide_value(out + step);
             }
         }
     }
@@ -179,7 +179,7 @@ constexpr int vectors_ahead = sizeof(sum_of<Type, vec16>) > 16 || sum_of<Type, v
 
 /* By vectors if all sides are aligned to them. */
 template <class Op, class Type, class Context>
-__device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<Context> &k, place at, const terms &s)
+__device__ GSHMEM_NOINLINE void add_terms(const coll_call<Context> &k, place at, const terms &s)
 {
     if constexpr (is_cpu_device) {
         add_pieces<Op, Type>(k, at, s);
@@ -189,7 +189,7 @@ __device__ GSHMEM_OUT_OF_LINE void add_terms(const coll_call<Context> &k, place 
               reinterpret_cast<uint64_t>(s.blocks) | s.block_bytes) &
              15) == 0;
         const uint64_t vectors = is_aligned ? s.bytes & ~(uint64_t)15 : 0;
-        keep(at, vectors); /* for the second loop */
+        spill(at, vectors); /* for the second loop */
         add_units<Op, Type, vec16, vectors_ahead<Type>>(k, at, s, 0, vectors);
         add_units<Op, Type, tail_word<Type>, 1>(k, at, s, vectors, s.bytes);
     }
@@ -264,10 +264,11 @@ __device__ __forceinline__ gsh_range part_of(uint64_t bytes, int m, int n)
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                              const uint8_t *source, uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void reduce_direct(const coll_call<Context> &k, Group g,
+                                                              uint8_t *dest, const uint8_t *source,
+                                                              uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     meeting<Context, Group> all(k, g);
     const gsh_range mine = part_of(bytes, k.me, k.n);
     const terms s =
@@ -278,11 +279,11 @@ __device__ GSHMEM_LONG_WAY void reduce_direct(const coll_call<Context> &k, Group
 }
 
 template <class Context, class Group, class How>
-__device__ GSHMEM_LONG_WAY void reducescatter_direct(const coll_call<Context> &k, Group g,
-                                                     uint8_t *dest, const uint8_t *source,
-                                                     uint64_t bytes, How how)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+reducescatter_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
+                     uint64_t bytes, How how)
 {
-    keep(g, dest, source, bytes);
+    spill(g, dest, source, bytes);
     meeting<Context, Group> all(k, g);
     const terms s =
         of_members(dest, plus(source, (uint64_t)k.me * bytes), bytes, k.n, false, false);
@@ -292,7 +293,7 @@ __device__ GSHMEM_LONG_WAY void reducescatter_direct(const coll_call<Context> &k
 }
 
 /* By whole words if alignment and size allow. */
-__device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint64_t bytes)
+__device__ GSHMEM_NOINLINE inline void set_zero(place at, uint8_t *dest, uint64_t bytes)
 {
     if (((reinterpret_cast<uint64_t>(dest) | bytes) & 7) == 0) {
         GSHMEM_NO_UNROLL
@@ -308,19 +309,19 @@ __device__ GSHMEM_OUT_OF_LINE inline void set_zero(place at, uint8_t *dest, uint
 /* The last member goes first: once it may write its dest, the others have read what they need of
  * its source, unless the two are the same. So in place, every member waits for those behind it. */
 template <class Context, class Group, class How>
-__device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
-                                               const uint8_t *source, uint64_t bytes,
-                                               bool is_inclusive, How how)
+__device__ GSHMEM_NOINLINE void scan_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                            const uint8_t *source, uint64_t bytes,
+                                            bool is_inclusive, How how)
 {
-    keep(g, dest, source, bytes, is_inclusive);
+    spill(g, dest, source, bytes, is_inclusive);
     meeting<Context, Group> all(k, g);
     const bool is_in_place = dest == source;
-    keep(is_in_place);
+    spill(is_in_place);
     const terms s = of_members(dest, source, bytes, is_inclusive ? k.me + 1 : k.me, false, false);
     all.meet();
     GSHMEM_NO_UNROLL
     for (int m = k.n - 1; is_in_place && m > k.me; m--) {
-        keep(m);
+        spill(m);
         all.meet();
     }
     if (s.n > 0)
@@ -329,7 +330,7 @@ __device__ GSHMEM_OUT_OF_LINE void scan_direct(const coll_call<Context> &k, Grou
         set_zero(place_of(g), s.dest, s.bytes);
     GSHMEM_NO_UNROLL
     for (int m = is_in_place ? k.me : 0; m >= 0; m--) {
-        keep(m);
+        spill(m);
         all.meet(m == 0);
     }
 }

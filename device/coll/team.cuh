@@ -11,18 +11,18 @@
 
 /* Collectives of more than one flight are large: each is a function that is called. */
 #if defined(__CUDACC__)
-#define GSHMEM_OUT_OF_LINE __noinline__
+#define GSHMEM_NOINLINE __noinline__
 #else
-#define GSHMEM_OUT_OF_LINE __attribute__((noinline))
+#define GSHMEM_NOINLINE __attribute__((noinline))
 #endif
 
 /* The long ways, which keep what they hold across calls in memory, so that they fit into any
  * kernel. The library's own kernels have twice the registers, and keep all of it there: after each
  * fence, a load from memory takes long. */
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
-#define GSHMEM_LONG_WAY __forceinline__
+#define GSHMEM_NOINLINE_IN_USER_KERNELS __forceinline__
 #else
-#define GSHMEM_LONG_WAY GSHMEM_OUT_OF_LINE
+#define GSHMEM_NOINLINE_IN_USER_KERNELS GSHMEM_NOINLINE
 #endif
 
 namespace gshmem
@@ -115,8 +115,8 @@ __device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int pla
  * of all blocks of a member, and the members' calls have the same number of blocks. Blocks of one
  * PE learn of each other in the same way, by own_flag. */
 template <class Context>
-__device__ GSHMEM_LONG_WAY void await_flag(const coll_call<Context> &call, const uint64_t *flag,
-                                           uint64_t enough, int member)
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+await_flag(const coll_call<Context> &call, const uint64_t *flag, uint64_t enough, int member)
 {
     spin_on(
         call.c, flag, [](const uint64_t *p) { return load_awaited(p); },
@@ -161,7 +161,7 @@ template <class Context, class Group> struct meeting {
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
      * other arrival follows in this call, and the next call on the lane continues from here. */
-    __device__ GSHMEM_LONG_WAY void meet(bool is_last = false)
+    __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void meet(bool is_last = false)
     {
         auto b = g.block_part();
         b.sync();

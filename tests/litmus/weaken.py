@@ -61,7 +61,7 @@ WEAKENED = {
                                         "g.sync();\n    if (g.rank()", "if (g.rank()")],
                         "signal_1k_warp,signal_64k_warp,signal_1k_block,signal_64k_block,"
                         "signal_odd_block"),
-    "put_signal_source": ("signal.cuh", [*before("put_signal", "put_away("),
+    "put_signal_source": ("signal.cuh", [*before("put_signal", "spilled_during("),
                                          ("put_signal_dispatch(const C",
                                           "g.sync();\n        if (is_beside", "if (is_beside")],
                           "signal_8_block,signal_beside_block,signal_1k_block,signal_64k_block,"

@@ -141,8 +141,8 @@ __device__ __forceinline__ void move_run(Group group, Word *dest, const Word *so
 }
 
 template <bool is_put, class Group, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int move_tile(Group group, Source source, Dest dest, Coord start,
-                                            Coord boundary, int pe, const char *call)
+__device__ GSHMEM_NOINLINE int move_tile(Group group, Source source, Dest dest, Coord start,
+                                         Coord boundary, int pe, const char *call)
 {
     typedef gshmem::detail::word<typename Dest::value_type> Word;
     const auto r = runs_of(source, dest, start, boundary);
@@ -168,8 +168,8 @@ __device__ GSHMEM_OUT_OF_LINE int move_tile(Group group, Source source, Dest des
 
 /* Copies this PE's tile to a member whose heap is mapped. */
 template <class Call, class Group, class Runs, class Word>
-__device__ GSHMEM_OUT_OF_LINE void store_runs(const Call &k, Group group, const Runs &r, Word *dest,
-                                              const Word *source, int member)
+__device__ GSHMEM_NOINLINE void store_runs(const Call &k, Group group, const Runs &r, Word *dest,
+                                           const Word *source, int member)
 {
     if (r.length * sizeof(Word) >= long_run) {
         for (size_t run = 0; run < r.n; run++)
@@ -190,9 +190,9 @@ __device__ GSHMEM_OUT_OF_LINE void store_runs(const Call &k, Group group, const 
 
 /* One run at a time. */
 template <class Context, class Group, class Runs, class Word>
-__device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const Context &c, Group group, nvshmem_team_t team,
-                                                 const Runs &r, Word *dest, const Word *source,
-                                                 int root, const char *call)
+__device__ GSHMEM_NOINLINE int broadcast_runs(const Context &c, Group group, nvshmem_team_t team,
+                                              const Runs &r, Word *dest, const Word *source,
+                                              int root, const char *call)
 {
     int error = 0;
     for (size_t run = 0; error == 0 && run < r.n; run++)
@@ -203,9 +203,9 @@ __device__ GSHMEM_OUT_OF_LINE int broadcast_runs(const Context &c, Group group, 
 }
 
 template <class Group, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int broadcast_tile(Group group, nvshmem_team_t team, Source source,
-                                                 Dest dest, Coord start, Coord boundary, int root,
-                                                 const char *call)
+__device__ GSHMEM_NOINLINE int broadcast_tile(Group group, nvshmem_team_t team, Source source,
+                                              Dest dest, Coord start, Coord boundary, int root,
+                                              const char *call)
 {
     typedef gshmem::detail::word<typename Dest::value_type> Word;
     const auto c = gshmem::default_context();
@@ -226,9 +226,9 @@ __device__ GSHMEM_OUT_OF_LINE int broadcast_tile(Group group, nvshmem_team_t tea
 }
 
 template <class Group, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int allgather_tile(Group group, nvshmem_team_t team, Source source,
-                                                 Dest dest, Coord start, Coord boundary,
-                                                 const char *call)
+__device__ GSHMEM_NOINLINE int allgather_tile(Group group, nvshmem_team_t team, Source source,
+                                              Dest dest, Coord start, Coord boundary,
+                                              const char *call)
 {
     typedef gshmem::detail::word<typename Dest::value_type> Word;
     constexpr size_t rank = tuples::tuple_size<decltype(source.shape())>::value;
@@ -263,9 +263,9 @@ __device__ GSHMEM_OUT_OF_LINE int allgather_tile(Group group, nvshmem_team_t tea
 /* Computes this PE's dest from all members' sources or, with to_all, its part of every member's
  * dest, all of them mapped. */
 template <class Op, class Call, class Group, class Runs, class Element>
-__device__ GSHMEM_OUT_OF_LINE void add_up_runs(const Call &k, Group group, const Runs &r,
-                                               Element *dest, const Element *source, bool to_all,
-                                               const char *call)
+__device__ GSHMEM_NOINLINE void add_up_runs(const Call &k, Group group, const Runs &r,
+                                            Element *dest, const Element *source, bool to_all,
+                                            const char *call)
 {
     typedef gshmem::detail::accumulator<Element> sum_of;
     typedef gshmem::detail::word<Element> word;
@@ -304,9 +304,9 @@ __device__ GSHMEM_OUT_OF_LINE void add_up_runs(const Call &k, Group group, const
 
 /* only: the one member whose dest is written, or -1 for all. is_pull: each computes its own. */
 template <class Op, bool is_pull, class Group, class Source, class Dest, class Coord>
-__device__ GSHMEM_OUT_OF_LINE int reduce_tile(Group group, nvshmem_team_t team, Source source,
-                                              Dest dest, Coord start, Coord boundary, int only,
-                                              const char *call)
+__device__ GSHMEM_NOINLINE int reduce_tile(Group group, nvshmem_team_t team, Source source,
+                                           Dest dest, Coord start, Coord boundary, int only,
+                                           const char *call)
 {
     typedef typename Dest::value_type Type;
     typedef typename gshmem::compute<Type, Op::works_on>::type Element;
