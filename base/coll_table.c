@@ -6,9 +6,9 @@
 #include "base/util.h"
 
 /* Two PEs on cores of one machine: moving a cache line between them costs as much as a barrier, so
- * only small collectives are flagged. */
+ * only small collectives use LL. */
 const struct gsh_coll_table gsh_coll_table_cpu = {
-    .flagged_max = {64, 64, 64, 64},
+    .ll_max = {64, 64, 64, 64},
     .max_blocks = 1,
     .bytes_per_block = 1,
     .far_flat = 256u << 10,
@@ -17,7 +17,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
 const struct gsh_coll_table gsh_coll_table_cuda = {
-    .flagged_max = {256, 4u << 10, 64u << 10, 256u << 10},
+    .ll_max = {256, 4u << 10, 64u << 10, 256u << 10},
     .max_blocks = 64,
     .bytes_per_block = 16u << 10,
     .far_flat = 64u << 10,
@@ -31,10 +31,10 @@ struct entry {
 };
 
 static const struct entry entries[] = {
-    {"thread", offsetof(struct gsh_coll_table, flagged_max[0]), 0, 1u << 30},
-    {"warp", offsetof(struct gsh_coll_table, flagged_max[1]), 0, 1u << 30},
-    {"block", offsetof(struct gsh_coll_table, flagged_max[2]), 0, 1u << 30},
-    {"blocks", offsetof(struct gsh_coll_table, flagged_max[3]), 0, 1u << 30},
+    {"thread", offsetof(struct gsh_coll_table, ll_max[0]), 0, 1u << 30},
+    {"warp", offsetof(struct gsh_coll_table, ll_max[1]), 0, 1u << 30},
+    {"block", offsetof(struct gsh_coll_table, ll_max[2]), 0, 1u << 30},
+    {"blocks", offsetof(struct gsh_coll_table, ll_max[3]), 0, 1u << 30},
     {"per_block", offsetof(struct gsh_coll_table, bytes_per_block), 256, 1u << 30},
     {"far", offsetof(struct gsh_coll_table, far_flat), 0, 1u << 30},
     {"far_piece", offsetof(struct gsh_coll_table, far_piece), 16, 1u << 30},
@@ -47,8 +47,8 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
 {
     static const char *const callers[] = {"a thread", "a warp", "a block", "several blocks"};
     for (int i = 0; i < 4; i++) {
-        fprintf(out, "  %-15s up to %u bytes to all others in one flight, data beside flags\n",
-                callers[i], t->flagged_max[i]);
+        fprintf(out, "  %-15s up to %u bytes to all others at once, data beside flags (LL)\n",
+                callers[i], t->ll_max[i]);
     }
     fprintf(out,
             "  above           members meet, each moves or adds up its part straight from and to\n"

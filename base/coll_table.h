@@ -10,9 +10,9 @@
 #include "base/result.h"
 
 struct gsh_coll_table {
-    uint32_t flagged_max[4];      /* gsh_state's: by a thread, a warp, a block, several blocks */
+    uint32_t ll_max[4];           /* gsh_state's: by a thread, a warp, a block, several blocks */
     uint32_t max_blocks;          /* of one of the library's launches; GPUs may have less room */
-    uint32_t bytes_per_block;     /* of such a launch, if not flagged */
+    uint32_t bytes_per_block;     /* of such a launch, if not LL */
     uint32_t far_flat, far_piece; /* gsh_state's */
 };
 

@@ -3,7 +3,7 @@
  *
  * Each lane of a team is a separate barrier.
  *
- * A team on one node: one flight of flags. In epoch e a PE sets its flag to e on every other
+ * A team on one node: one exchange of flags. In epoch e a PE sets its flag to e on every other
  * member, then waits until every flag of its own has reached e; a fast member may already be one
  * epoch ahead. The flag was e - 1, so the PE adds 1 to it: sending needs no load of the epoch,
  * which is read while the flags are under way.
@@ -142,7 +142,7 @@ __device__ __forceinline__ void write_epoch(Word w, uint64_t *epoch, uint64_t va
         *epoch = value;
 }
 
-/* One flight of flags by Group's flag_group w. The caller then synchronises the group: what each
+/* One exchange of flags by Group's flag_group w. The caller then synchronises the group: what each
  * thread has seen the others have then seen. */
 template <bool is_barrier, class Group, class Word, class Context>
 __device__ __forceinline__ void fly_flags(const Context &c, Word w, const gsh_team_state &t,

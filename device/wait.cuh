@@ -119,7 +119,7 @@ struct spin {
 };
 
 /* Polls one word with load until is_enough accepts its value, and returns the value. Between two
- * polls there is only a counter: on NVLink half of that time is added to each flight of a flag.
+ * polls there is only a counter: on NVLink half of that time is added to the latency of each flag.
  * Otherwise like spin. */
 template <class Type, class Load, class Test, class Context>
 __device__ __forceinline__ Type spin_on(const Context &c, const Type *word, Load load,

@@ -21,7 +21,7 @@ enum gsh_coll {
     GSH_COLL_COUNT
 };
 
-/* The rows of gsh_state.flagged_max. */
+/* The rows of gsh_state.ll_max. */
 enum gsh_coll_group { GSH_GROUP_THREAD, GSH_GROUP_WARP, GSH_GROUP_BLOCK, GSH_GROUP_BLOCKS };
 
 enum gsh_reduce_op {

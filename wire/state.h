@@ -60,8 +60,8 @@ struct gsh_team_state {
                       before it, and behind which n_nodes + 1 words say where each node begins */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
-    /* Teams of one node: slots for data that carry flags (device/coll/flagged.cuh), for each lane
-     * two buffers with one slot for each member. Lane 0's slots are stored separately. 0 bytes: no
+    /* Teams of one node: slots for data that carry flags (device/coll/ll.cuh), for each lane two
+     * buffers with one slot for each member. Lane 0's slots are stored separately. 0 bytes: no
      * slots. */
     uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
     uint32_t wide_slot_bytes, slot_bytes;
@@ -331,7 +331,7 @@ struct gsh_state {
     uint64_t statics; /* CPU device: const struct gsh_static_data; 0: globals are not symmetric */
     /* The most bytes that a member may send in total in a collective whose data carry flags, by
      * calling group: thread, warp, block, several blocks. */
-    uint32_t flagged_max[4];
+    uint32_t ll_max[4];
     /* For collectives with far members (coll/far.cuh): at most far_flat bytes on all nodes together
      * go by way of the leaders at once; more go in pieces of at most far_piece bytes, from each
      * member to its partners. */

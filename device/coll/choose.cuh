@@ -4,7 +4,7 @@
 #ifndef GSHMEM_COLL_CHOOSE_CUH
 #define GSHMEM_COLL_CHOOSE_CUH
 
-#include "flagged.cuh"
+#include "ll.cuh"
 #include "grid.cuh"
 #include "team.cuh"
 
@@ -32,10 +32,10 @@ template <> struct limit_of<group_block> {
 
 /* bytes: from each member to each other. */
 template <class Group, class Context>
-__device__ __forceinline__ bool is_flagged(const Context &c, const flight<Context> &s,
-                                           uint64_t bytes)
+__device__ __forceinline__ bool is_ll(const Context &c, const ll_buffers<Context> &s,
+                                      uint64_t bytes)
 {
-    return bytes <= state_of(c).flagged_max[limit_of<Group>::row] && s.fits(bytes);
+    return bytes <= state_of(c).ll_max[limit_of<Group>::row] && s.fits(bytes);
 }
 
 } // namespace detail

@@ -120,13 +120,13 @@ template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void check_calls_near(const coll_call<Context> &k, Group g,
                                                  uint64_t what, uint64_t bytes)
 {
-    const flight<Context> s(k.c, *k.team, k.lane);
+    const ll_buffers<Context> s(k.c, *k.team, k.lane);
     GSHMEM_NO_UNROLL
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
-        in_one_flight(k.c, g, s, k.name, 1, [&](const flagged<Context> &f) {
-            flagged_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
-            flagged_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
+        run_ll(k.c, g, s, k.name, 1, [&](const ll_call<Context> &f) {
+            ll_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
+            ll_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
                 compare_calls(k, member, is_size, mine, its);
             });
         });
@@ -222,7 +222,7 @@ template <class Team> struct coll_args {
     gsh_element element; /* for checking builds */
 };
 
-/* What goes in one flight; the steps are 0 or the bytes. */
+/* What goes in one LL exchange; the steps are 0 or the bytes. */
 template <class Team>
 __device__ __forceinline__ line_data lines_at(const coll_args<Team> &a, uint64_t source_step,
                                               uint64_t dest_step)
@@ -255,29 +255,29 @@ template <class Function> __device__ __forceinline__ auto by_first_block(Functio
     };
 }
 
-/* The same, but in one flight if the bytes are few; flagged_way is called with the flight in place
- * of the call. n_units: how many threads have work in the flight, the rest only enter and leave; 0:
- * the call cannot go in one.
+/* The same, but in one LL exchange if the bytes are few; ll_path is called with the LL buffers in
+ * place of the call. n_units: how many threads have work in the exchange, the rest only enter and
+ * leave; 0: the call cannot go in one.
  *
- * In a flight the arguments stay in registers: to put those of 512 threads into memory takes longer
- * than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
-template <class Context, class Group, class Team, class Flagged, class Direct, class Far>
+ * In an LL exchange the arguments stay in registers: to put those of 512 threads into memory takes
+ * longer than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
+template <class Context, class Group, class Team, class LL, class Direct, class Far>
 __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_args<Team> &given,
-                                        const gsh_team_state &t, uint32_t n_units,
-                                        Flagged flagged_way, Direct direct, Far far)
+                                        const gsh_team_state &t, uint32_t n_units, LL ll_path,
+                                        Direct direct, Far far)
 {
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
-    const flight<Context> s(c, t, given.lane);
-    if (n_units == 0 || !is_flagged<Group>(c, s, given.bytes))
+    const ll_buffers<Context> s(c, t, given.lane);
+    if (n_units == 0 || !is_ll<Group>(c, s, given.bytes))
         return long_way(c, g, given, t, direct, far);
-    in_one_flight(c, g, s, given.name, n_units, [&](const flagged<Context> &f) {
+    run_ll(c, g, s, given.name, n_units, [&](const ll_call<Context> &f) {
         if constexpr (std::is_same_v<Group, group_warp>) {
             const coll_args<Team> a = given;
             spill(a, f);
-            flagged_way(f, g, a);
+            ll_path(f, g, a);
         } else {
-            flagged_way(f, g, given);
+            ll_path(f, g, given);
         }
     });
     return GSHMEMX_SUCCESS;
@@ -314,7 +314,7 @@ __device__ GSHMEM_NOINLINE_BODY int broadcast_call(const Context &c, Group g, co
     return run_coll(
         c, g, given, *t, broadcast_units(t->n_pes, given.bytes),
         [](const auto &f, Group all, const auto &a) {
-            broadcast_flagged(f, all, lines_at(a, 0, 0), a.root);
+            broadcast_ll(f, all, lines_at(a, 0, 0), a.root);
         },
         [](const auto &k, Group all, const auto &a) {
             broadcast_direct(k, all, a.dest, a.source, a.bytes, a.root);
@@ -337,7 +337,7 @@ __device__ GSHMEM_NOINLINE_BODY int fcollect_call(const Context &c, Group g, col
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, Group all, const auto &a) {
-            exchange_flagged(f, all, lines_at(a, 0, a.bytes));
+            exchange_ll(f, all, lines_at(a, 0, a.bytes));
         },
         [](const auto &k, Group all, const auto &a) {
             fcollect_direct(k, all, a.dest, a.source, a.bytes);
@@ -380,7 +380,7 @@ __device__ GSHMEM_NOINLINE_BODY int alltoall_call(const Context &c, Group g, col
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, Group all, const auto &a) {
-            exchange_flagged(f, all, lines_at(a, a.bytes, a.bytes));
+            exchange_ll(f, all, lines_at(a, a.bytes, a.bytes));
         },
         [](const auto &k, Group all, const auto &a) {
             alltoall_direct(k, all, a.dest, a.source, a.bytes);
@@ -432,7 +432,7 @@ __device__ GSHMEM_NOINLINE_BODY int reduce_call(const Context &c, Group g, coll_
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, Group all, const auto &a) {
-            compute_flagged(f, all, lines_at(a, 0, 0), f.all.n, how);
+            compute_ll(f, all, lines_at(a, 0, 0), f.all.n, how);
         },
         [&](const auto &k, Group all, const auto &a) {
             reduce_direct(k, all, a.dest, a.source, a.bytes, how);
@@ -454,7 +454,7 @@ reducescatter_call(const Context &c, Group g, coll_args<Team> given, uint64_t wh
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, Group all, const auto &a) {
-            compute_flagged(f, all, lines_at(a, a.bytes, 0), f.all.n, how);
+            compute_ll(f, all, lines_at(a, a.bytes, 0), f.all.n, how);
         },
         [&](const auto &k, Group all, const auto &a) {
             reducescatter_direct(k, all, a.dest, a.source, a.bytes, how);
@@ -476,7 +476,7 @@ __device__ GSHMEM_NOINLINE_BODY int scan_call(const Context &c, Group g, coll_ar
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
         [&](const auto &f, Group all, const auto &a) {
-            compute_flagged(f, all, lines_at(a, 0, 0), is_inclusive ? f.all.me + 1 : f.all.me, how);
+            compute_ll(f, all, lines_at(a, 0, 0), is_inclusive ? f.all.me + 1 : f.all.me, how);
         },
         [&](const auto &k, Group all, const auto &a) {
             scan_direct(k, all, a.dest, a.source, a.bytes, is_inclusive, how);

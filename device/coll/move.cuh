@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives that only move data: broadcast, fcollect, collect, alltoall, alltoalls; by bytes.
  * choose.cuh picks one of these ways:
- * - flagged: one flight of data that carry their flags (flagged.cuh);
+ * - LL: data that carry their flags, in one exchange (ll.cuh);
  * - direct: all members have come; each stores its data straight into the others' dest; all have
  *   done so;
  * - far, if some member cannot be mapped: the same by puts, between barriers of the team. */
@@ -10,7 +10,7 @@
 
 #include "choose.cuh"
 #include "element.cuh"
-#include "flagged.cuh"
+#include "ll.cuh"
 #include "grid.cuh"
 #include "team.cuh"
 #include "../copy.cuh"
@@ -99,8 +99,7 @@ __device__ __forceinline__ void store_share(const coll_call<Context> &k, Group g
 
 /* Also for alltoall, whose members get different bytes. */
 template <class Context, class Group>
-__device__ __forceinline__ void exchange_flagged(const flagged<Context> &f, Group g,
-                                                 const line_data &d)
+__device__ __forceinline__ void exchange_ll(const ll_call<Context> &f, Group g, const line_data &d)
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
     send_lines<n_ahead>(f, place_of(g), d);
@@ -177,7 +176,7 @@ __device__ GSHMEM_NOINLINE void alltoalls_direct(const coll_call<Context> &k, Gr
 /* A word from every member to every other, so that all of them switch buffers; the root's words are
  * the data. */
 template <class Context>
-__device__ GSHMEM_INLINE_ON_GPU void send_words(const flagged<Context> &f, place at)
+__device__ GSHMEM_INLINE_ON_GPU void send_words(const ll_call<Context> &f, place at)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
@@ -185,7 +184,7 @@ __device__ GSHMEM_INLINE_ON_GPU void send_words(const flagged<Context> &f, place
 }
 
 template <class Context>
-__device__ GSHMEM_INLINE_ON_GPU void receive_words(const flagged<Context> &f, place at, int root)
+__device__ GSHMEM_INLINE_ON_GPU void receive_words(const ll_call<Context> &f, place at, int root)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
@@ -196,7 +195,7 @@ __device__ GSHMEM_INLINE_ON_GPU void receive_words(const flagged<Context> &f, pl
     }
 }
 
-/* How many threads have work in the flight: one for each line of the data, or one for a word. */
+/* How many threads have work in the exchange: one for each line of the data, or one for a word. */
 __device__ __forceinline__ uint32_t broadcast_units(int n, uint64_t bytes)
 {
     const uint32_t lines = lines_of(bytes), words = (uint32_t)n - 1;
@@ -204,8 +203,8 @@ __device__ __forceinline__ uint32_t broadcast_units(int n, uint64_t bytes)
 }
 
 template <class Context, class Group>
-__device__ __forceinline__ void broadcast_flagged(const flagged<Context> &f, Group g,
-                                                  const line_data &d, int root)
+__device__ __forceinline__ void broadcast_ll(const ll_call<Context> &f, Group g, const line_data &d,
+                                             int root)
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
     if (f.all.me == root) {
@@ -274,10 +273,10 @@ template <class Context, class Group>
 __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g, uint64_t bytes)
 {
     /* Every thread reads all counts: each is a line that does not move during the call. */
-    const flight<Context> s(k.c, *k.team, k.lane);
+    const ll_buffers<Context> s(k.c, *k.team, k.lane);
     uint64_t before = 0;
     spill(before, bytes);
-    in_one_flight<false>(k.c, g, s, k.name, UINT32_MAX, [&](const flagged<Context> &f) {
+    run_ll<false>(k.c, g, s, k.name, UINT32_MAX, [&](const ll_call<Context> &f) {
         GSHMEM_NO_UNROLL
         for (uint32_t i = g.rank(); i < (uint32_t)k.n - 1; i += g.size())
             f.send(k.after(1 + (int)i), 0, bytes);

@@ -8,7 +8,7 @@
 
 #include "choose.cuh"
 #include "element.cuh"
-#include "flagged.cuh"
+#include "ll.cuh"
 #include "grid.cuh"
 #include "move.cuh"
 #include "team.cuh"
@@ -209,7 +209,7 @@ template <class Op, class Type, int n_ahead> struct adder {
         add_terms<Op, Type>(k, at, s);
     }
     template <class Context>
-    __device__ __forceinline__ void lines(const flagged<Context> &f, place at, const line_data &d,
+    __device__ __forceinline__ void lines(const ll_call<Context> &f, place at, const line_data &d,
                                           int end) const
     {
         if constexpr (has_lines)
@@ -219,7 +219,7 @@ template <class Op, class Type, int n_ahead> struct adder {
 #else
 struct adder {
     void (*add)(const coll_call<context> &, place, const terms &);
-    void (*lines)(const flagged<context> &, place, const line_data &, int);
+    void (*lines)(const ll_call<context> &, place, const line_data &, int);
     bool has_lines;
 };
 #endif
@@ -237,14 +237,14 @@ template <class Op, class Type, class Group> __device__ __forceinline__ auto add
 #endif
 }
 
-/* ---- flagged ----------------------------------------------------------------------------------
+/* ---- LL ---------------------------------------------------------------------------------------
  */
 
 /* Receives all lines, in a scan also those of members behind this one: see the buffers'
  * invariants. */
 template <class Context, class Group, class How>
-__device__ __forceinline__ void compute_flagged(const flagged<Context> &f, Group g,
-                                                const line_data &d, int end, How how)
+__device__ __forceinline__ void compute_ll(const ll_call<Context> &f, Group g, const line_data &d,
+                                           int end, How how)
 {
     send_lines<lines_ahead<Group>::n>(f, place_of(g), d);
     how.lines(f, place_of(g), d, end);

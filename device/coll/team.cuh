@@ -9,7 +9,7 @@
 #include "../group.cuh"
 #include "../sync.cuh"
 
-/* Collectives of more than one flight are large: each is a function that is called. */
+/* Collectives of more than one LL exchange are large: each is a function that is called. */
 #if defined(__CUDACC__)
 #define GSHMEM_NOINLINE __noinline__
 #else

@@ -98,7 +98,7 @@ static void host_task_done(struct gsh_request *request)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, request, request);
     struct gsh_proxy *proxy = task->proxy;
-    gsh_link_remove(&task->flight);
+    gsh_link_remove(&task->in_flight);
     if (task->is_posted) {
         proxy->n_posted[request->ctx]--;
         gsh_pool_give(&proxy->tasks, task);
@@ -118,8 +118,8 @@ static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
     task->source = GSH_SOURCE_HOST;
     task->is_posted = is_posted;
     task->is_done = false;
-    task->flight_sequence = ++proxy->flight_sequence;
-    gsh_link_init(&task->flight);
+    task->issue_sequence = ++proxy->issue_sequence;
+    gsh_link_init(&task->in_flight);
     return task;
 }
 
@@ -138,7 +138,7 @@ static void submit(struct gsh_task *task, const struct gsh_request *request)
         proxy->n_posted[request->ctx]++;
     }
     if (request->op != GSH_FAR_QUIET) {
-        gsh_link_append(&proxy->flight[request->ctx], &task->flight);
+        gsh_link_append(&proxy->in_flight[request->ctx], &task->in_flight);
     }
     gsh_order_submit(proxy, task);
 }
@@ -149,12 +149,12 @@ static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
     if (!task->is_done || task->request.op != GSH_FAR_QUIET) {
         return task->is_done;
     }
-    const struct gsh_link *flight = &proxy->flight[task->request.ctx];
-    if (gsh_link_is_alone(flight)) {
+    const struct gsh_link *in_flight = &proxy->in_flight[task->request.ctx];
+    if (gsh_link_is_alone(in_flight)) {
         return true;
     }
-    const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, flight, flight->next);
-    return oldest->flight_sequence > task->flight_sequence;
+    const struct gsh_task *oldest = GSH_HOLDER(struct gsh_task, in_flight, in_flight->next);
+    return oldest->issue_sequence > task->issue_sequence;
 }
 
 /* Waits until the task is over, then returns it to its pool. After a failure it stays, since the
@@ -297,7 +297,7 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     if (r != GSH_OK) {
         gsh_issue_native_done(&task->op, r);
     } else if (!task->is_done) {
-        gsh_link_append(&proxy->flight[peer->ctx], &task->flight);
+        gsh_link_append(&proxy->in_flight[peer->ctx], &task->in_flight);
     }
     return ended(proxy, peer->pe, is_posted ? proxy->failure : await(proxy, task, &unused));
 }

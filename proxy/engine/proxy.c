@@ -85,7 +85,7 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
     gsh_link_init(&proxy->waiting);
     gsh_link_init(&proxy->acking);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
-        gsh_link_init(&proxy->flight[ctx]);
+        gsh_link_init(&proxy->in_flight[ctx]);
     }
     gsh_stage_init(&proxy->stage);
     enum gsh_result r = build(proxy);

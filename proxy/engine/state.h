@@ -44,18 +44,18 @@ struct gsh_task {
     struct gsh_request request; /* first */
     struct gsh_op op;           /* of the native put or get */
     struct gsh_proxy *proxy;
-    struct gsh_task *quiet;   /* MARK: whose */
-    uint64_t needed;          /* in flush_wait: puts; in ack_wait: messages */
-    uint64_t needed_staged;   /* in flush_wait: puts of staging */
-    uint64_t at;              /* bytes or elements for which messages have been sent, if several */
-    uint32_t outstanding;     /* QUIET: its marks; gets by messages: answers to come; staged
-                               * puts: copies to come */
-    uint8_t source;           /* a ring's number, or GSH_SOURCE_HOST */
-    bool needs_fence;         /* a FENCE came between it and the one before */
-    bool is_posted;           /* host's: no thread waits for it; it returns to its pool itself */
-    bool is_done;             /* for the submitter */
-    struct gsh_link flight;   /* host's: in proxy.flight until it is done */
-    uint64_t flight_sequence; /* host's: grows */
+    struct gsh_task *quiet;    /* MARK: whose */
+    uint64_t needed;           /* in flush_wait: puts; in ack_wait: messages */
+    uint64_t needed_staged;    /* in flush_wait: puts of staging */
+    uint64_t at;               /* bytes or elements for which messages have been sent, if several */
+    uint32_t outstanding;      /* QUIET: its marks; gets by messages: answers to come; staged
+                                * puts: copies to come */
+    uint8_t source;            /* a ring's number, or GSH_SOURCE_HOST */
+    bool needs_fence;          /* a FENCE came between it and the one before */
+    bool is_posted;            /* host's: no thread waits for it; it returns to its pool itself */
+    bool is_done;              /* for the submitter */
+    struct gsh_link in_flight; /* host's: in proxy.in_flight until it is done */
+    uint64_t issue_sequence;   /* host's: grows */
 };
 
 /* A PE in one context: each has its own queues and puts, and never waits for another's. Messages,
@@ -121,8 +121,8 @@ struct gsh_proxy {
     int n_rings;
     unsigned n_ring_tasks; /* in their windows */
 
-    struct gsh_link flight[GSH_CONTEXTS]; /* tasks of the host, by flight_sequence */
-    uint64_t flight_sequence;
+    struct gsh_link in_flight[GSH_CONTEXTS]; /* tasks of the host, by issue_sequence */
+    uint64_t issue_sequence;
     unsigned n_posted[GSH_CONTEXTS]; /* tasks in flight whose thread does not wait */
     unsigned n_calls_until_round;
 

@@ -255,7 +255,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_rings = (uint32_t)gsh_far_n_rings(pe),
         .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
     };
-    memcpy(pe->state.flagged_max, pe->coll_table.flagged_max, sizeof(pe->state.flagged_max));
+    memcpy(pe->state.ll_max, pe->coll_table.ll_max, sizeof(pe->state.ll_max));
     pe->state.far_flat = pe->coll_table.far_flat;
     pe->state.far_piece = pe->coll_table.far_piece;
     find_run(pe, &pe->state);

@@ -53,7 +53,7 @@ static bool is_within(uint64_t off, uint64_t begin, uint64_t bytes)
     return off - begin < bytes;
 }
 
-/* The team's lane with words, or slots for flagged data, at that offset; -1: none. */
+/* The team's lane with words, or slots for LL data, at that offset; -1: none. */
 static int lane_at(const struct gsh_team_state *t, uint64_t off)
 {
     uint64_t n_more = (uint64_t)t->n_lanes - 1;

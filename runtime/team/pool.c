@@ -13,8 +13,8 @@
 
 /* ---- layouts ---- */
 
-/* What a team of one node has for flagged data: bytes of a slot of lane 0 and of the other lanes,
- * at least one line, for the counts of a collect. What a team of several nodes has for far members:
+/* What a team of one node has for LL data: bytes of a slot of lane 0 and of the other lanes, at
+ * least one line, for the counts of a collect. What a team of several nodes has for far members:
  * bytes of each half of a lane's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;

@@ -23,7 +23,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void check_table(const struct gsh_coll_table *t)
 {
     for (int i = 0; i < 4; i++) {
-        FUZZ_CHECK(t->flagged_max[i] <= 1u << 30);
+        FUZZ_CHECK(t->ll_max[i] <= 1u << 30);
     }
     FUZZ_CHECK(t->bytes_per_block >= 1 && t->max_blocks >= 1 && t->max_blocks <= 1024);
     FUZZ_CHECK(t->far_flat <= 1u << 30 && t->far_piece >= 16 && t->far_piece <= 1u << 30);

@@ -77,9 +77,9 @@ static inline void free_coll_teams(coll_team *teams)
         gshmem_team_destroy(teams[t].handle);
 }
 
-/* Sizes around which the way of doing a call changes: one line of flagged data and several, the
- * most that goes by flags in the tables, a cache line, half a slot, slots of the work area and
- * pieces of as many bytes, a root that scatters its data. */
+/* Sizes around which the way of doing a call changes: one line of LL data and several, the most
+ * that goes by flags in the tables, a cache line, half a slot, slots of the work area and pieces of
+ * as many bytes, a root that scatters its data. */
 static const uint32_t coll_sizes[] = {1, 8, 16, 64, 128, 512, 1024, 4096, 8192, 16384, 20000};
 
 /* Around one of the sizes; `rank` selects small, medium and large ones. With little memory large

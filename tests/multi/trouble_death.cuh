@@ -36,8 +36,8 @@ static void death_in_reduce(const scene *s)
 
 /* ---- death in collectives -------------------------------------------------------------------- */
 
-/* What each gives each other: in one flight, in several pieces, and, where the table says far=64K,
- * node by node. */
+/* What each gives each other: in one LL exchange, in several pieces, and, where the table says
+ * far=64K, node by node. */
 enum { n_coll_sizes = 3, biggest_nelems = 9216 };
 static HD size_t coll_size(int i)
 {

@@ -131,7 +131,7 @@ __attribute__((noreturn)) static void die(void)
     abort();
 }
 
-/* Reductions by whom the case names, in one flight or, "large", by more. */
+/* Reductions by whom the case names, in one LL exchange or, "large", by more. */
 static void reduce(const scene *s, long rounds)
 {
     const size_t nelems = strstr(s->name, "large") ? (size_t)most_nelems : 4;

@@ -162,7 +162,7 @@ static void test_collectives(void)
 {
     struct gsh_coll_table t = gsh_coll_table_cpu;
     CHECK_EQ(gsh_coll_table_read(" thread=128 , far = 1K,\tgrid=2 ", &t), GSH_OK);
-    CHECK(t.flagged_max[0] == 128 && t.far_flat == 1024 && t.max_blocks == 2);
+    CHECK(t.ll_max[0] == 128 && t.far_flat == 1024 && t.max_blocks == 2);
     CHECK(gsh_coll_table_read("", &t) == GSH_OK && gsh_coll_table_read(" ", &t) == GSH_OK);
     CHECK_EQ(gsh_coll_table_read("grid=1,grid=1025", &t), GSH_ERR_ARG);
     CHECK(strstr(gsh_last_error(), "'grid=1025' is out of range: grid can be 1 to 1024"));

@@ -7,9 +7,9 @@
 
 /* Threads of a block. */
 #define THREADS 512u
-/* Flagged: four lines of 8 bytes for each thread. A second block costs 1.2 us, since blocks must
- * agree that all have read the number of the call. */
-#define FLAGGED_BYTES_PER_BLOCK ((uint64_t)4 * 8 * THREADS)
+/* LL: four lines of 8 bytes for each thread. A second block costs 1.2 us, since blocks must agree
+ * that all have read the number of the call. */
+#define LL_BYTES_PER_BLOCK ((uint64_t)4 * 8 * THREADS)
 /* For calls whose members give different sizes, and must agree on the number of blocks. */
 #define AGREED_BLOCKS 16u
 
@@ -113,11 +113,10 @@ static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_
         return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
     }
     uint64_t others = l->team->n_pes > 1 ? (uint64_t)l->team->n_pes - 1 : 1;
-    bool may_be_flagged = l->kernel != GSH_COLL_KERNEL_far;
-    uint64_t blocks =
-        may_be_flagged && l->bytes <= t->flagged_max[GSH_GROUP_BLOCKS]
-            ? (l->bytes * others + FLAGGED_BYTES_PER_BLOCK - 1) / FLAGGED_BYTES_PER_BLOCK
-            : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
+    bool may_be_ll = l->kernel != GSH_COLL_KERNEL_far;
+    uint64_t blocks = may_be_ll && l->bytes <= t->ll_max[GSH_GROUP_BLOCKS]
+                          ? (l->bytes * others + LL_BYTES_PER_BLOCK - 1) / LL_BYTES_PER_BLOCK
+                          : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
     return blocks < 1 ? 1 : blocks < most ? (unsigned)blocks : most;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small collectives in one flight: each 4 bytes of data travel with a flag in one word of 8 bytes,
- * which is seen whole or not at all. This needs no barrier before, no fence, and no wait but for
- * the data.
+ * Small collectives in one LL exchange: each 4 bytes of data travel with a flag in one word of 8
+ * bytes, which is seen whole or not at all. This needs no barrier before, no fence, and no wait but
+ * for the data.
  *
  * Invariants
  * - Each member has, for each lane, two buffers with a slot for every member. Call e on a lane uses
@@ -12,8 +12,8 @@
  *   made call e - 1: no member looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.
  * - Flags recur after 2^32 calls. A word that none of these has written may then be taken for a new
  *   one, but only if the slot's line was last used exactly 2^32 calls before. */
-#ifndef GSHMEM_FLAGGED_CUH
-#define GSHMEM_FLAGGED_CUH
+#ifndef GSHMEM_COLL_LL_CUH
+#define GSHMEM_COLL_LL_CUH
 
 #include "element.cuh"
 #include "grid.cuh"
@@ -109,15 +109,15 @@ struct inbox {
     }
 };
 
-/* What a flight reads of the team: all of it together, before anything is stored or waited for. One
- * field at a time, each would take as long as a load from L2 after a fence. */
-template <class Context> struct flight {
+/* What an LL exchange reads of the team: all of it together, before anything is stored or waited
+ * for. One field at a time, each would take as long as a load from L2 after a fence. */
+template <class Context> struct ll_buffers {
     members<Context> all;
     uint64_t area_off, slots_off; /* of the lane: its words, and its first buffer */
     uint32_t slot_bytes;
     bool is_mapped;
 
-    __device__ __forceinline__ flight(const Context &c, const gsh_team_state &t, int lane)
+    __device__ __forceinline__ ll_buffers(const Context &c, const gsh_team_state &t, int lane)
         : all(c, t)
     {
         const uint32_t n_near = (uint32_t)t.n_near, narrow = t.slot_bytes;
@@ -145,13 +145,14 @@ template <class Context> struct flight {
 };
 
 /* One call's view of the buffers. */
-template <class Context> struct flagged {
+template <class Context> struct ll_call {
     members<Context> all;
     const char *name; /* the call's, for reports */
     inbox in;
 
     /* count: of the calls on the lane, including this one. All members are near. */
-    __device__ __forceinline__ flagged(const flight<Context> &s, const char *call, uint64_t count)
+    __device__ __forceinline__ ll_call(const ll_buffers<Context> &s, const char *call,
+                                       uint64_t count)
         : all(s.all), name(call)
     {
         in.flag = (uint32_t)count;
@@ -176,11 +177,11 @@ template <class Context> struct flagged {
     }
 };
 
-/* One flight of the group: body(f) in each of the first n_units threads, which are those with
+/* One LL exchange of the group: body(f) in each of the first n_units threads, which are those with
  * something to send or receive. is_joined: after it all lines are in place. */
 template <bool is_joined = true, class Context, class Group, class Body>
-__device__ __forceinline__ void in_one_flight(const Context &c, Group g, const flight<Context> &s,
-                                              const char *name, uint32_t n_units, Body body)
+__device__ __forceinline__ void run_ll(const Context &c, Group g, const ll_buffers<Context> &s,
+                                       const char *name, uint32_t n_units, Body body)
 {
     gsh_sync_area *const area = sync_area(c, s.area_off);
     const uint64_t calls = load_plain(&area->calls) + 1;
@@ -200,11 +201,11 @@ __device__ __forceinline__ void in_one_flight(const Context &c, Group g, const f
             const char *name;
         } end = {g, area, name};
         if (place_of(g).rank < n_units)
-            spilled_during(&end, [&] { body(flagged<Context>(s, name, calls)); });
+            spilled_during(&end, [&] { body(ll_call<Context>(s, name, calls)); });
         join_blocks(c, end.g, end.area, end.name);
     } else {
         if (place_of(g).rank < n_units)
-            body(flagged<Context>(s, name, calls));
+            body(ll_call<Context>(s, name, calls));
         if constexpr (is_joined)
             join_blocks(c, g, area, name);
     }
@@ -241,8 +242,8 @@ __device__ __forceinline__ void in_batches(place at, uint32_t n, Load load, Use 
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other. */
 template <int n_ahead, class Context, class Out>
-__device__ __forceinline__ void flagged_send(const flagged<Context> &f, place at, uint32_t n_lines,
-                                             Out outgoing)
+__device__ __forceinline__ void ll_send(const ll_call<Context> &f, place at, uint32_t n_lines,
+                                        Out outgoing)
 {
     uint64_t data[n_ahead];
     GSHMEM_NO_UNROLL
@@ -256,8 +257,8 @@ __device__ __forceinline__ void flagged_send(const flagged<Context> &f, place at
 
 /* Receives as many, and calls incoming(member, line, data) for each. */
 template <int n_ahead, class Context, class In>
-__device__ __forceinline__ void flagged_receive(const flagged<Context> &f, place at,
-                                                uint32_t n_lines, In incoming)
+__device__ __forceinline__ void ll_receive(const ll_call<Context> &f, place at, uint32_t n_lines,
+                                           In incoming)
 {
     words2 seen[n_ahead];
     GSHMEM_NO_UNROLL
@@ -280,7 +281,7 @@ struct line_data {
 };
 
 /* These are inlined on GPUs, where what they are given stays in registers: in memory, the arguments
- * of 512 threads take longer than the flight. The CPU device has one copy for groups of any kind.
+ * of 512 threads take longer than the exchange. The CPU device has one copy for groups of any kind.
  */
 #if defined(__CUDACC__)
 #define GSHMEM_INLINE_ON_GPU __forceinline__
@@ -289,17 +290,17 @@ struct line_data {
 #endif
 
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void send_lines(const flagged<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void send_lines(const ll_call<Context> &f, place at,
                                                 const line_data &d)
 {
-    flagged_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
+    ll_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
         return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
     });
 }
 
 /* This PE's own. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const flagged<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const ll_call<Context> &f, place at,
                                                     const line_data &d)
 {
     const uint64_t me = (uint64_t)f.all.me;
@@ -316,7 +317,7 @@ __device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const flagged<Context> &f, p
 
 /* The lines of the n members first, first + 1 and so on after this one. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const flagged<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const ll_call<Context> &f, place at,
                                                           const line_data &d, int first, int n)
 {
     struct { /* not in registers during the rare part of a wait */
@@ -340,7 +341,7 @@ __device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const flagged<Context>
 /* The same if all lines of a number belong together, and have been sent: the lines of members [0,
  * end) are added in their order, and stored; 0 if there is no member. */
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const flagged<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const ll_call<Context> &f, place at,
                                                       const line_data &d, int end)
 {
     struct { /* not in registers during the rare part of a wait */
@@ -390,13 +391,13 @@ __device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const flagged<Context> &f,
 /* With more than two lines in flight, which is by a group of one thread, these take many registers:
  * they are functions that are called. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_NOINLINE void receive_lines_called(const flagged<Context> &f, place at,
+__device__ GSHMEM_NOINLINE void receive_lines_called(const ll_call<Context> &f, place at,
                                                      const line_data &d, int first, int n)
 {
     receive_lines_inline<n_ahead>(f, at, d, first, n);
 }
 template <int n_ahead, class Context>
-__device__ __forceinline__ void receive_lines(const flagged<Context> &f, place at,
+__device__ __forceinline__ void receive_lines(const ll_call<Context> &f, place at,
                                               const line_data &d, int first, int n)
 {
     if constexpr (n_ahead > 2)
@@ -406,13 +407,13 @@ __device__ __forceinline__ void receive_lines(const flagged<Context> &f, place a
 }
 
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_NOINLINE void add_lines_called(const flagged<Context> &f, place at,
+__device__ GSHMEM_NOINLINE void add_lines_called(const ll_call<Context> &f, place at,
                                                  const line_data &d, int end)
 {
     add_lines_inline<Op, Type, n_ahead>(f, at, d, end);
 }
 template <class Op, class Type, int n_ahead, class Context>
-__device__ __forceinline__ void add_lines(const flagged<Context> &f, place at, const line_data &d,
+__device__ __forceinline__ void add_lines(const ll_call<Context> &f, place at, const line_data &d,
                                           int end)
 {
     if constexpr (n_ahead > 2)
