@@ -222,13 +222,15 @@ GSHMEM_HD void gshmem_sync_all(void)
                   gshmem_sync_all());
 }
 
-GSHMEM_D int gshmemx_barrier_lane(gshmem_team_t team, int lane)
+GSHMEM_D int gshmemx_barrier_channel(gshmem_team_t team, int channel)
 {
-    return gshmem::barrier(GSHMEM_HERE, gshmem::group_thread(), team, lane, "gshmemx_barrier_lane");
+    return gshmem::barrier(GSHMEM_HERE, gshmem::group_thread(), team, channel,
+                           "gshmemx_barrier_channel");
 }
-GSHMEM_D int gshmemx_team_sync_lane(gshmem_team_t team, int lane)
+GSHMEM_D int gshmemx_team_sync_channel(gshmem_team_t team, int channel)
 {
-    return gshmem::sync(GSHMEM_HERE, gshmem::group_thread(), team, lane, "gshmemx_team_sync_lane");
+    return gshmem::sync(GSHMEM_HERE, gshmem::group_thread(), team, channel,
+                        "gshmemx_team_sync_channel");
 }
 
 #define GSHMEM_GROUP(SUFFIX)                                                                  \
@@ -242,15 +244,15 @@ GSHMEM_D int gshmemx_team_sync_lane(gshmem_team_t team, int lane)
         return gshmem::sync(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, 0,                   \
                             "gshmemx_team_sync_" #SUFFIX);                                    \
     }                                                                                         \
-    GSHMEM_D int gshmemx_barrier_lane_##SUFFIX(gshmem_team_t team, int lane)                  \
+    GSHMEM_D int gshmemx_barrier_channel_##SUFFIX(gshmem_team_t team, int channel)            \
     {                                                                                         \
-        return gshmem::barrier(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, lane,             \
-                               "gshmemx_barrier_lane_" #SUFFIX);                              \
+        return gshmem::barrier(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, channel,          \
+                               "gshmemx_barrier_channel_" #SUFFIX);                           \
     }                                                                                         \
-    GSHMEM_D int gshmemx_team_sync_lane_##SUFFIX(gshmem_team_t team, int lane)                \
+    GSHMEM_D int gshmemx_team_sync_channel_##SUFFIX(gshmem_team_t team, int channel)          \
     {                                                                                         \
-        return gshmem::sync(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, lane,                \
-                            "gshmemx_team_sync_lane_" #SUFFIX);                               \
+        return gshmem::sync(GSHMEM_HERE, gshmem::group_##SUFFIX(), team, channel,             \
+                            "gshmemx_team_sync_channel_" #SUFFIX);                            \
     }                                                                                         \
     GSHMEM_D void gshmemx_barrier_all_##SUFFIX()                                              \
     {                                                                                         \

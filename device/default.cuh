@@ -244,17 +244,17 @@ GSHMEM_FORMS(_vector, const Type *values, values)
 /* ---- teams ----------------------------------------------------------------------------------- */
 
 template <class Group>
-__device__ __forceinline__ int barrier(Group g, gshmem_team_t team, int lane = 0,
+__device__ __forceinline__ int barrier(Group g, gshmem_team_t team, int channel = 0,
                                        const char *call = "gshmem::barrier")
 {
-    return barrier(default_context(), g, team, lane, call);
+    return barrier(default_context(), g, team, channel, call);
 }
 
 template <class Group>
-__device__ __forceinline__ int sync(Group g, gshmem_team_t team, int lane = 0,
+__device__ __forceinline__ int sync(Group g, gshmem_team_t team, int channel = 0,
                                     const char *call = "gshmem::sync")
 {
-    return sync(default_context(), g, team, lane, call);
+    return sync(default_context(), g, team, channel, call);
 }
 
 template <class Group>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams as kernels see them, and barrier and sync of a team (state.h has the invariants).
  *
- * Each lane of a team is a separate barrier.
+ * Each channel of a team is a separate barrier.
  *
  * A team on one node: one exchange of flags. In epoch e a PE sets its flag to e on every other
  * member, then waits until every flag of its own has reached e; a fast member may already be one
@@ -45,20 +45,20 @@ __device__ __forceinline__ const gsh_team_state *find_team(const Context &c, gsh
     return differs == 0 ? t : nullptr;
 }
 
-/* The team does not exist, or has no such lane. As on the host, GSHMEM_TEAM_INVALID needs no words.
- */
+/* The team does not exist, or has no such channel. As on the host, GSHMEM_TEAM_INVALID needs no
+ * words. */
 template <class Context, class Group>
-__device__ __forceinline__ int refuse_lane(const Context &c, Group g, gshmem_team_t team, int lane,
-                                           const char *call)
+__device__ __forceinline__ int refuse_channel(const Context &c, Group g, gshmem_team_t team,
+                                              int channel, const char *call)
 {
 #if defined(GSHMEM_CHECKS)
     const gsh_team_state *t = find_team(c, team);
     if (t)
-        return refuse(c, g, call, GSH_REFUSAL_NO_LANE, lane, t->n_lanes);
+        return refuse(c, g, call, GSH_REFUSAL_NO_CHANNEL, channel, t->n_channels);
     if (team != GSHMEM_TEAM_INVALID)
         return refuse(c, g, call, GSH_REFUSAL_NO_TEAM, team, 0);
 #else
-    (void)c, (void)g, (void)team, (void)lane, (void)call;
+    (void)c, (void)g, (void)team, (void)channel, (void)call;
 #endif
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
@@ -120,10 +120,10 @@ template <> struct flag_group<group_thread> {
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
 
-/* The location of a lane's words: offset from every PE's heap base. */
-__device__ __forceinline__ uint64_t lane_off(const gsh_team_state &t, int lane)
+/* The location of a channel's words: offset from every PE's heap base. */
+__device__ __forceinline__ uint64_t channel_off(const gsh_team_state &t, int channel)
 {
-    return t.sync_off + (uint64_t)lane * t.lane_bytes;
+    return t.sync_off + (uint64_t)channel * t.channel_bytes;
 }
 
 /* This PE's own area. */
@@ -283,10 +283,10 @@ template <class Context> __device__ __forceinline__ void follow_leader(const syn
  * the rest and returns true; otherwise returns false. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY bool sync_far(const Context &c, const gsh_team_state *team,
-                                              int lane, const char *call, bool is_barrier,
+                                              int channel, const char *call, bool is_barrier,
                                               bool is_warp)
 {
-    sync_call<Context> s = {c, team, call, lane_off(*team, lane), 0, is_barrier, is_warp};
+    sync_call<Context> s = {c, team, call, channel_off(*team, channel), 0, is_barrier, is_warp};
     if (is_barrier) {
         if (s.rank() == 0)
             far_quiet(c);
@@ -311,10 +311,10 @@ __device__ GSHMEM_NOINLINE_BODY bool sync_far(const Context &c, const gsh_team_s
 
 /* ---- any team -------------------------------------------------------------------------------- */
 
-/* team: NULL for all PEs, and then lane is 0. */
+/* team: NULL for all PEs, and then channel is 0. */
 template <bool is_barrier, class Group, class Context>
 __device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_team_state *team,
-                                          int lane, const char *call)
+                                          int channel, const char *call)
 {
     typedef typename flag_group<Group>::type Words;
     g.sync();
@@ -322,27 +322,28 @@ __device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_t
         bool is_done = false;
         if (has_far(c))
             is_done = call_indirect<sync_far<Context>>(
-                c, team ? team : find_team(c, GSHMEM_TEAM_WORLD), lane, call, is_barrier,
+                c, team ? team : find_team(c, GSHMEM_TEAM_WORLD), channel, call, is_barrier,
                 flag_group<Group>::is_warp);
         if (!is_done)
             fly_flags<is_barrier, Group>(c, Words(), team ? *team : world_team(c),
-                                         team ? lane_off(*team, lane) : GSH_WORLD_SYNC_OFF, call);
+                                         team ? channel_off(*team, channel) : GSH_WORLD_SYNC_OFF,
+                                         call);
     }
     g.sync();
 }
 
 template <bool is_barrier, class Group, class Context>
-__device__ __forceinline__ int sync_by_name(const Context &c, Group g, gshmem_team_t team, int lane,
-                                            const char *call)
+__device__ __forceinline__ int sync_by_name(const Context &c, Group g, gshmem_team_t team,
+                                            int channel, const char *call)
 {
-    if (team == GSHMEM_TEAM_WORLD && lane == 0) {
+    if (team == GSHMEM_TEAM_WORLD && channel == 0) {
         sync_team<is_barrier>(c, g, nullptr, 0, call);
         return GSHMEMX_SUCCESS;
     }
     const gsh_team_state *t = find_team(c, team);
-    if (!t || (uint32_t)lane >= (uint32_t)t->n_lanes)
-        return refuse_lane(c, g, team, lane, call);
-    sync_team<is_barrier>(c, g, t, lane, call);
+    if (!t || (uint32_t)channel >= (uint32_t)t->n_channels)
+        return refuse_channel(c, g, team, channel, call);
+    sync_team<is_barrier>(c, g, t, channel, call);
     return GSHMEMX_SUCCESS;
 }
 
@@ -350,21 +351,21 @@ __device__ __forceinline__ int sync_by_name(const Context &c, Group g, gshmem_te
 
 /* quiet, then returns when all PEs of the team have arrived; what any thread of any of them wrote
  * before is visible to every thread of the group after. 0, or an error if this PE is not in the
- * team or the team has no such lane. Groups that synchronise one team at the same time use
- * different lanes. */
+ * team or the team has no such channel. Groups that synchronise one team at the same time use
+ * different channels. */
 template <class Group, class Context>
-__device__ __forceinline__ int barrier(const Context &c, Group g, gshmem_team_t team, int lane = 0,
-                                       const char *call = "gshmem::barrier")
+__device__ __forceinline__ int barrier(const Context &c, Group g, gshmem_team_t team,
+                                       int channel = 0, const char *call = "gshmem::barrier")
 {
-    return detail::sync_by_name<true>(c, g, team, lane, call);
+    return detail::sync_by_name<true>(c, g, team, channel, call);
 }
 
 /* Returns when all PEs of the team have arrived; says nothing about data. */
 template <class Group, class Context>
-__device__ __forceinline__ int sync(const Context &c, Group g, gshmem_team_t team, int lane = 0,
+__device__ __forceinline__ int sync(const Context &c, Group g, gshmem_team_t team, int channel = 0,
                                     const char *call = "gshmem::sync")
 {
-    return detail::sync_by_name<false>(c, g, team, lane, call);
+    return detail::sync_by_name<false>(c, g, team, channel, call);
 }
 
 template <class Group, class Context>

@@ -9,7 +9,7 @@
  *      gshmemx_NAME_{put,get,iput,iget,put_nbi,get_nbi,put_signal,put_signal_nbi}_{warp,block}
  *      gshmemx_{put,get}BITS..., gshmemx_{put,get}mem..., likewise
  *      gshmemx_{barrier,barrier_all,team_sync,sync_all}_{warp,block}
- *      gshmemx_{barrier,team_sync}_lane[_{warp,block}](team, lane)
+ *      gshmemx_{barrier,team_sync}_channel[_{warp,block}](team, channel)
  *      gshmemx_{broadcast,collect,fcollect,alltoall,alltoalls}mem_{warp,block,grid}
  *      gshmemx_NAME_{broadcast,collect,fcollect,alltoall,alltoalls}_{warp,block,grid}
  *      gshmemx_NAME_OP_{reduce,reducescatter}_{warp,block,grid}

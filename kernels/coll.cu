@@ -28,7 +28,7 @@ __device__ __forceinline__ group_launch whole_launch()
 #if GSH_COLL_PART == 0 || GSH_COLL_PART == 5
 __device__ __forceinline__ auto the_call(const gsh_kernel_coll_args &a)
 {
-    return detail::begin_coll(default_context(), &a.team, a.lane, a.call);
+    return detail::begin_coll(default_context(), &a.team, a.channel, a.call);
 }
 #endif
 
@@ -110,9 +110,10 @@ template <class Op, class Type> struct compute_kernel {
         const uint64_t nelems = a.compute.nelems;
         const group_launch g = whole_launch();
         if (a.coll == GSH_COLL_REDUCE)
-            reduce<Op>(default_context(), g, &a.team, dest, source, nelems, a.lane, a.call);
+            reduce<Op>(default_context(), g, &a.team, dest, source, nelems, a.channel, a.call);
         else
-            reducescatter<Op>(default_context(), g, &a.team, dest, source, nelems, a.lane, a.call);
+            reducescatter<Op>(default_context(), g, &a.team, dest, source, nelems, a.channel,
+                              a.call);
     }
 };
 
@@ -126,9 +127,9 @@ template <class Type> struct compute_kernel<op_scan, Type> {
         const uint64_t nelems = a.compute.nelems;
         const group_launch g = whole_launch();
         if (a.coll == GSH_COLL_INSCAN)
-            scan<true>(default_context(), g, &a.team, dest, source, nelems, a.lane, a.call);
+            scan<true>(default_context(), g, &a.team, dest, source, nelems, a.channel, a.call);
         else
-            scan<false>(default_context(), g, &a.team, dest, source, nelems, a.lane, a.call);
+            scan<false>(default_context(), g, &a.team, dest, source, nelems, a.channel, a.call);
     }
 };
 
@@ -139,7 +140,7 @@ template <class Type> __device__ void run_alltoalls(const gsh_kernel_coll_args &
     const gsh_coll_strided_args &s = a.strided;
     alltoalls(default_context(), whole_launch(), &a.team, pointer<Type>(s.dest),
               pointer<const Type>(s.source), (ptrdiff_t)s.dest_stride, (ptrdiff_t)s.source_stride,
-              s.nelems, a.lane, a.call);
+              s.nelems, a.channel, a.call);
 }
 
 #endif
@@ -160,14 +161,14 @@ __global__ void __launch_bounds__(512)
     const group_launch g = whole_launch();
     switch (a.coll) {
     case GSH_COLL_BROADCAST:
-        broadcastmem(default_context(), g, &a.team, dest, source, bytes, a.move.root, a.lane,
+        broadcastmem(default_context(), g, &a.team, dest, source, bytes, a.move.root, a.channel,
                      a.call);
         break;
     case GSH_COLL_COLLECT:
-        collectmem(default_context(), g, &a.team, dest, source, bytes, a.lane, a.call);
+        collectmem(default_context(), g, &a.team, dest, source, bytes, a.channel, a.call);
         break;
     case GSH_COLL_FCOLLECT:
-        fcollectmem(default_context(), g, &a.team, dest, source, bytes, a.lane, a.call);
+        fcollectmem(default_context(), g, &a.team, dest, source, bytes, a.channel, a.call);
         break;
     case GSH_COLL_CHECK:
         if (g.block() == 0)
@@ -175,7 +176,7 @@ __global__ void __launch_bounds__(512)
                                 a.check.bytes);
         break;
     default:
-        alltoallmem(default_context(), g, &a.team, dest, source, bytes, a.lane, a.call);
+        alltoallmem(default_context(), g, &a.team, dest, source, bytes, a.channel, a.call);
     }
 }
 

@@ -107,7 +107,7 @@ struct gsh_kernel_coll_args {
         struct gsh_coll_compute_args compute;
         struct gsh_coll_check_args check;
     };
-    int32_t lane;
+    int32_t channel;
     uint32_t coll; /* enum gsh_coll */
     char call[40]; /* the public name, for reports */
     struct gsh_team_state team;

@@ -33,9 +33,10 @@
  * A team's node is a set of members whose heaps are mapped into each other; all members agree on
  * the nodes, their numbers and their leaders. leaders is 0 when the team has one node.
  *
- * Each lane of a team is a barrier of its own, for callers that synchronise the team independently
- * of each other, as the blocks of a kernel may. Invariants of a lane (device/sync.cuh):
- * - `epoch` counts this PE's arrivals on the lane, in barriers and collectives of kernels and
+ * Each channel of a team is a barrier of its own, for callers that synchronise the team
+ * independently of each other, as the blocks of a kernel may. Invariants of a channel
+ * (device/sync.cuh):
+ * - `epoch` counts this PE's arrivals on the channel, in barriers and collectives of kernels and
  *   streams; only this PE writes it.
  * - One node: flag[i] of this PE's sync area is written by member i only, never decreases, and is
  *   i's epoch at its latest arrival.
@@ -49,24 +50,24 @@ struct gsh_team_state {
     int32_t handle;
     int32_t n_pes, my_index;
     int32_t first_pe, pe_stride;
-    int32_t n_lanes;
-    int32_t n_rails;     /* the fewest members on one of its nodes */
-    uint64_t pes;        /* const int32_t[n_pes] in device-readable memory, or 0 */
-    uint64_t sync_off;   /* lane 0's struct gsh_sync_area: offset from every PE's heap base */
-    uint64_t lane_bytes; /* from one lane's area to the next */
-    uint64_t leaders;    /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
+    int32_t n_channels;
+    int32_t n_rails;        /* the fewest members on one of its nodes */
+    uint64_t pes;           /* const int32_t[n_pes] in device-readable memory, or 0 */
+    uint64_t sync_off;      /* channel 0's struct gsh_sync_area: offset from every PE's heap base */
+    uint64_t channel_bytes; /* from one channel's area to the next */
+    uint64_t leaders;       /* const int32_t[n_nodes]: each node's leader, its PE number; or 0 */
     uint64_t near; /* const int32_t[n_near]: this PE's node, indexes in the team, leader first; or
                       0. It is part of a table of all members, node by node, in which near_begin are
                       before it, and behind which n_nodes + 1 words say where each node begins */
     int32_t n_nodes, my_node; /* my_node: in leaders */
     int32_t n_near, my_near;  /* my_near: in near; 0 for the leader */
-    /* Teams of one node: slots for data that carry flags (device/coll/ll.cuh), for each lane two
-     * buffers with one slot for each member. Lane 0's slots are stored separately. 0 bytes: no
+    /* Teams of one node: slots for data that carry flags (device/coll/ll.cuh), for each channel two
+     * buffers with one slot for each member. Channel 0's slots are stored separately. 0 bytes: no
      * slots. */
-    uint64_t wide_off, slots_off; /* from every PE's heap base: lane 0's, lane 1's */
+    uint64_t wide_off, slots_off; /* from every PE's heap base: channel 0's, channel 1's */
     uint32_t wide_slot_bytes, slot_bytes;
-    /* Teams with far members: for each lane two halves with a slot for each member (coll/far.cuh).
-     * Lane 0's, with its wide slots, come first. */
+    /* Teams with far members: for each channel two halves with a slot for each member
+     * (coll/far.cuh). Channel 0's, with its wide slots, come first. */
     uint64_t work_off;
     uint32_t work_wide_slot_bytes, work_slot_bytes;
     int32_t near_begin;
@@ -79,7 +80,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire"
 /* In the internal part of the symmetric heap; flag[] has an entry for each member of the largest
  * node. All 0 when the team is made.
  *
- * A lane ends with GSH_SYNC_WORDS rows of n_pes words, by which the members of a collective over
+ * A channel ends with GSH_SYNC_WORDS rows of n_pes words, by which the members of a collective over
  * several nodes tell each other how far they are, mostly together with data (coll/far_step.cuh).
  * Invariants:
  * - In row i of this PE's words, word m is written by member m alone: by a far one in its far steps
@@ -97,7 +98,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire"
  *   may overtake each other on their way. */
 struct gsh_sync_area {
     uint64_t epoch;
-    /* Of collectives on this lane (device/coll/): only this PE's kernels write them. */
+    /* Of collectives on this channel (device/coll/): only this PE's kernels write them. */
     uint64_t calls;        /* of those whose data carry flags */
     uint64_t n_counted;    /* blocks that have read `calls`, in a call by several blocks */
     uint64_t own_flag;     /* arrivals of this PE's own blocks, in calls by several blocks */
@@ -108,9 +109,9 @@ struct gsh_sync_area {
     /* In a team on several nodes: the epoch and the near step that this PE began last. No wait uses
      * them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
-    /* Checking builds: 1: a group of one block makes a call on this lane. */
+    /* Checking builds: 1: a group of one block makes a call on this channel. */
     uint32_t is_in_use;
-    /* GPUs, in lane 0 of the team of all PEs: 1: some kernel of this PE has been left (enum
+    /* GPUs, in channel 0 of the team of all PEs: 1: some kernel of this PE has been left (enum
      * gsh_abort). Its threads write it before they end; it stays. */
     uint32_t has_left;
     uint64_t reserved[4];
@@ -206,7 +207,8 @@ enum gsh_report_kind {
     GSH_REPORT_BAD_TEAM,      /* in a call on a stream: the team, its handle in `seen`, is gone */
     GSH_REPORT_LOCK_TIMEOUT,  /* set_lock or clear_lock waited as long; address is this PE's node */
     GSH_REPORT_LOCK_NOT_HELD, /* clear_lock of a lock, at address, that this PE does not hold */
-    GSH_REPORT_LANE_IN_USE,   /* checks: another group makes a call on lane `expected` of `seen` */
+    GSH_REPORT_CHANNEL_IN_USE, /* checks: another group makes a call on channel `expected` of `seen`
+                                */
     GSH_REPORT_OUT_OF_RANGE, /* checks: what the call's name says is `seen`, not below `expected` */
 };
 
@@ -222,7 +224,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_refusal) == 56, "gsh_refusal is wire");
 
 enum gsh_refusal_what {
     GSH_REFUSAL_NO_TEAM = 1, /* value: its handle */
-    GSH_REFUSAL_NO_LANE,     /* of: how many the team has */
+    GSH_REFUSAL_NO_CHANNEL,  /* of: how many the team has */
     GSH_REFUSAL_NO_ROOT,     /* of: how many PEs the team has */
     GSH_REFUSAL_BAD_STRIDE   /* value, of: the two strides */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives (OpenSHMEM 1.5, 9.11) as templates over the group that makes the call: a thread, a
  * warp, a block, or several blocks (group_grid, group_blocks). All members of the team make the
- * same calls on a lane in the same order, with the same arguments except dest and source, by groups
- * with the same number of blocks. Calls on other lanes, or of other teams, may be under way at the
- * same time.
+ * same calls on a channel in the same order, with the same arguments except dest and source, by
+ * groups with the same number of blocks. Calls on other channels, or of other teams, may be under
+ * way at the same time.
  *
  * On return this PE's dest is complete and its source may be changed; what other members' calls
  * have done is not known, and other puts are not ordered. They return 0, or
- * GSHMEMX_ERROR_INVALID_VALUE, on all members, when the team, lane or root does not exist or a
+ * GSHMEMX_ERROR_INVALID_VALUE, on all members, when the team, channel or root does not exist or a
  * stride is below 1. dest and source are symmetric and do not overlap, but a reduce, a scan and a
  * broadcast may have dest == source, fcollect source == dest + my part's place, and reducescatter
  * dest == source + my part's place. element: the type of the data, for checking builds, which
@@ -26,13 +26,13 @@ namespace gshmem
 namespace detail
 {
 
-/* The team, or NULL if it does not exist or has no such lane. */
+/* The team, or NULL if it does not exist or has no such channel. */
 template <class Context>
 __device__ __forceinline__ const gsh_team_state *team_with(const Context &c, gshmem_team_t team,
-                                                           int lane)
+                                                           int channel)
 {
     const gsh_team_state *t = find_team(c, team);
-    return t && (uint32_t)lane < (uint32_t)t->n_lanes ? t : nullptr;
+    return t && (uint32_t)channel < (uint32_t)t->n_channels ? t : nullptr;
 }
 
 /* The library's own kernels carry the team along: nothing of it is read from memory. */
@@ -45,19 +45,19 @@ __device__ __forceinline__ const gsh_team_state *team_with(const Context &,
 
 /* They always have a team. */
 template <class Context, class Group>
-__device__ __forceinline__ int refuse_lane(const Context &, Group, const gsh_team_state *, int,
-                                           const char *)
+__device__ __forceinline__ int refuse_channel(const Context &, Group, const gsh_team_state *, int,
+                                              const char *)
 {
     return GSHMEMX_ERROR_INVALID_VALUE;
 }
 
-/* The call on a lane; team is NULL if that does not exist. */
+/* The call on a channel; team is NULL if that does not exist. */
 template <class Context, class Team>
-__device__ __forceinline__ coll_call<Context> begin_coll(const Context &c, Team team, int lane,
+__device__ __forceinline__ coll_call<Context> begin_coll(const Context &c, Team team, int channel,
                                                          const char *name)
 {
-    const gsh_team_state *t = team_with(c, team, lane);
-    return t ? call_of(c, *t, lane, name) : coll_call<Context>{c, nullptr, name, 0, 0, lane};
+    const gsh_team_state *t = team_with(c, team, channel);
+    return t ? call_of(c, *t, channel, name) : coll_call<Context>{c, nullptr, name, 0, 0, channel};
 }
 
 /* A way that also reaches far members. */
@@ -120,7 +120,7 @@ template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void check_calls_near(const coll_call<Context> &k, Group g,
                                                  uint64_t what, uint64_t bytes)
 {
-    const ll_buffers<Context> s(k.c, *k.team, k.lane);
+    const ll_buffers<Context> s(k.c, *k.team, k.channel);
     GSHMEM_NO_UNROLL
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
@@ -169,43 +169,43 @@ __device__ __forceinline__ const uint8_t *as_bytes(const void *p)
     return static_cast<const uint8_t *>(p);
 }
 
-/* As long as it lives, its group alone may make calls on the lane; in checking builds, another
+/* As long as it lives, its group alone may make calls on the channel; in checking builds, another
  * group that begins one is told so. Groups of several blocks are not watched: their blocks come and
  * go one by one. The word orders nothing: a program that may call again has ordered the calls. */
-template <class Context> struct lane_use {
+template <class Context> struct channel_use {
 #if defined(GSHMEM_CHECKS)
     uint32_t *word; /* NULL: another thread's, or nobody's */
 
     template <class Group>
-    __device__ __forceinline__ lane_use(const Context &c, Group g, const gsh_team_state &t,
-                                        gshmem_team_t team, int lane, const char *name)
+    __device__ __forceinline__ channel_use(const Context &c, Group g, const gsh_team_state &t,
+                                           gshmem_team_t team, int channel, const char *name)
         : word(nullptr)
     {
         if (g.n_blocks() > 1)
             return;
         if (g.rank() == 0) {
-            word = &sync_area(c, lane_off(t, lane))->is_in_use;
+            word = &sync_area(c, channel_off(t, channel))->is_in_use;
             if (!claim(word))
-                report(c, GSH_REPORT_LANE_IN_USE, name, -1, 0, 0, (uint64_t)lane, (uint64_t)team,
-                       0);
+                report(c, GSH_REPORT_CHANNEL_IN_USE, name, -1, 0, 0, (uint64_t)channel,
+                       (uint64_t)team, 0);
         }
         g.block_part().sync(); /* no thread of a second group sends anything */
     }
-    __device__ __forceinline__ ~lane_use()
+    __device__ __forceinline__ ~channel_use()
     {
         if (word)
             store_relaxed(word, 0u);
     }
     template <class Group>
-    __device__ __forceinline__ lane_use(const Context &, Group, const gsh_team_state &,
-                                        const gsh_team_state *, int, const char *)
+    __device__ __forceinline__ channel_use(const Context &, Group, const gsh_team_state &,
+                                           const gsh_team_state *, int, const char *)
         : word(nullptr)
     {
     }
 #else
     template <class Group, class Team>
-    __device__ __forceinline__ lane_use(const Context &, Group, const gsh_team_state &, Team, int,
-                                        const char *)
+    __device__ __forceinline__ channel_use(const Context &, Group, const gsh_team_state &, Team,
+                                           int, const char *)
     {
     }
 #endif
@@ -214,7 +214,7 @@ template <class Context> struct lane_use {
 /* The arguments of a public call. bytes: from each member to each other. */
 template <class Team> struct coll_args {
     Team team;
-    int lane, root;
+    int channel, root;
     uint8_t *dest;
     const uint8_t *source;
     uint64_t bytes;
@@ -237,7 +237,7 @@ __device__ __forceinline__ int long_way(const Context &c, Group g, const coll_ar
                                         const gsh_team_state &t, Direct direct, Far far)
 {
     const coll_args<Team> a = given;
-    const coll_call<Context> k = call_of(c, t, a.lane, a.name);
+    const coll_call<Context> k = call_of(c, t, a.channel, a.name);
     spill(a, k, g);
     if (is_mapped(t))
         direct(k, g, a);
@@ -268,7 +268,7 @@ __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_ar
 {
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
-    const ll_buffers<Context> s(c, t, given.lane);
+    const ll_buffers<Context> s(c, t, given.channel);
     if (n_units == 0 || !is_ll<Group>(c, s, given.bytes))
         return long_way(c, g, given, t, direct, far);
     run_ll(c, g, s, given.name, n_units, [&](const ll_call<Context> &f) {
@@ -289,7 +289,7 @@ __device__ __forceinline__ void check_call(const Context &c, Group g, const gsh_
                                            const coll_args<Team> &a, uint64_t what, uint64_t bytes,
                                            int dest_parts, int source_parts)
 {
-    const coll_call<Context> k = call_of(c, t, a.lane, a.name);
+    const coll_call<Context> k = call_of(c, t, a.channel, a.name);
     check(c, a.name, a.dest, (uint64_t)dest_parts * a.bytes, k.pe(k.me));
     check(c, a.name, a.source, (uint64_t)source_parts * a.bytes, k.pe(k.me));
     check_calls(k, g, a.team, what, bytes);
@@ -301,12 +301,12 @@ __device__ __forceinline__ void check_call(const Context &c, Group g, const gsh_
 template <class Context, class Group, class Team>
 __device__ GSHMEM_NOINLINE_BODY int broadcast_call(const Context &c, Group g, coll_args<Team> given)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
     if (given.root < 0 || given.root >= t->n_pes)
         return refuse(c, g, given.name, GSH_REFUSAL_NO_ROOT, given.root, t->n_pes);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(
         c, g, *t, given,
         GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
@@ -327,10 +327,10 @@ __device__ GSHMEM_NOINLINE_BODY int broadcast_call(const Context &c, Group g, co
 template <class Context, class Group, class Team>
 __device__ GSHMEM_NOINLINE_BODY int fcollect_call(const Context &c, Group g, coll_args<Team> given)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_FCOLLECT, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, 1);
@@ -350,10 +350,10 @@ __device__ GSHMEM_NOINLINE_BODY int fcollect_call(const Context &c, Group g, col
 template <class Context, class Group, class Team>
 __device__ GSHMEM_NOINLINE_BODY int collect_call(const Context &c, Group g, coll_args<Team> given)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
                1);
@@ -370,10 +370,10 @@ __device__ GSHMEM_NOINLINE_BODY int collect_call(const Context &c, Group g, coll
 template <class Context, class Group, class Team>
 __device__ GSHMEM_NOINLINE_BODY int alltoall_call(const Context &c, Group g, coll_args<Team> given)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALL, GSH_REDUCE_COUNT, given.element, 0, 0),
                given.bytes, t->n_pes, t->n_pes);
@@ -395,12 +395,12 @@ template <class Context, class Group, class Word, class Team>
 __device__ GSHMEM_NOINLINE_BODY int alltoalls_call(const Context &c, Group g, coll_args<Team> given,
                                                    ptrdiff_t dst, ptrdiff_t sst)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
     if (dst < 1 || sst < 1)
         return refuse(c, g, given.name, GSH_REFUSAL_BAD_STRIDE, (int)dst, (int)sst);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_ALLTOALLS, GSH_REDUCE_COUNT, given.element, sizeof(Word),
                                   GSH_COLL_STRIDES(dst, sst)),
@@ -424,10 +424,10 @@ template <class Context, class Group, class Team, class How>
 __device__ GSHMEM_NOINLINE_BODY int reduce_call(const Context &c, Group g, coll_args<Team> given,
                                                 uint64_t what, How how)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
@@ -446,10 +446,10 @@ template <class Context, class Group, class Team, class How>
 __device__ GSHMEM_NOINLINE_BODY int
 reducescatter_call(const Context &c, Group g, coll_args<Team> given, uint64_t what, How how)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, t->n_pes);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
@@ -468,10 +468,10 @@ template <class Context, class Group, class Team, class How>
 __device__ GSHMEM_NOINLINE_BODY int scan_call(const Context &c, Group g, coll_args<Team> given,
                                               uint64_t what, bool is_inclusive, How how)
 {
-    const gsh_team_state *const t = team_with(c, given.team, given.lane);
+    const gsh_team_state *const t = team_with(c, given.team, given.channel);
     if (!t)
-        return refuse_lane(c, g, given.team, given.lane, given.name);
-    const lane_use<Context> use(c, g, *t, given.team, given.lane, given.name);
+        return refuse_channel(c, g, given.team, given.channel, given.name);
+    const channel_use<Context> use(c, g, *t, given.team, given.channel, given.name);
     check_call(c, g, *t, given, what, given.bytes, 1, 1);
     return run_coll(
         c, g, given, *t, how.has_lines ? lines_of(given.bytes) : 0,
@@ -503,10 +503,10 @@ template <class Op, class Type> using computed = typename compute<Type, Op::work
 
 template <class Type, class Team>
 __device__ __forceinline__ coll_args<Team>
-args_of(Team team, int lane, Type *dest, const Type *source, size_t nelems, const char *name)
+args_of(Team team, int channel, Type *dest, const Type *source, size_t nelems, const char *name)
 {
     return {team,
-            lane,
+            channel,
             0,
             as_bytes(dest),
             as_bytes(source),
@@ -530,51 +530,51 @@ template <class Type> struct strided_as<Type, true> {
 template <class Context, class Group, class Team>
 __device__ __forceinline__ int broadcastmem(const Context &c, Group g, Team team, void *dest,
                                             const void *source, size_t bytes, int root,
-                                            int lane = 0, const char *name = "gshmem::broadcast",
+                                            int channel = 0, const char *name = "gshmem::broadcast",
                                             gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_args<Team> a = {team,  lane, root,   as_bytes(dest), as_bytes(source),
-                               bytes, name, element};
+    const coll_args<Team> a = {team,  channel, root,   as_bytes(dest), as_bytes(source),
+                               bytes, name,    element};
     return as_call<broadcast_call<Context, Group, Team>>(c, g, a);
 }
 
 /* Every member's bytes, one after the other in the order of the team. */
 template <class Context, class Group, class Team>
 __device__ __forceinline__ int fcollectmem(const Context &c, Group g, Team team, void *dest,
-                                           const void *source, size_t bytes, int lane = 0,
+                                           const void *source, size_t bytes, int channel = 0,
                                            const char *name = "gshmem::fcollect",
                                            gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
-                               bytes, name, element};
+    const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name,    element};
     return as_call<fcollect_call<Context, Group, Team>>(c, g, a);
 }
 
 /* The same, with as many bytes from each member as it likes. */
 template <class Context, class Group, class Team>
 __device__ __forceinline__ int collectmem(const Context &c, Group g, Team team, void *dest,
-                                          const void *source, size_t bytes, int lane = 0,
+                                          const void *source, size_t bytes, int channel = 0,
                                           const char *name = "gshmem::collect",
                                           gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
-                               bytes, name, element};
+    const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name,    element};
     return as_call<collect_call<Context, Group, Team>>(c, g, a);
 }
 
 /* Member i's block j goes to member j's block i; each has that many bytes. */
 template <class Context, class Group, class Team>
 __device__ __forceinline__ int alltoallmem(const Context &c, Group g, Team team, void *dest,
-                                           const void *source, size_t bytes, int lane = 0,
+                                           const void *source, size_t bytes, int channel = 0,
                                            const char *name = "gshmem::alltoall",
                                            gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
-    const coll_args<Team> a = {team,  lane, 0,      as_bytes(dest), as_bytes(source),
-                               bytes, name, element};
+    const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
+                               bytes, name,    element};
     return as_call<alltoall_call<Context, Group, Team>>(c, g, a);
 }
 
@@ -582,23 +582,23 @@ __device__ __forceinline__ int alltoallmem(const Context &c, Group g, Team team,
 template <class Context, class Group, class Type, class Team>
 __device__ __forceinline__ int
 alltoalls(const Context &c, Group g, Team team, Type *dest, const Type *source, ptrdiff_t dst,
-          ptrdiff_t sst, size_t nelems, int lane = 0, const char *name = "gshmem::alltoalls")
+          ptrdiff_t sst, size_t nelems, int channel = 0, const char *name = "gshmem::alltoalls")
 {
     using namespace detail;
     typedef typename strided_as<Type, alignof(Type) == sizeof(Type)>::type Word;
     const coll_args<Team> a = {
-        team, lane, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<Type>::is};
+        team, channel, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<Type>::is};
     return as_call<alltoalls_call<Context, Group, Word, Team>>(c, g, a, dst, sst);
 }
 
 /* dest[i] on every member is the reduction of all members' source[i]. */
 template <class Op, class Context, class Group, class Type, class Team>
 __device__ __forceinline__ int reduce(const Context &c, Group g, Team team, Type *dest,
-                                      const Type *source, size_t nelems, int lane = 0,
+                                      const Type *source, size_t nelems, int channel = 0,
                                       const char *name = "gshmem::reduce")
 {
     using namespace detail;
-    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
+    const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, Type>, Group>();
     return as_call<reduce_call<Context, Group, Team, decltype(how)>>(
         c, g, a,
@@ -609,11 +609,11 @@ __device__ __forceinline__ int reduce(const Context &c, Group g, Team team, Type
 /* dest[i] on member m is the reduction of all members' source[m * nelems + i]. */
 template <class Op, class Context, class Group, class Type, class Team>
 __device__ __forceinline__ int reducescatter(const Context &c, Group g, Team team, Type *dest,
-                                             const Type *source, size_t nelems, int lane = 0,
+                                             const Type *source, size_t nelems, int channel = 0,
                                              const char *name = "gshmem::reducescatter")
 {
     using namespace detail;
-    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
+    const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, Type>, Group>();
     return as_call<reducescatter_call<Context, Group, Team, decltype(how)>>(
         c, g, a,
@@ -626,11 +626,11 @@ __device__ __forceinline__ int reducescatter(const Context &c, Group g, Team tea
  * m itself; 0 on the first member of an exclusive one. */
 template <bool is_inclusive, class Context, class Group, class Type, class Team>
 __device__ __forceinline__ int scan(const Context &c, Group g, Team team, Type *dest,
-                                    const Type *source, size_t nelems, int lane = 0,
+                                    const Type *source, size_t nelems, int channel = 0,
                                     const char *name = "gshmem::scan")
 {
     using namespace detail;
-    const coll_args<Team> a = args_of(team, lane, dest, source, nelems, name);
+    const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<op_sum, computed<op_sum, Type>, Group>();
     return as_call<scan_call<Context, Group, Team, decltype(how)>>(
         c, g, a,

@@ -245,14 +245,14 @@ __device__ GSHMEM_NOINLINE void alltoalls_far(const coll_call<Context> &k, Group
                                               size_t nelems)
 {
     spill(g, dest, source, dst, sst, nelems);
-    sync_team<true>(k.c, g, k.team, k.lane, k.name);
+    sync_team<true>(k.c, g, k.team, k.channel, k.name);
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
         const int member = k.after(i);
         iput(k.c, g, dest + (ptrdiff_t)(k.me * nelems) * dst,
              source + (ptrdiff_t)(member * nelems) * sst, dst, sst, nelems, k.pe(member), k.name);
     }
-    sync_team<true>(k.c, g, k.team, k.lane, k.name);
+    sync_team<true>(k.c, g, k.team, k.channel, k.name);
 }
 
 /* ---- broadcast ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Steps of collectives whose members are on several nodes, by one block: which member tells which
- * that it has come this far, with data or without, through the lane's signal words, and where data
- * wait in the work area. The invariants are in state.h, above gsh_sync_area.
+ * that it has come this far, with data or without, through the channel's signal words, and where
+ * data wait in the work area. The invariants are in state.h, above gsh_sync_area.
  *
  * A near step is a store behind a fence. A far step is a put with signal, a single request; its
  * receiver waits only for the signals that it needs. */
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint64_t *step_word(const coll_call<Context> &k, uint
 {
     const gsh_team_state &t = *k.team;
     const uint64_t off =
-        lane_off(t, k.lane) + t.lane_bytes - GSH_SYNC_WORDS_BYTES((uint64_t)t.n_pes);
+        channel_off(t, k.channel) + t.channel_bytes - GSH_SYNC_WORDS_BYTES((uint64_t)t.n_pes);
     return reinterpret_cast<uint64_t *>(state_of(k.c).base + off) +
            step % GSH_SYNC_WORDS * (uint64_t)t.n_pes + (uint64_t)member;
 }
@@ -159,7 +159,7 @@ template <class Context>
 __device__ __forceinline__ uint64_t half_bytes_of(const coll_call<Context> &k)
 {
     const gsh_team_state &t = *k.team;
-    return (uint64_t)(k.lane == 0 ? t.work_wide_slot_bytes : t.work_slot_bytes) * (uint64_t)k.n;
+    return (uint64_t)(k.channel == 0 ? t.work_wide_slot_bytes : t.work_slot_bytes) * (uint64_t)k.n;
 }
 
 /* This PE's half for the data of that step. */
@@ -168,10 +168,11 @@ __device__ __forceinline__ uint8_t *half_of(const coll_call<Context> &k, uint64_
 {
     const gsh_team_state &t = *k.team;
     const uint64_t n = (uint64_t)k.n;
-    const uint64_t lane_at =
-        k.lane == 0 ? 0
-                    : 2 * n * (t.work_wide_slot_bytes + (uint64_t)(k.lane - 1) * t.work_slot_bytes);
-    return reinterpret_cast<uint8_t *>(state_of(k.c).base + t.work_off + lane_at +
+    const uint64_t channel_at =
+        k.channel == 0
+            ? 0
+            : 2 * n * (t.work_wide_slot_bytes + (uint64_t)(k.channel - 1) * t.work_slot_bytes);
+    return reinterpret_cast<uint8_t *>(state_of(k.c).base + t.work_off + channel_at +
                                        step % 2 * half_bytes_of(k));
 }
 

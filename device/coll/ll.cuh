@@ -4,8 +4,9 @@
  * for the data.
  *
  * Invariants
- * - Each member has, for each lane, two buffers with a slot for every member. Call e on a lane uses
- *   buffer e mod 2 of each receiver; its flag is e's low half. `calls` counts the lane's calls;
+ * - Each member has, for each channel, two buffers with a slot for every member. Call e on a
+ *   channel uses buffer e mod 2 of each receiver; its flag is e's low half. `calls` counts the
+ *   channel's calls;
  * only this PE writes it.
  * - In each call every member sends every other at least one word, and waits for all that every
  *   other sends it. So a member that has made call e knows that the others have begun it and have
@@ -113,19 +114,19 @@ struct inbox {
  * for. One field at a time, each would take as long as a load from L2 after a fence. */
 template <class Context> struct ll_buffers {
     members<Context> all;
-    uint64_t area_off, slots_off; /* of the lane: its words, and its first buffer */
+    uint64_t area_off, slots_off; /* of the channel: its words, and its first buffer */
     uint32_t slot_bytes;
     bool is_mapped;
 
-    __device__ __forceinline__ ll_buffers(const Context &c, const gsh_team_state &t, int lane)
+    __device__ __forceinline__ ll_buffers(const Context &c, const gsh_team_state &t, int channel)
         : all(c, t)
     {
         const uint32_t n_near = (uint32_t)t.n_near, narrow = t.slot_bytes;
-        /* Lane 0 has slots of its own size; other lanes have smaller ones. */
-        area_off = lane_off(t, lane);
-        slot_bytes = lane == 0 ? t.wide_slot_bytes : narrow;
+        /* Channel 0 has slots of its own size; other channels have smaller ones. */
+        area_off = channel_off(t, channel);
+        slot_bytes = channel == 0 ? t.wide_slot_bytes : narrow;
         slots_off =
-            lane == 0 ? t.wide_off : t.slots_off + (uint64_t)(lane - 1) * 2 * n_near * narrow;
+            channel == 0 ? t.wide_off : t.slots_off + (uint64_t)(channel - 1) * 2 * n_near * narrow;
         is_mapped = gshmem::detail::is_mapped(t);
         all.n = (int)hide_value((uint32_t)all.n);
         all.me = (int)hide_value((uint32_t)all.me);
@@ -150,7 +151,7 @@ template <class Context> struct ll_call {
     const char *name; /* the call's, for reports */
     inbox in;
 
-    /* count: of the calls on the lane, including this one. All members are near. */
+    /* count: of the calls on the channel, including this one. All members are near. */
     __device__ __forceinline__ ll_call(const ll_buffers<Context> &s, const char *call,
                                        uint64_t count)
         : all(s.all), name(call)

@@ -49,7 +49,7 @@ struct sharers {
 };
 
 /* Stores to others wait for the link, so a few blocks, the keepers, copy meanwhile what a member
- * gives to itself. A block moves an eighth of what an NVLink of 18 lanes carries; twice as many
+ * gives to itself. A block moves an eighth of what an NVLink of 18 links carries; twice as many
  * keepers as it takes are enough beside the others. */
 constexpr uint32_t max_keepers = 16;
 
@@ -273,7 +273,7 @@ template <class Context, class Group>
 __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g, uint64_t bytes)
 {
     /* Every thread reads all counts: each is a line that does not move during the call. */
-    const ll_buffers<Context> s(k.c, *k.team, k.lane);
+    const ll_buffers<Context> s(k.c, *k.team, k.channel);
     uint64_t before = 0;
     spill(before, bytes);
     run_ll<false>(k.c, g, s, k.name, UINT32_MAX, [&](const ll_call<Context> &f) {

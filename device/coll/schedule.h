@@ -268,7 +268,7 @@ gsh_schedule_broadcast(const struct gsh_team_state *t, uint64_t bytes, int32_t r
 
 /* On each node the first n_rails near members, each a rail, own one segment of each piece. The
  * members that own the same segment on their nodes exchange it among themselves; the one on node i
- * adds up its i-th share. half_bytes: half of the lane's work area; piece: the most bytes in a
+ * adds up its i-th share. half_bytes: half of the channel's work area; piece: the most bytes in a
  * share. */
 GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reduce(const struct gsh_team_state *t,
                                                         uint64_t bytes, uint64_t half_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a collective works on: a lane of a team, and the group of threads that make the call. Near
- * members are those whose heaps are mapped; here all of them are. */
+ * What a collective works on: a channel of a team, and the group of threads that make the call.
+ * Near members are those whose heaps are mapped; here all of them are. */
 #ifndef GSHMEM_COLL_TEAM_CUH
 #define GSHMEM_COLL_TEAM_CUH
 
@@ -71,11 +71,11 @@ template <class Context> struct coll_call {
     const gsh_team_state *team;
     const char *name; /* public, for reports */
     int n, me;
-    int lane;
+    int channel;
 
     __device__ __forceinline__ gsh_sync_area *area() const
     {
-        return sync_area(c, lane_off(*team, lane));
+        return sync_area(c, channel_off(*team, channel));
     }
     __device__ __forceinline__ int pe(int member) const { return team_pe(*team, member); }
     /* The member i places after this PE, cyclically: so not all begin with the same one. */
@@ -88,9 +88,9 @@ template <class Context> struct coll_call {
 
 template <class Context>
 __device__ __forceinline__ coll_call<Context> call_of(const Context &c, const gsh_team_state &t,
-                                                      int lane, const char *name)
+                                                      int channel, const char *name)
 {
-    return {c, &t, name, t.n_pes, t.my_index, lane};
+    return {c, &t, name, t.n_pes, t.my_index, channel};
 }
 
 /* ---- the team's table of all members, node by node -------------------------------------------
@@ -108,7 +108,8 @@ __device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int pla
     return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
 }
 
-/* ---- arrivals, by the flags of the lane's barrier ---------------------------------------------
+/* ---- arrivals, by the flags of the channel's barrier
+ * ---------------------------------------------
  */
 
 /* Several blocks may make one call; each of them arrives by itself, so a flag counts the arrivals
@@ -160,7 +161,7 @@ template <class Context, class Group> struct meeting {
     }
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
-     * other arrival follows in this call, and the next call on the lane continues from here. */
+     * other arrival follows in this call, and the next call on the channel continues from here. */
     __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void meet(bool is_last = false)
     {
         auto b = g.block_part();

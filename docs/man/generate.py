@@ -40,7 +40,7 @@ FAMILIES = [
     ('gshmem_wait_until', 'wait for memory to change', 'wait_until.*'),
     ('gshmem_test', 'look whether memory has changed', 'test|test_(all|any|some).*'),
     ('gshmem_fence', 'order and complete puts', 'fence|quiet|pe_quiet'),
-    ('gshmem_barrier', 'barrier and sync', 'barrier|barrier_all|sync_all|team_sync|(barrier|team_sync)_lane'),
+    ('gshmem_barrier', 'barrier and sync', 'barrier|barrier_all|sync_all|team_sync|(barrier|team_sync)_channel'),
     ('gshmem_set_lock', 'distributed locks', 'set_lock|test_lock|clear_lock'),
     ('gshmem_broadcast', 'from one member of a team to all', 'broadcast|broadcastmem'),
     ('gshmem_collect', 'from all members of a team to all', 'f?collect|f?collectmem'),
@@ -157,7 +157,7 @@ SUFFIX = {
             'call, with the same arguments, and share the work. It behaves as if one thread had made it after the '
             "group's own synchronisation.",
     'grid': 'gshmemx_..._grid exists in kernels: all blocks of a collective launch make the call together.',
-    'lane': 'gshmemx_..._lane takes the lane of the team as its last argument: calls on different lanes may be under '
+    'channel': 'gshmemx_..._channel takes the channel of the team as its last argument: calls on different channels may be under '
             'way at the same time.',
     'ctx': 'gshmem_ctx_... takes a context as its first argument: PEs are numbered as in its team, and it is ordered '
            'and completed apart from other contexts (gshmem_ctx_create(3)).',
@@ -274,7 +274,7 @@ def sides(members, names):
     found = {}
     for member in members:
         form, where = names.form(member), names.where[member].split(',')
-        if not re.search(r'_(warp|block|grid|lane|on_stream)$|^gshmemx?_ctx_(?!create|destroy|get_team)', form):
+        if not re.search(r'_(warp|block|grid|channel|on_stream)$|^gshmemx?_ctx_(?!create|destroy|get_team)', form):
             is_kernel = bool({'device', 'plain', 'nogpu'} & set(where))
             who = 'Kernels' if where[0] in ('device', 'nogpu') else \
                 'Host code and kernels' if is_kernel else 'Host code'
@@ -301,8 +301,8 @@ def rows_of(text, stems):
 
 
 def form_prototype(form, prototypes):
-    """The prototype of a form for a context, a group, a lane or a stream, derived from the call itself."""
-    suffixes = re.search(r'((?:_(?:warp|block|grid|lane|on_stream))*)$', form)[1]
+    """The prototype of a form for a context, a group, a channel or a stream, derived from the call itself."""
+    suffixes = re.search(r'((?:_(?:warp|block|grid|channel|on_stream))*)$', form)[1]
     plain = form[:len(form) - len(suffixes)]
     is_ctx = bool(re.match(r'gshmemx?_ctx_', plain))
     stem = re.sub(r'^gshmemx?_(ctx_)?', '', plain)
@@ -313,7 +313,7 @@ def form_prototype(form, prototypes):
                 parameters = [] if found[3] == 'void' else [found[3]]
                 if is_ctx:
                     parameters.insert(0, 'gshmem_ctx_t ctx')
-                parameters += ['int lane'] * ('_lane' in suffixes)
+                parameters += ['int channel'] * ('_channel' in suffixes)
                 parameters += ['gshmemx_stream_t stream'] * ('_on_stream' in suffixes)
                 shown = form if candidate == base else re.sub('_(and|or|xor|min|max|sum|prod)_(?=reduce)', '_OP_', form)
                 return f'{found[1]}{shown}({", ".join(parameters) or "void"});'
@@ -504,7 +504,7 @@ def templates_page(root, found, version):
                      'the call together, with the same arguments, and share its work:'),
            paragraph('\n'.join(f'  {name + ("{i, n}" if name == "group_blocks" else "()"):<20}{text}'
                                for name, text in GROUPS.items())),
-           paragraph(CONTEXTS['default_context'] + ' lane is one of the lanes of the team (gshmem_team_config_t(3)).'),
+           paragraph(CONTEXTS['default_context'] + ' channel is one of the channels of the team (gshmem_team_config_t(3)).'),
            '.SS Collectives\n',
            paragraph('They are called with default_context() as c. Op of a reduce is one of ' +
                      ', '.join('gshmem::' + op for op in OPERATIONS) + '. A scan with is_inclusive counts its own '

@@ -158,12 +158,12 @@ typedef int32_t gshmem_team_t;
 typedef struct {
     /* How many contexts the program expects to use at once; a hint, not a limit. Default 0. */
     int num_contexts;
-    /* Lanes, 1 to 1024: how many barriers and collectives of the team may be under way at the same
-     * time, in blocks of one kernel or on streams. Default 1. */
-    int num_lanes;
+    /* Channels, 1 to 1024: how many barriers and collectives of the team may be under way at the
+     * same time, in blocks of one kernel or on streams. Default 1. */
+    int num_channels;
 } gshmem_team_config_t;
-#define GSHMEM_TEAM_NUM_CONTEXTS 1L
-#define GSHMEMX_TEAM_NUM_LANES   2L
+#define GSHMEM_TEAM_NUM_CONTEXTS  1L
+#define GSHMEMX_TEAM_NUM_CHANNELS 2L
 
 /* A communication context (OpenSHMEM 1.5, 9.5): puts, gets and atomics that are ordered and
  * completed independently of other contexts. It is a plain value that host code and kernels may

@@ -44,8 +44,8 @@ bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)
     return gsh_deaths_lose(pe, (uint64_t)(uintptr_t)memory, bytes);
 }
 
-/* Its units of the pool, with what it keeps elsewhere: the lanes of a predefined team, and buffers.
- */
+/* Its units of the pool, with what it keeps elsewhere: the channels of a predefined team, and
+ * buffers. */
 bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
 {
     struct gsh_instance *pe = of;
@@ -56,7 +56,8 @@ bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
     const uint64_t base = pe->state.base;
     const struct gsh_team_layout *l = &team->layout;
     return gsh_deaths_lose(pe, base + team->first_off, (uint64_t)l->n_units * GSH_TEAM_UNIT) &&
-           gsh_deaths_lose(pe, base + team->lanes_off, (uint64_t)l->n_lanes * l->lane_bytes) &&
+           gsh_deaths_lose(pe, base + team->channels_off,
+                           (uint64_t)l->n_channels * l->channel_bytes) &&
            gsh_deaths_lose(pe, base + team->buffers.off, team->buffers.bytes);
 }
 

@@ -212,11 +212,11 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
     case GSH_REPORT_BAD_TEAM:
         snprintf(out, bytes, "team %d does not exist, or has been destroyed", (int)r->seen);
         break;
-    case GSH_REPORT_LANE_IN_USE:
+    case GSH_REPORT_CHANNEL_IN_USE:
         snprintf(
             out, bytes,
-            "another group of this PE's threads is making a call on lane %d of team %d; groups "
-            "that call at the same time need lanes of their own",
+            "another group of this PE's threads is making a call on channel %d of team %d; groups "
+            "that call at the same time need channels of their own",
             (int)r->expected, (int)r->seen);
         break;
     case GSH_REPORT_LOCK_NOT_HELD:
@@ -273,8 +273,8 @@ void gsh_report_print_refusal(struct gsh_instance *pe)
     case GSH_REFUSAL_NO_TEAM:
         snprintf(text, sizeof(text), "there is no team %d of which this PE is a member", n->value);
         break;
-    case GSH_REFUSAL_NO_LANE:
-        snprintf(text, sizeof(text), "the lane is %d, and the team has %d", n->value, n->of);
+    case GSH_REFUSAL_NO_CHANNEL:
+        snprintf(text, sizeof(text), "the channel is %d, and the team has %d", n->value, n->of);
         break;
     case GSH_REFUSAL_NO_ROOT:
         snprintf(text, sizeof(text), "the root is %d, and the team has %d PEs", n->value, n->of);

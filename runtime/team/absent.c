@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * In a job with far PEs, PE 0 decides which PE prints the one line for the whole job. Asked,
- * members say how many arrivals they have begun: a host's epoch or, for a lane, the epochs and near
- * steps of collectives (gsh_sync_area). All members begin the same ones in the same order. So the
- * members that have begun the fewest, and fewer than the waiting PE, are missing. */
+ * members say how many arrivals they have begun: a host's epoch or, for a channel, the epochs and
+ * near steps of collectives (gsh_sync_area). All members begin the same ones in the same order. So
+ * the members that have begun the fewest, and fewer than the waiting PE, are missing. */
 #include "runtime/team/absent.h"
 
 #include <inttypes.h>
@@ -53,14 +53,14 @@ static bool is_within(uint64_t off, uint64_t begin, uint64_t bytes)
     return off - begin < bytes;
 }
 
-/* The team's lane with words, or slots for LL data, at that offset; -1: none. */
-static int lane_at(const struct gsh_team_state *t, uint64_t off)
+/* The team's channel with words, or slots for LL data, at that offset; -1: none. */
+static int channel_at(const struct gsh_team_state *t, uint64_t off)
 {
-    uint64_t n_more = (uint64_t)t->n_lanes - 1;
+    uint64_t n_more = (uint64_t)t->n_channels - 1;
     uint64_t wide = 2 * (uint64_t)t->n_near * t->wide_slot_bytes;
     uint64_t each = 2 * (uint64_t)t->n_near * t->slot_bytes;
-    if (is_within(off, t->sync_off, (uint64_t)t->n_lanes * t->lane_bytes)) {
-        return (int)((off - t->sync_off) / t->lane_bytes);
+    if (is_within(off, t->sync_off, (uint64_t)t->n_channels * t->channel_bytes)) {
+        return (int)((off - t->sync_off) / t->channel_bytes);
     }
     if (is_within(off, t->wide_off, wide)) {
         return 0;
@@ -69,23 +69,23 @@ static int lane_at(const struct gsh_team_state *t, uint64_t off)
                                                        : -1;
 }
 
-/* The team's lane in which an address of this PE's own heap lies; false: in none. */
+/* The team's channel in which an address of this PE's own heap lies; false: in none. */
 static bool find_place(struct gsh_instance *pe, uint64_t address, struct gsh_absent_place *place)
 {
     struct gsh_teams *teams = pe->teams;
-    place->lane = -1;
+    place->channel = -1;
     gsh_lock_take(&teams->lock);
-    for (uint32_t u = 0; place->lane < 0 && u < teams->n_units; u++) {
+    for (uint32_t u = 0; place->channel < 0 && u < teams->n_units; u++) {
         if (teams->of_unit[u] != NULL) {
             place->team = (int)u;
-            place->lane = lane_at(&teams->of_unit[u]->state, address - pe->state.base);
+            place->channel = channel_at(&teams->of_unit[u]->state, address - pe->state.base);
         }
     }
     gsh_lock_give(&teams->lock);
-    return place->lane >= 0;
+    return place->channel >= 0;
 }
 
-/* The area of a lane: its offset; false: there is no such team, or no heap. */
+/* The area of a channel: its offset; false: there is no such team, or no heap. */
 static bool find_area(struct gsh_instance *pe, struct gsh_absent_place place, uint64_t *off)
 {
     struct gsh_teams *teams = pe->teams;
@@ -94,8 +94,8 @@ static bool find_area(struct gsh_instance *pe, struct gsh_absent_place place, ui
     if (pe->is_device_ready && (uint32_t)place.team < teams->n_units &&
         teams->of_unit[place.team] != NULL) {
         const struct gsh_team_state *t = &teams->of_unit[place.team]->state;
-        *off = t->sync_off + (uint64_t)place.lane * t->lane_bytes;
-        is_found = place.lane < t->n_lanes;
+        *off = t->sync_off + (uint64_t)place.channel * t->channel_bytes;
+        is_found = place.channel < t->n_channels;
     }
     gsh_lock_give(&teams->lock);
     return is_found;
@@ -108,7 +108,7 @@ static uint64_t count_begun(struct gsh_instance *pe, struct gsh_absent_place pla
     if (pe->teams == NULL || (uint32_t)place.team >= pe->teams->n_units) {
         return 0;
     }
-    if (place.lane < 0) {
+    if (place.channel < 0) {
         /* acquire: pairs with the release in gsh_host_sync */
         return gsh_load_acquire_u64(&gsh_page_words(pe, pe->my_pe, (uint32_t)place.team)->epoch);
     }

@@ -13,11 +13,11 @@ struct gsh_instance;
 struct gsh_net;
 struct gsh_report_members;
 
-/* Which words of a team: those of one of its lanes, or those of its host threads. */
+/* Which words of a team: those of one of its channels, or those of its host threads. */
 #define GSH_ABSENT_HOST (-1)
 struct gsh_absent_place {
-    int team; /* its handle */
-    int lane; /* or GSH_ABSENT_HOST */
+    int team;    /* its handle */
+    int channel; /* or GSH_ABSENT_HOST */
 };
 
 /* The wait that lasted too long. */

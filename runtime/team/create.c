@@ -66,7 +66,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
     }
     /* All members see the same bitmap, and make the same choice. */
     for (int plan = m->a.widest_plan; plan <= GSH_TEAM_PLAN_BARE; plan++) {
-        gsh_team_plan(pe, team, team->layout.n_lanes, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
+        gsh_team_plan(pe, team, team->layout.n_channels, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
         *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
                                     team->layout.n_units);
         if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, m->or_words, plan)) {
@@ -140,7 +140,7 @@ static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pe
     if (r == GSH_OK) {
         team->num_contexts = config->num_contexts;
         team->buffers = a->buffers;
-        gsh_team_plan(pe, team, config->num_lanes, GSH_TEAM_PLAN_BARE, false);
+        gsh_team_plan(pe, team, config->num_channels, GSH_TEAM_PLAN_BARE, false);
     }
     r = try_units(&m, team, r);
     free(m.or_words);
@@ -177,7 +177,7 @@ static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw
 
 static enum flaw flaw_of(long masks, const gshmem_team_t *place)
 {
-    long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_LANES;
+    long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_CHANNELS;
     return place == NULL ? NO_PLACE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
 }
 
@@ -212,12 +212,12 @@ static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct
 /* Fields that the mask does not name have their defaults. */
 static gshmem_team_config_t wanted_config(const gshmem_team_config_t *config, long mask)
 {
-    gshmem_team_config_t wanted = {.num_contexts = 0, .num_lanes = 1};
+    gshmem_team_config_t wanted = {.num_contexts = 0, .num_channels = 1};
     if (config != NULL && (mask & GSHMEM_TEAM_NUM_CONTEXTS) != 0) {
         wanted.num_contexts = config->num_contexts;
     }
-    if (config != NULL && (mask & GSHMEMX_TEAM_NUM_LANES) != 0) {
-        wanted.num_lanes = config->num_lanes;
+    if (config != NULL && (mask & GSHMEMX_TEAM_NUM_CHANNELS) != 0) {
+        wanted.num_channels = config->num_channels;
     }
     return wanted;
 }
@@ -228,8 +228,8 @@ static enum gsh_result check_config(const char *call, bool is_speaker,
     if (config->num_contexts < 0) {
         return say(is_speaker, GSH_ERR_ARG, call, "num_contexts is negative");
     }
-    if (config->num_lanes < 1 || config->num_lanes > GSH_TEAM_LANES_MAX) {
-        return say(is_speaker, GSH_ERR_ARG, call, "num_lanes is not between 1 and 1024");
+    if (config->num_channels < 1 || config->num_channels > GSH_TEAM_CHANNELS_MAX) {
+        return say(is_speaker, GSH_ERR_ARG, call, "num_channels is not between 1 and 1024");
     }
     return GSH_OK;
 }
@@ -288,8 +288,8 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
-    struct wish wish = {.names = {NULL, "start", "stride", "size", "num_contexts", "num_lanes"},
-                        .args = {1, start, stride, size, wanted.num_contexts, wanted.num_lanes}};
+    struct wish wish = {.names = {NULL, "start", "stride", "size", "num_contexts", "num_channels"},
+                        .args = {1, start, stride, size, wanted.num_contexts, wanted.num_channels}};
     struct gsh_team *parent;
     enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
     if (r == GSH_OK) {
@@ -342,9 +342,9 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     gshmem_team_config_t x = wanted_config(x_config, x_mask), y = wanted_config(y_config, y_mask);
     struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
     struct wish wish = {
-        .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_lanes",
-                  "the y axis's num_contexts", "the y axis's num_lanes"},
-        .args = {2, xrange, x.num_contexts, x.num_lanes, y.num_contexts, y.num_lanes}};
+        .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_channels",
+                  "the y axis's num_contexts", "the y axis's num_channels"},
+        .args = {2, xrange, x.num_contexts, x.num_channels, y.num_contexts, y.num_channels}};
     struct gsh_team *parent;
     if (y_team != NULL) {
         *y_team = GSHMEM_TEAM_INVALID;
@@ -448,11 +448,11 @@ static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const i
         me = sorted[i] == pe->my_pe ? i : me;
         order = order * 0x100000001b3u + (uint32_t)pes[i];
     }
-    const uint64_t args[] = {order, (uint64_t)config->num_contexts, (uint64_t)config->num_lanes};
+    const uint64_t args[] = {order, (uint64_t)config->num_contexts, (uint64_t)config->num_channels};
     static const char *const differ[] = {
         "the PEs give their list in different orders",
         "the PEs give different num_contexts",
-        "the PEs give different num_lanes",
+        "the PEs give different num_channels",
     };
     struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
     for (int i = 0; i < 3; i++) {

@@ -6,19 +6,19 @@
 #include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
-/* Lanes of the predefined teams: WORLD's are for the blocks of a grid. */
-#define WORLD_LANES      32
-#define PREDEFINED_LANES 4
-#define WORLD_WIDE       (2u << 20) /* bytes of both of lane 0's buffers, at most */
+/* Channels of the predefined teams: WORLD's are for the blocks of a grid. */
+#define WORLD_CHANNELS      32
+#define PREDEFINED_CHANNELS 4
+#define WORLD_WIDE          (2u << 20) /* bytes of both of channel 0's buffers, at most */
 
 /* ---- layouts ---- */
 
-/* What a team of one node has for LL data: bytes of a slot of lane 0 and of the other lanes, at
- * least one line, for the counts of a collect. What a team of several nodes has for far members:
- * bytes of each half of a lane's work area. */
+/* What a team of one node has for LL data: bytes of a slot of channel 0 and of the other channels,
+ * at least one line, for the counts of a collect. What a team of several nodes has for far members:
+ * bytes of each half of a channel's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
-    bool is_apart; /* lane 0's are in struct gsh_team_buffers */
+    bool is_apart; /* channel 0's are in struct gsh_team_buffers */
 };
 
 /* The largest power of two with which two buffers take at most that many bytes. */
@@ -40,13 +40,13 @@ static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
 /* n_near: the most members on one node. is_mapped: all heaps are known to be mapped: then what only
  * far members use is left out. Before set-up knows that, each member may be far. */
 static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, bool is_regular,
-                                        int n_lanes, struct slots slots)
+                                        int n_channels, struct slots slots)
 {
     const bool is_spread = n_near < n_pes;
     const uint64_t n = (uint64_t)n_pes;
     const uint64_t n_words = (is_regular ? 0 : n) + (is_mapped ? 1 : 3 * n + 1);
     struct gsh_team_layout l = {
-        .n_lanes = n_lanes,
+        .n_channels = n_channels,
         .n_near = n_near,
         .wide_is_apart = slots.is_apart && !is_spread,
         .work_is_apart = slots.is_apart && is_spread,
@@ -59,15 +59,15 @@ static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, b
         .work_slot_bytes =
             is_mapped ? 0 : work_slot_bytes(n_pes, is_spread ? slots.work_half_bytes : 0),
     };
-    l.lanes_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
-    l.lane_bytes = (uint32_t)gsh_align_up(
+    l.channels_off = (uint32_t)gsh_align_up(l.tables_off + n_words * sizeof(int32_t), 128);
+    l.channel_bytes = (uint32_t)gsh_align_up(
         GSH_SYNC_AREA_BYTES(n_near) + (is_mapped ? 0 : GSH_SYNC_WORDS_BYTES(n_pes)), 128);
-    l.wide_off = l.lanes_off + (uint32_t)n_lanes * l.lane_bytes;
+    l.wide_off = l.channels_off + (uint32_t)n_channels * l.channel_bytes;
     l.slots_off = l.wide_off + (l.wide_is_apart ? 0 : 2 * (uint32_t)n_near * l.wide_slot_bytes);
-    l.work_off = l.slots_off + (uint32_t)(n_lanes - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
+    l.work_off = l.slots_off + (uint32_t)(n_channels - 1) * 2 * (uint32_t)n_near * l.slot_bytes;
     uint64_t bytes = l.work_off +
                      (l.work_is_apart ? 0 : 2 * (uint64_t)n_pes * l.work_wide_slot_bytes) +
-                     (uint64_t)(n_lanes - 1) * 2 * (uint32_t)n_pes * l.work_slot_bytes;
+                     (uint64_t)(n_channels - 1) * 2 * (uint32_t)n_pes * l.work_slot_bytes;
     l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
     return l;
 }
@@ -96,7 +96,7 @@ static bool are_mapped(const struct gsh_instance *pe, const struct gsh_team *tea
     return all;
 }
 
-void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_channels,
                    enum gsh_team_plan plan, bool is_set_up)
 {
     static const struct slots of_plan[] = {
@@ -110,8 +110,9 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_l
         slots.wide_bytes = wide_bytes_within(team->n_pes, team->buffers.bytes);
         slots.work_wide_half_bytes = (uint32_t)(team->buffers.bytes / 2);
     }
-    team->layout = layout_of(team->n_pes, max_members_on_node(pe, team),
-                             is_set_up && are_mapped(pe, team), team->is_regular, n_lanes, slots);
+    team->layout =
+        layout_of(team->n_pes, max_members_on_node(pe, team), is_set_up && are_mapped(pe, team),
+                  team->is_regular, n_channels, slots);
 }
 
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
@@ -120,7 +121,7 @@ void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32
     team->handle = (gshmem_team_t)first_unit;
     team->first_unit = first_unit;
     team->first_off = off;
-    team->lanes_off = off + team->layout.lanes_off;
+    team->channels_off = off + team->layout.channels_off;
 }
 
 /* For the most members that the team has on any PE, so that all PEs agree on it. */
@@ -134,8 +135,8 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
                           .bytes = 1024,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10};
-    return layout_of(n_pes, n_near, false, is_world, is_world ? WORLD_LANES : PREDEFINED_LANES,
-                     slots);
+    return layout_of(n_pes, n_near, false, is_world,
+                     is_world ? WORLD_CHANNELS : PREDEFINED_CHANNELS, slots);
 }
 
 void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team)
@@ -149,7 +150,7 @@ void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *t
     gsh_team_place(pe, team, unit);
     team->handle = handle;
     if (handle == GSHMEM_TEAM_WORLD) {
-        team->lanes_off = GSH_WORLD_SYNC_OFF;
+        team->channels_off = GSH_WORLD_SYNC_OFF;
     }
 }
 
@@ -158,7 +159,7 @@ void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *t
 uint64_t gsh_teams_pool_off(const struct gsh_instance *pe)
 {
     struct gsh_team_layout l = predefined_layout(pe, GSHMEM_TEAM_WORLD);
-    return gsh_align_up((uint64_t)l.n_lanes * l.lane_bytes, GSH_TEAM_UNIT);
+    return gsh_align_up((uint64_t)l.n_channels * l.channel_bytes, GSH_TEAM_UNIT);
 }
 
 uint64_t gsh_teams_bytes(const struct gsh_instance *pe)

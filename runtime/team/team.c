@@ -272,7 +272,7 @@ int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_con
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team *t = NULL;
     enum gsh_result r = gsh_team_ask(pe, call, team, &t);
-    long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_LANES;
+    long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_CHANNELS;
     if (r == GSH_OK && (config_mask & ~known) != 0) {
         r = gsh_fail(GSH_ERR_ARG, "%s: the mask %#lx names fields that do not exist", call,
                      (unsigned long)config_mask);
@@ -283,8 +283,8 @@ int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_con
     if (r == GSH_OK && (config_mask & GSHMEM_TEAM_NUM_CONTEXTS) != 0) {
         config->num_contexts = t->num_contexts;
     }
-    if (r == GSH_OK && (config_mask & GSHMEMX_TEAM_NUM_LANES) != 0) {
-        config->num_lanes = t->layout.n_lanes;
+    if (r == GSH_OK && (config_mask & GSHMEMX_TEAM_NUM_CHANNELS) != 0) {
+        config->num_channels = t->layout.n_channels;
     }
     return gsh_public_error(r);
 }

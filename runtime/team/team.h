@@ -29,22 +29,22 @@ struct gsh_team_split {
     int *near;           /* [n_near], in members */
 };
 
-/* What a team takes of the pool: consecutive units that hold its tables and then its lanes. The
+/* What a team takes of the pool: consecutive units that hold its tables and then its channels. The
  * same on all members: it follows from members and nodes alone. */
 struct gsh_team_layout {
     uint32_t n_units;
-    int n_lanes;
+    int n_channels;
     int n_near; /* the most members on one node: entries of tables for near members */
-    uint32_t tables_off, lanes_off, lane_bytes;
+    uint32_t tables_off, channels_off, channel_bytes;
     /* of collectives; sizes may be 0 */
     uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes;
     uint32_t work_off, work_wide_slot_bytes, work_slot_bytes;
-    /* whether lane 0's wide slots, or its work area, are in struct gsh_team_buffers */
+    /* whether channel 0's wide slots, or its work area, are in struct gsh_team_buffers */
     bool wide_is_apart, work_is_apart;
 };
 
-/* Memory outside the pool for lane 0's buffers of collectives, the same on all members. Only a team
- * with one lane may have some. */
+/* Memory outside the pool for channel 0's buffers of collectives, the same on all members. Only a
+ * team with one channel may have some. */
 struct gsh_team_buffers {
     uint64_t off, bytes; /* from the heap's base; 0 bytes: they are in the pool */
 };
@@ -59,9 +59,9 @@ struct gsh_team {
     struct gsh_team_layout layout;
     struct gsh_team_buffers buffers;
     uint32_t first_unit;
-    uint64_t first_off;  /* of the first unit, from the heap's base */
-    uint64_t lanes_off;  /* likewise; WORLD's begin the heap */
-    uint64_t host_epoch; /* host syncs by this unit's words so far */
+    uint64_t first_off;    /* of the first unit, from the heap's base */
+    uint64_t channels_off; /* likewise; WORLD's begin the heap */
+    uint64_t host_epoch;   /* host syncs by this unit's words so far */
     struct gsh_team_split nodes;
     /* after device set-up */
     struct gsh_team_state state; /* as kernels have it */
@@ -82,13 +82,13 @@ struct gsh_teams {
 
 /* ---- pool.c ---- */
 
-#define GSH_TEAM_LANES_MAX 1024
+#define GSH_TEAM_CHANNELS_MAX 1024
 /* A handle has 16 bits in the tags of messages (job/net.h). */
 #define GSH_TEAM_UNITS_MAX (1u << 16)
 
 /* After the nodes are known: makes pe->teams, with no teams. The pool is the same on all PEs. */
 GSH_CHECK_RESULT enum gsh_result gsh_teams_plan(struct gsh_instance *pe);
-/* The first bytes of every heap: WORLD's lanes, then the pool. */
+/* The first bytes of every heap: WORLD's channels, then the pool. */
 uint64_t gsh_teams_pool_off(const struct gsh_instance *pe);
 uint64_t gsh_teams_bytes(const struct gsh_instance *pe);
 /* Fills layout, first_unit and the offsets: for a predefined team, or for a user's team with this
@@ -97,8 +97,8 @@ void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *t
 void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
 /* How much memory a team gets to make small collectives fast: as much as the pool has room for. */
 enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BARE };
-/* n_lanes as asked for; is_set_up: the device is, on all members. Fills the layout alone. */
-void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_lanes,
+/* n_channels as asked for; is_set_up: the device is, on all members. Fills the layout alone. */
+void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_channels,
                    enum gsh_team_plan plan, bool is_set_up);
 /* Whether enough of the bitmap is free for a team of that plan: most teams take no more than they
  * must. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams as kernels see them: record, tables and lanes, copied into this PE's own heap. Nodes here
- * are groups of mapped heaps, which may be smaller than the host's nodes. */
+ * Teams as kernels see them: record, tables and channels, copied into this PE's own heap. Nodes
+ * here are groups of mapped heaps, which may be smaller than the host's nodes. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
@@ -57,9 +57,9 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .my_index = team->my_index,
         .first_pe = team->pes[0],
         .pe_stride = team->stride,
-        .n_lanes = team->layout.n_lanes,
-        .sync_off = team->lanes_off,
-        .lane_bytes = team->layout.lane_bytes,
+        .n_channels = team->layout.n_channels,
+        .sync_off = team->channels_off,
+        .channel_bytes = team->layout.channel_bytes,
         .n_nodes = split.n_groups,
         .my_node = split.my_group,
         .n_near = split.n_near,
@@ -97,11 +97,11 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
 enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
 {
     const struct gsh_team_layout *l = &team->layout;
-    size_t lanes_bytes = (size_t)l->n_lanes * l->lane_bytes;
-    size_t tables_bytes = l->lanes_off - l->tables_off;
+    size_t channels_bytes = (size_t)l->n_channels * l->channel_bytes;
+    size_t tables_bytes = l->channels_off - l->tables_off;
     size_t slots_bytes = l->work_off - l->wide_off; /* in the pool */
     size_t apart_bytes = l->wide_is_apart ? 2 * (size_t)l->n_near * l->wide_slot_bytes : 0;
-    size_t most = gsh_max_u64(lanes_bytes, gsh_max_u64(slots_bytes, apart_bytes));
+    size_t most = gsh_max_u64(channels_bytes, gsh_max_u64(slots_bytes, apart_bytes));
     struct gsh_team_state state;
     uint8_t *zeroes = calloc(1, most);
     int32_t *tables = calloc(1, tables_bytes);
@@ -109,7 +109,7 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
                             ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
                             : describe(pe, team, &state, tables);
     if (r == GSH_OK) {
-        r = write_heap(pe, team->lanes_off, zeroes, lanes_bytes);
+        r = write_heap(pe, team->channels_off, zeroes, channels_bytes);
     }
     if (r == GSH_OK && slots_bytes > 0) {
         r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);

@@ -3,15 +3,15 @@
  * different PEs, and between hosts and kernels: no forbidden outcome in many iterations. Prints for
  * each shape its iterations on each PE and the violations on all of them.
  *
- *     litmus [--count=N] [--shape=NAME[,NAME...]] [--lanes=N] [--list] */
+ *     litmus [--count=N] [--shape=NAME[,NAME...]] [--replicas=N] [--list] */
 #include "tests/litmus/shapes.cuh"
 
 struct run {
     const test_pe *pe;
     shape s;
     mail m;
-    unsigned lanes; /* by_host: one there, one back */
-    long rounds;    /* in each lane */
+    unsigned replicas; /* by_host: one there, one back */
+    long rounds;       /* in each replica */
     verdict *v;
     char *heap;
     size_t flags_off, heap_bytes;
@@ -30,10 +30,10 @@ static void clear_flags(const run *r)
 
 static void allocate(run *r)
 {
-    const size_t slots = (size_t)r->lanes * n_slots, line = line_words * sizeof(uint64_t);
+    const size_t slots = (size_t)r->replicas * n_slots, line = line_words * sizeof(uint64_t);
     r->m.slot_bytes = slot_bytes_of(r->s);
     r->flags_off = 2 * slots * r->m.slot_bytes;
-    r->heap_bytes = r->flags_off + (2 * slots + r->lanes) * line;
+    r->heap_bytes = r->flags_off + (2 * slots + r->replicas) * line;
     r->heap = (char *)test_heap(r->heap_bytes);
     r->m.data = r->heap;
     r->m.source = r->heap + slots * r->m.slot_bytes;
@@ -46,13 +46,13 @@ static void allocate(run *r)
 template <shape_kernel kind = buffering> static void run_buffering(const run *r)
 {
     const long piece = r->rounds < 65536 ? r->rounds : 65536;
-    uint64_t *log = (uint64_t *)test_heap((size_t)r->lanes * (size_t)piece * sizeof *log);
+    uint64_t *log = (uint64_t *)test_heap((size_t)r->replicas * (size_t)piece * sizeof *log);
     for (long done = 0; done < r->rounds; done += piece) {
         clear_flags(r);
-        test_collective(r->pe, buffering_kernel<>, r->lanes, 1, r->m, log, piece);
+        test_collective(r->pe, buffering_kernel<>, r->replicas, 1, r->m, log, piece);
         test_sync(r->pe);
         gshmem_barrier_all();
-        gshmem_launch(buffering_check_kernel<>, dim3(r->lanes), dim3(64), 0, r->pe->stream,
+        gshmem_launch(buffering_check_kernel<>, dim3(r->replicas), dim3(64), 0, r->pe->stream,
                       (const uint64_t *)log, piece, r->v);
         test_sync(r->pe);
     }
@@ -95,7 +95,7 @@ inline void host_warm_up(const run *r, const uint64_t *data, cudaStream_t other)
 
 inline void host_receive(const run *r, uint64_t *data, long round)
 {
-    const size_t at = n_slots + (size_t)(round % n_slots); /* lane 1 */
+    const size_t at = n_slots + (size_t)(round % n_slots); /* replica 1 */
     gshmem_signal_wait_until(r->m.flag + at * line_words, GSHMEM_CMP_GE, (uint64_t)round);
     test_copy(data, r->m.data + at * r->m.slot_bytes, r->s.bytes);
     for (size_t i = 0; i < r->s.bytes / 8; i++)
@@ -140,12 +140,12 @@ template <class R> static void run_kernels(R *r)
     if constexpr (has_messages)
         if (kernel == messages || kernel == chain) {
             const int roles = kernel == chain ? 3 : 2;
-            test_collective(r->pe, message_kernel<>, (unsigned)roles * r->lanes, threads, r->s,
+            test_collective(r->pe, message_kernel<>, (unsigned)roles * r->replicas, threads, r->s,
                             r->m, roles, r->rounds, r->v);
         }
     if constexpr (some_have(&shape::kernel, free_running))
         if (kernel == free_running)
-            test_collective(r->pe, free_running_kernel<>, 2 * r->lanes, 1, r->s, r->m, r->rounds,
+            test_collective(r->pe, free_running_kernel<>, 2 * r->replicas, 1, r->s, r->m, r->rounds,
                             r->v);
     if constexpr (some_have(&shape::kernel, barriers))
         if (kernel == barriers)
@@ -190,7 +190,7 @@ static void run_shape(run *r)
     const double seconds = (test_now_ns() - start) / 1e9;
     const uint64_t violations = add_up(r);
     if (r->pe->me == 0) {
-        const long iterations = r->s.kernel == by_host ? r->rounds : r->rounds * (long)r->lanes;
+        const long iterations = r->s.kernel == by_host ? r->rounds : r->rounds * (long)r->replicas;
         printf("%-22s %11ld iterations on each of %d PEs %8" PRIu64 " violations %8.2f s\n",
                r->s.name, iterations, r->pe->n, violations, seconds);
         fflush(stdout);
@@ -225,7 +225,7 @@ static long count_of(const test_pe *pe, const shape &s, long asked)
 }
 
 /* All blocks must be there at once; only one barrier of a team may be under way. */
-template <class P> static unsigned lanes_of(const P *pe, const shape &s, unsigned wanted)
+template <class P> static unsigned replicas_of(const P *pe, const shape &s, unsigned wanted)
 {
     int most_blocks = 0;
     if (s.kernel == barriers || s.kernel == collectives || s.kernel == grid_collectives)
@@ -254,8 +254,8 @@ static int pe_main(int argc, char **argv)
     const char *wanted = test_option(argc, argv, "shape");
     const bool only_lists = test_option(argc, argv, "list") != NULL;
     const long count = (long)test_number(argc, argv, "count", 0);
-    const unsigned usual_lanes = !pe.is_cpu ? 64 : TEST_SANITIZED ? 1 : 2;
-    const unsigned lanes = (unsigned)test_number(argc, argv, "lanes", usual_lanes);
+    const unsigned usual_replicas = !pe.is_cpu ? 64 : TEST_SANITIZED ? 1 : 2;
+    const unsigned replicas = (unsigned)test_number(argc, argv, "replicas", usual_replicas);
     verdict *v = test_verdict();
     void *somewhere = test_heap(1);
     bool are_near = true;
@@ -275,8 +275,8 @@ static int pe_main(int argc, char **argv)
         run r = {};
         r.pe = &pe;
         r.s = s;
-        r.lanes = lanes_of(&pe, s, lanes);
-        const unsigned writers = s.kernel == by_host ? 1 : r.lanes;
+        r.replicas = replicas_of(&pe, s, replicas);
+        const unsigned writers = s.kernel == by_host ? 1 : r.replicas;
         r.rounds = (count_of(&pe, s, count) + (long)writers - 1) / (long)writers;
         r.v = v;
         run_shape(&r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The litmus shapes and their kernels. A shape is a few memory operations of two or three PEs after
  * which one outcome is forbidden; docs/internals/memory-model.md has the promises. It runs in many
- * lanes at once, each with its own memory and blocks, and in each lane some million times in one
- * kernel.
+ * replicas at once, each with its own memory and blocks, and in each replica some million times in
+ * one kernel.
  *
- * Writers run ahead: a lane has `n_slots` slots, and a slot's round r is written when the reader
+ * Writers run ahead: a replica has `n_slots` slots, and a slot's round r is written when the reader
  * has acknowledged its round before. All values derive from the round's number, so stale data show.
  * Scattered words, flags and acknowledgements each have their own line. */
 #ifndef GSH_TEST_LITMUS_SHAPES_CUH
@@ -199,23 +199,23 @@ static HD size_t slot_bytes_of(const shape &s)
 
 /* Symmetric. */
 struct mail {
-    char *data, *source; /* of slot_bytes for each lane and slot */
+    char *data, *source; /* of slot_bytes for each replica and slot */
     size_t slot_bytes;
-    uint64_t *flag, *relay; /* a line for each lane and slot */
-    uint64_t *ack;          /* a line for each lane, on the PE that writes: rounds read */
+    uint64_t *flag, *relay; /* a line for each replica and slot */
+    uint64_t *ack;          /* a line for each replica, on the PE that writes: rounds read */
 };
 
-/* One lane's slot. */
+/* One replica's slot. */
 struct place {
     char *data, *source;
     uint64_t *flag, *relay;
 };
 
-static __device__ place place_of(const shape &s, const mail &m, unsigned lane, long r)
+static __device__ place place_of(const shape &s, const mail &m, unsigned replica, long r)
 {
-    const size_t at = (size_t)lane * n_slots + (size_t)(r % n_slots);
+    const size_t at = (size_t)replica * n_slots + (size_t)(r % n_slots);
     if (s.data == with_put_signal_beside) {
-        uint64_t *flag = m.flag + at * line_words + lane % 2, *data = flag + 1 - lane % 2 * 2;
+        uint64_t *flag = m.flag + at * line_words + replica % 2, *data = flag + 1 - replica % 2 * 2;
         return {(char *)data, m.source + at * m.slot_bytes, flag, m.relay + at * line_words};
     }
     return {m.data + at * m.slot_bytes + (s.misaligned ? 1 : 0),
@@ -460,17 +460,17 @@ static __device__ void read_round(const shape &s, const place &at, uint64_t *fla
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Each lane has a block for each role: writer and reader, or in a chain writer (data to the third
- * PE, flag to the second), relay (flag on to the third), reader. */
+/* Each replica has a block for each role: writer and reader, or in a chain writer (data to the
+ * third PE, flag to the second), relay (flag on to the third), reader. */
 template <shape_kernel kind = messages>
 __global__ void message_kernel(shape s, mail m, int roles, long rounds, verdict *v)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes(), role = (int)blockIdx.x % roles;
-    const unsigned lane = blockIdx.x / (unsigned)roles;
+    const unsigned replica = blockIdx.x / (unsigned)roles;
     const int next = (me + 1) % n, last = (me + roles - 1) % n, first = (me + n - roles + 1) % n;
-    uint64_t *ack = m.ack + lane * line_words;
+    uint64_t *ack = m.ack + replica * line_words;
     for (long r = 1; r <= rounds; r++) {
-        const place at = place_of(s, m, lane, r);
+        const place at = place_of(s, m, replica, r);
         if (role == 0) {
             if (threadIdx.x == 0 && r > n_slots)
                 gshmem_signal_wait_until(ack, GSHMEM_CMP_GE, (uint64_t)(r - n_slots));

@@ -2,7 +2,7 @@
  * Proves the collectives of kernels, by a thread, a warp, a block and a grid, for types of each
  * width: on teams of every shape, with sizes around each change of algorithm, in place and not,
  * byte for byte against a model and with guard zones. Then several at once in one kernel, each
- * block or pair of blocks on its own lane, or with its own team; arguments that must be refused;
+ * block or pair of blocks on its own channel, or with its own team; arguments that must be refused;
  * and a soak of calls by the host, streams and kernels in turn on teams that come and go.
  *
  *     coll [--count=ROUNDS] [--seed=N] [--soak=CALLS] [--full] (every size by every team) */
@@ -159,8 +159,8 @@ __global__ void grid_kernel(const kernel_call *calls, int n, verdict *v)
 
 /* ---- several at once in one kernel ----------------------------------------------------------- */
 
-/* By lanes; ints. */
-template <class G> static __device__ int call_on_lane(const kernel_call &c, G g, int lane)
+/* By channels; ints. */
+template <class G> static __device__ int call_on_channel(const kernel_call &c, G g, int channel)
 {
     const auto here = gshmem::default_context();
     int *dest = (int *)c.dest;
@@ -168,31 +168,33 @@ template <class G> static __device__ int call_on_lane(const kernel_call &c, G g,
     const size_t bytes = c.nelems * sizeof(int);
     switch (c.kind) {
     case c_broadcast:
-        return gshmem::broadcastmem(here, g, c.team, dest, source, bytes, c.root, lane);
+        return gshmem::broadcastmem(here, g, c.team, dest, source, bytes, c.root, channel);
     case c_collect:
-        return gshmem::collectmem(here, g, c.team, dest, source, bytes, lane);
+        return gshmem::collectmem(here, g, c.team, dest, source, bytes, channel);
     case c_fcollect:
-        return gshmem::fcollectmem(here, g, c.team, dest, source, bytes, lane);
+        return gshmem::fcollectmem(here, g, c.team, dest, source, bytes, channel);
     case c_alltoall:
-        return gshmem::alltoallmem(here, g, c.team, dest, source, bytes, lane);
+        return gshmem::alltoallmem(here, g, c.team, dest, source, bytes, channel);
     case c_alltoalls:
-        return gshmem::alltoalls(here, g, c.team, dest, source, c.dst, c.sst, c.nelems, lane);
+        return gshmem::alltoalls(here, g, c.team, dest, source, c.dst, c.sst, c.nelems, channel);
     case c_reduce:
-        return gshmem::reduce<gshmem::op_sum>(here, g, c.team, dest, source, c.nelems, lane);
+        return gshmem::reduce<gshmem::op_sum>(here, g, c.team, dest, source, c.nelems, channel);
     case c_reducescatter:
-        return gshmem::reducescatter<gshmem::op_sum>(here, g, c.team, dest, source, c.nelems, lane);
+        return gshmem::reducescatter<gshmem::op_sum>(here, g, c.team, dest, source, c.nelems,
+                                                     channel);
     case c_inscan:
-        return gshmem::scan<true>(here, g, c.team, dest, source, c.nelems, lane);
+        return gshmem::scan<true>(here, g, c.team, dest, source, c.nelems, channel);
     default:
-        return gshmem::scan<false>(here, g, c.team, dest, source, c.nelems, lane);
+        return gshmem::scan<false>(here, g, c.team, dest, source, c.nelems, channel);
     }
 }
 
-/* Call k is made by block, warp or pair of blocks number k modulo their count, on the lane with its
- * own number, or each block uses its own team. */
+/* Call k is made by block, warp or pair of blocks number k modulo their count, on the channel with
+ * its own number, or each block uses its own team. */
 enum coll_share { by_blocks, by_warps, by_pairs, by_teams, n_coll_shares };
-static const char *const coll_share_names[] = {"a lane for each block", "a lane for each warp",
-                                               "a lane for two blocks", "a team for each block"};
+static const char *const coll_share_names[] = {"a channel for each block",
+                                               "a channel for each warp",
+                                               "a channel for two blocks", "a team for each block"};
 
 __global__ void share_kernel(const kernel_call *calls, int n, coll_share share, verdict *v)
 {
@@ -205,10 +207,10 @@ __global__ void share_kernel(const kernel_call *calls, int n, coll_share share, 
         const kernel_call &c = calls[k];
         const gshmem::group_blocks pair = {(uint32_t)block % 2, 2};
         expect_done(v,
-                    share == by_warps ? call_on_lane(c, gshmem::group_warp(), me)
+                    share == by_warps ? call_on_channel(c, gshmem::group_warp(), me)
                     : share == by_pairs
-                        ? call_on_lane(c, pair, me)
-                        : call_on_lane(c, gshmem::group_block(), share == by_teams ? 0 : me),
+                        ? call_on_channel(c, pair, me)
+                        : call_on_channel(c, gshmem::group_block(), share == by_teams ? 0 : me),
                     k);
     }
 }
@@ -233,9 +235,9 @@ __global__ void failure_kernel(int *a, int *b, verdict *v)
     EXPECT(v, gshmemx_int_broadcast_block(world, a, b, 4, n) != 0);
     EXPECT(v, gshmemx_int_alltoalls_block(world, a, b, 0, 1, 4) != 0);
     EXPECT(v, gshmemx_int_alltoalls_block(world, a, b, 1, -1, 4) != 0);
-    for (int lane : {-1, 1000000})
+    for (int channel : {-1, 1000000})
         EXPECT(v, gshmem::reduce<gshmem::op_sum>(gshmem::default_context(), gshmem::group_block(),
-                                                 world, a, b, 4, lane) != 0);
+                                                 world, a, b, 4, channel) != 0);
 }
 
 /* ---- the host's side ------------------------------------------------------------------------- */
@@ -408,13 +410,13 @@ static void test_switches(scene *s, uint64_t *state)
 static void test_shares(scene *s, coll_share share, int count, uint64_t *state)
 {
     enum { n_blocks = 6, n_calls = 12 };
-    static const int own_teams[] = {t_world, t_backwards, t_lanes};
+    static const int own_teams[] = {t_world, t_backwards, t_channels};
     const int n_groups = share == by_teams ? 3 : share == by_warps || share == by_pairs ? 3 : 6;
     for (int i = 0; i < count; i++) {
         kernel_call calls[coll_max_batch];
         for (int k = 0; k < n_calls; k++) {
             const coll_kind kind = (coll_kind)(test_random(state) % n_coll_kinds);
-            const int team = share == by_teams ? own_teams[k % 3] : i % 2 ? t_world : t_lanes;
+            const int team = share == by_teams ? own_teams[k % 3] : i % 2 ? t_world : t_channels;
             add_sized(s, {kind, o_sum, is_int}, team, k % 3, state);
         }
         set_stage(&s->stage, s->teams);

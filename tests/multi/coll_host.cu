@@ -268,7 +268,7 @@ static void test_at_once(scene *s, int count, uint64_t *state)
     for (int i = 0; i < count; i++) {
         run_at_once(s, t_world, t_list, i % 2 == 1, state);
         run_at_once(s, t_backwards, t_world, i % 2 == 1, state);
-        run_at_once(s, t_strided, t_lanes, i % 2 == 1, state);
+        run_at_once(s, t_strided, t_channels, i % 2 == 1, state);
     }
 }
 

@@ -14,18 +14,18 @@ static inline gshmem_team_t coll_strided(int start, int stride, int size)
 }
 
 /* From a list; INVALID on PEs not in it. */
-static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int n, int n_lanes)
+static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int n, int n_channels)
 {
     gshmem_team_t team = GSHMEM_TEAM_INVALID;
-    const gshmem_team_config_t config = {0, n_lanes};
+    const gshmem_team_config_t config = {0, n_channels};
     for (int i = 0; i < n; i++)
         if (list[i] == pe->me)
-            CHECK_EQ(gshmemx_team_create(list, n, &config, GSHMEMX_TEAM_NUM_LANES, &team), 0);
+            CHECK_EQ(gshmemx_team_create(list, n, &config, GSHMEMX_TEAM_NUM_CHANNELS, &team), 0);
     return team;
 }
 
-enum { n_coll_teams = 8, coll_lanes = 6 };
-enum { t_world, t_near, t_alone, t_strided, t_list, t_backwards, t_lanes, t_bare };
+enum { n_coll_teams = 8, coll_channels = 6 };
+enum { t_world, t_near, t_alone, t_strided, t_list, t_backwards, t_channels, t_bare };
 
 /* A team that finds so much of the pool in use that it gets the minimum of everything. */
 static inline gshmem_team_t coll_bare(const test_pe *pe)
@@ -41,7 +41,7 @@ static inline gshmem_team_t coll_bare(const test_pe *pe)
 }
 
 /* All PEs, the near ones, each PE by itself, every second one, most of them in an order that no
- * stride describes, all of them backwards, and all of them with several lanes, or with little
+ * stride describes, all of them backwards, and all of them with several channels, or with little
  * memory. */
 static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
 {
@@ -67,7 +67,7 @@ static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
     teams[t_backwards] = coll_join(coll_strided(pe->n - 1, -1, pe->n), "backwards");
     for (int i = 0; i < pe->n; i++)
         list[i] = (i + 1) % pe->n;
-    teams[t_lanes] = coll_join(coll_listed(pe, list, pe->n, coll_lanes), "with lanes");
+    teams[t_channels] = coll_join(coll_listed(pe, list, pe->n, coll_channels), "with channels");
     teams[t_bare] = coll_join(coll_bare(pe), "with little memory");
 }
 

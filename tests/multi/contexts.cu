@@ -290,7 +290,7 @@ static void test_calls(const test_pe *pe, gshmem_ctx_t ctx, bool is_backwards, b
 
 enum { n_ctxs = TEST_SANITIZED ? 6 : 36, words = 512, threads = 32 };
 
-struct lanes {
+struct paths {
     gshmem_ctx_t ctx[n_ctxs];
     long *data[n_ctxs], *source[n_ctxs];
     uint64_t *flag[n_ctxs], *signal[n_ctxs];
@@ -298,7 +298,7 @@ struct lanes {
 
 /* Sends to the next PE in the block's context; what comes from the previous one must be complete
  * once its flag, or its signal, has arrived. */
-__global__ void lanes_kernel(lanes l, verdict *v, int to, long first, long end)
+__global__ void paths_kernel(paths l, verdict *v, int to, long first, long end)
 {
     const int k = (int)blockIdx.x, t = (int)threadIdx.x;
     for (long round = first; round < end; round++) {
@@ -331,9 +331,9 @@ __global__ void lanes_kernel(lanes l, verdict *v, int to, long first, long end)
     }
 }
 
-static void test_lanes(const test_pe *pe, verdict *v, int rounds)
+static void test_paths(const test_pe *pe, verdict *v, int rounds)
 {
-    lanes l = {};
+    paths l = {};
     for (int k = 0; k < n_ctxs; k++) {
         CHECK_EQ(gshmem_ctx_create(GSHMEM_CTX_SERIALIZED, &l.ctx[k]), 0);
         l.data[k] = (long *)test_heap(words * sizeof(long));
@@ -341,7 +341,7 @@ static void test_lanes(const test_pe *pe, verdict *v, int rounds)
         l.flag[k] = (uint64_t *)test_heap(sizeof(uint64_t));
         l.signal[k] = (uint64_t *)test_heap(sizeof(uint64_t));
     }
-    test_collective(pe, lanes_kernel, n_ctxs, threads, l, v, pe->next, 1L, (long)rounds + 1);
+    test_collective(pe, paths_kernel, n_ctxs, threads, l, v, pe->next, 1L, (long)rounds + 1);
     test_sync(pe);
     JUDGE(pe, v, "a context for each block");
     gshmem_barrier_all();
@@ -499,7 +499,7 @@ static int pe_main(int argc, char **argv)
     test_calls(&pe, forwards, false, &b, v, rounds);
     test_calls(&pe, turned, true, &b, v, rounds);
     test_calls(&pe, GSHMEM_CTX_DEFAULT, false, &b, v, rounds);
-    test_lanes(&pe, v, 4 * rounds);
+    test_paths(&pe, v, 4 * rounds);
     test_threads(&pe, are_threads, 4 * rounds);
     if (!are_threads) /* only the PE's own thread makes its calls */
         test_independence(&pe);

@@ -36,7 +36,7 @@ static void check_members(const test_pe *pe, gshmem_team_t team, int first, int 
 struct board {
     long *box[2];
     gshmem_team_t team;
-    int lane;
+    int channel;
 };
 
 static inline HD long stamp(long round, int member)
@@ -63,10 +63,10 @@ __global__ void barrier_kernel(board b, verdict *v, long begin, long end)
 {
     for (long r = begin; r < end; r++) {
         write_to_all(&b, r);
-        EXPECT_EQ(v, gshmemx_barrier_lane_block(b.team, b.lane), 0);
+        EXPECT_EQ(v, gshmemx_barrier_channel_block(b.team, b.channel), 0);
         read_all(&b, r, v);
     }
-    EXPECT_EQ(v, gshmemx_barrier_lane_block(b.team, 1000000) != 0, true);
+    EXPECT_EQ(v, gshmemx_barrier_channel_block(b.team, 1000000) != 0, true);
 }
 
 __global__ void write_kernel(board b, long round)
@@ -85,7 +85,7 @@ static void check_barriers(const test_pe *pe, gshmem_team_t team, board *b, verd
 {
     enum { rounds = TEST_SANITIZED ? 2 : 6 };
     b->team = team;
-    b->lane = 0;
+    b->channel = 0;
     for (long r = 0; r < 3 * rounds; r += 3) {
         test_collective(pe, barrier_kernel, 1, 32, *b, v, r, r + 2);
         gshmem_launch(write_kernel, dim3(1), dim3(32), 0, pe->stream, *b, r + 2);
@@ -229,9 +229,9 @@ static void test_meeting(const test_pe *pe, board *b, verdict *v)
     gshmem_free(id);
 }
 
-/* ---- lanes, and many teams ---- */
+/* ---- channels, and many teams ---- */
 
-__global__ void lanes_kernel(board b, verdict *v, long rounds)
+__global__ void channels_kernel(board b, verdict *v, long rounds)
 {
     const int me = gshmem_team_my_pe(b.team), n = gshmem_team_n_pes(b.team);
     long *box = b.box[0] + (size_t)blockIdx.x * n;
@@ -239,30 +239,30 @@ __global__ void lanes_kernel(board b, verdict *v, long rounds)
         for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
             gshmem_long_p(&box[me], stamp(r, me),
                           gshmem_team_translate_pe(b.team, i, GSHMEM_TEAM_WORLD));
-        EXPECT_EQ(v, gshmemx_barrier_lane_block(b.team, (int)blockIdx.x), 0);
+        EXPECT_EQ(v, gshmemx_barrier_channel_block(b.team, (int)blockIdx.x), 0);
         for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
             EXPECT_AT(v, box[i], stamp(r, i), r);
-        EXPECT_EQ(v, gshmemx_barrier_lane_block(b.team, (int)blockIdx.x), 0);
+        EXPECT_EQ(v, gshmemx_barrier_channel_block(b.team, (int)blockIdx.x), 0);
     }
 }
 
 /* Blocks that synchronise one team independently of each other. */
-static void test_lanes(const test_pe *pe, board *b, verdict *v)
+static void test_channels(const test_pe *pe, board *b, verdict *v)
 {
-    enum { lanes = 6 };
-    const gshmem_team_config_t config = {0, lanes};
+    enum { channels = 6 };
+    const gshmem_team_config_t config = {0, channels};
     gshmem_team_config_t found = {-1, -1};
     gshmem_team_t team = 77;
     CHECK_EQ(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, pe->n, &config,
-                                       GSHMEMX_TEAM_NUM_LANES, &team),
+                                       GSHMEMX_TEAM_NUM_CHANNELS, &team),
              0);
-    CHECK_EQ(gshmem_team_get_config(team, GSHMEMX_TEAM_NUM_LANES, &found), 0);
-    CHECK(found.num_lanes == lanes && found.num_contexts == -1);
+    CHECK_EQ(gshmem_team_get_config(team, GSHMEMX_TEAM_NUM_CHANNELS, &found), 0);
+    CHECK(found.num_channels == channels && found.num_contexts == -1);
     CHECK(gshmem_team_get_config(team, 64, &found) != 0);
     b->team = team;
-    test_collective(pe, lanes_kernel, lanes, 32, *b, v, 50L);
+    test_collective(pe, channels_kernel, channels, 32, *b, v, 50L);
     test_sync(pe);
-    JUDGE(pe, v, "a lane for each block");
+    JUDGE(pe, v, "a channel for each block");
     gshmem_team_destroy(team);
     gshmem_barrier_all();
 }
@@ -327,14 +327,14 @@ static void test_failures(const test_pe *pe)
 {
     gshmem_team_t x, y;
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
-    const gshmem_team_config_t no_lane = {0, 0}, two = {0, 2};
+    const gshmem_team_config_t no_channel = {0, 0}, two = {0, 2};
     FAILS(gshmem_team_split_strided(world, 0, 1, pe->n + 1, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(world, 0, 1, 0, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(world, -1, 1, 1, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(world, 0, 2147483647, 2, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(GSHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &x), x);
     FAILS(gshmem_team_split_strided(12345678, 0, 1, 1, NULL, 0, &x), x);
-    FAILS(gshmem_team_split_strided(world, 0, 1, 1, &no_lane, GSHMEMX_TEAM_NUM_LANES, &x), x);
+    FAILS(gshmem_team_split_strided(world, 0, 1, 1, &no_channel, GSHMEMX_TEAM_NUM_CHANNELS, &x), x);
     FAILS(gshmem_team_split_2d(world, 0, NULL, 0, &x, NULL, 0, &y), x);
     CHECK(gshmem_team_split_strided(world, 0, 1, 1, NULL, 0, NULL) != 0);
     if (pe->n > 1) { /* the PEs ask for different teams */
@@ -373,7 +373,7 @@ static void test_full_pool(const test_pe *pe)
     gshmem_team_t teams[max];
     int n = 0;
     while (n < max && gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, pe->n, &large,
-                                                GSHMEMX_TEAM_NUM_LANES, &teams[n]) == 0)
+                                                GSHMEMX_TEAM_NUM_CHANNELS, &teams[n]) == 0)
         n++;
     CHECK(n > 0 && n < max);
     CHECK(strstr(gshmemx_error_string(2), "GSHMEM_TEAM_MEMORY") != NULL);
@@ -403,7 +403,7 @@ static int pe_main(int argc, char **argv)
     test_2d(&pe, &b, v);
     test_list(&pe, &b, v);
     test_meeting(&pe, &b, v);
-    test_lanes(&pe, &b, v);
+    test_channels(&pe, &b, v);
     test_many(&pe, v, TEST_SANITIZED ? 100 : 1000);
     test_again(&pe, count);
     test_failures(&pe);

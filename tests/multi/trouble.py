@@ -197,12 +197,12 @@ CHECKS = {
                          "run"),
     "kernel_no_team": (r"PE 0.*gshmemx_long_sum_reduce_block \(in a kernel\): there is no team 12345678 of which", 0,
                        {}, "run"),
-    "kernel_no_lane": (r"PE 0.*gshmemx_barrier_lane_block \(in a kernel\): the lane is 7777, and the team has \d", 0,
+    "kernel_no_channel": (r"PE 0.*gshmemx_barrier_channel_block \(in a kernel\): the channel is 7777, and the team has \d", 0,
                        {}, "run"),
     "kernel_no_root": (r"PE 0.*gshmemx_long_broadcast_block \(in a kernel\): the root is 3, and the team has 3 PEs", 0,
                        {}, "run"),
-    "lane_shared": (r"PE 0.*gshmemx_long_sum_reduce_block.*kernel.*another group of this PE's threads is making a "
-                    r"call on lane 0 of team 0", None, {}, "run"),
+    "channel_shared": (r"PE 0.*gshmemx_long_sum_reduce_block.*kernel.*another group of this PE's threads is making a "
+                    r"call on channel 0 of team 0", None, {}, "run"),
     "kernel_bad_pe": (r"PE 0.*gshmem_long_p.*kernel.*PE [234] is out of range", None, {}, "run"),
     "stack": (r"PE 0.*gshmem_long_p.*symmetric", None, {}, "run"),
     "freed": (r"PE 0.*gshmem_long_p.*alloc", None, {}, "run"),

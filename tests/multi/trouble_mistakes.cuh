@@ -72,12 +72,12 @@ static void host_mistake(const scene *s)
         gshmemx_long_put_on_stream(s->word, s->word, 1, 1, gone);
     }
 #endif
-    const char *const refused[] = {"kernel_no_team", "kernel_no_lane", "kernel_no_root"};
+    const char *const refused[] = {"kernel_no_team", "kernel_no_channel", "kernel_no_root"};
     for (int i = 0; i < 3; i++)
         if (is(s, refused[i]))
             gshmem_launch(refused_kernel, 1, 64, 0, s->pe.stream, i, s->dest,
                           (const long *)s->source);
-    if (is(s, "lane_shared"))
+    if (is(s, "channel_shared"))
         test_collective(&s->pe, coll_kernel, 4, 64, s->dest, (const long *)s->source, (size_t)4,
                         1L);
     test_sync(&s->pe);

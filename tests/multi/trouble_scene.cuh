@@ -98,7 +98,7 @@ __global__ void refused_kernel(int what, long *dest, const long *source)
     if (what == 0)
         error = gshmemx_long_sum_reduce_block(12345678, dest, source, 1);
     if (what == 1)
-        error = gshmemx_barrier_lane_block(GSHMEM_TEAM_WORLD, 7777);
+        error = gshmemx_barrier_channel_block(GSHMEM_TEAM_WORLD, 7777);
     if (what == 2)
         error = gshmemx_long_broadcast_block(GSHMEM_TEAM_WORLD, dest, source, 1, gshmem_n_pes());
     if (error == 0 || gshmemx_long_sum_reduce_block(GSHMEM_TEAM_INVALID, dest, source, 1) == 0)

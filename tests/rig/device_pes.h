@@ -72,7 +72,7 @@ struct pes {
         t->my_index = my_index;
         t->first_pe = first_pe;
         t->pe_stride = 1;
-        t->n_lanes = 1;
+        t->n_channels = 1;
         t->sync_off = (uint64_t)handle * area;
         return t;
     }

@@ -212,7 +212,7 @@ struct job {
         tables &of = of_team[pe][number];
         int leaders = 0, mine = -1, near = 0;
         t.handle = number;
-        t.n_lanes = 1;
+        t.n_channels = 1;
         t.n_pes = n;
         t.my_index = -1;
         for (int i = 0; i < n; i++) {

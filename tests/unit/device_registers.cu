@@ -202,7 +202,8 @@ MIX(sizes, gshmemx_putmem_nbi_warp(dest, source, n, pe);
 #endif
 #if !defined(PART) || PART == 2
 
-/* ---- contexts, locks, lanes, blocks of elements: those that no call above has the code of -------
+/* ---- contexts, locks, channels, blocks of elements: those that no call above has the code of
+ * -------
  */
 
 ALONE(ibput, gshmem_float_ibput(dest, source, cmp, cmp, n, value, pe))
@@ -221,7 +222,7 @@ ALONE(fetch_add_nbi, gshmem_uint64_atomic_fetch_add_nbi(signal + 1, signal, valu
 ALONE(set_lock, gshmem_set_lock(lock))
 ALONE(test_lock, *status = gshmem_test_lock(lock))
 ALONE(clear_lock, gshmem_clear_lock(lock))
-ALONE(barrier_lane_block, *status = gshmemx_barrier_lane_block(cmp, pe))
+ALONE(barrier_channel_block, *status = gshmemx_barrier_channel_block(cmp, pe))
 
 #endif
 #if !defined(PART) || PART == 3

@@ -82,7 +82,7 @@ __global__ void scale_kernel(gsh_nccl_scale a)
 
 /* ---- where a launch has its transfers ---- */
 
-using transfer::lane;
+using transfer::path;
 
 /* In its arguments, which hold 4 KiB; the more there are, the longer the launch takes. */
 template <unsigned N> struct transfers_in_arguments : gsh_nccl_transfers_head {
@@ -97,18 +97,18 @@ typedef transfers_in_arguments<144> some_transfers;
 struct many_transfers : gsh_nccl_transfers_head {
     const gsh_nccl_transfer *transfers;
     const uint32_t *row_begin;
-    lane *lanes; /* of all blocks */
+    path *paths; /* of all blocks */
 };
 
-__host__ __device__ constexpr uint32_t lanes_of_block(uint32_t n_lanes, uint32_t n_blocks)
+__host__ __device__ constexpr uint32_t paths_of_block(uint32_t n_paths, uint32_t n_blocks)
 {
-    return (n_lanes + n_blocks - 1) / n_blocks;
+    return (n_paths + n_blocks - 1) / n_blocks;
 }
 
 template <class A> __device__ void run_in_arguments(const A &a)
 {
-    alignas(16) __shared__ lane lanes[lanes_of_block(A::most * GSH_NCCL_MAX_CHANNELS, max_blocks)];
-    transfer::run(a, lanes);
+    alignas(16) __shared__ path paths[paths_of_block(A::most * GSH_NCCL_MAX_CHANNELS, max_blocks)];
+    transfer::run(a, paths);
 }
 
 __global__ void __launch_bounds__(transfer::threads) few_transfers_kernel(few_transfers a)
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(transfer::threads) some_transfers_kernel(some_
 
 __global__ void __launch_bounds__(transfer::threads) many_transfers_kernel(many_transfers a)
 {
-    transfer::run(a, a.lanes + blockIdx.x * lanes_of_block(a.n_rows * a.n_channels, gridDim.x));
+    transfer::run(a, a.paths + blockIdx.x * paths_of_block(a.n_rows * a.n_channels, gridDim.x));
 }
 
 /* Writes words to memory through a launch's arguments, so graphs capture them, too. */
@@ -184,20 +184,20 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
 
 /* For a launch of transfers: what the arguments say, and its shape. */
 struct shape {
-    uint32_t n, n_lanes;
+    uint32_t n, n_paths;
     dim3 grid, block;
 };
 
 shape shape_of(const gsh_nccl_transfers *a)
 {
     const uint32_t n = a->row_begin[a->head.n_rows];
-    const uint32_t n_lanes = a->head.n_rows * a->head.n_channels;
+    const uint32_t n_paths = a->head.n_rows * a->head.n_channels;
     unsigned n_threads = transfer::small_threads;
     for (uint32_t i = 0; i < n && n_threads < transfer::threads; i++)
         n_threads = gsh_nccl_has_lines(&a->head.rings, 1, a->transfers[i].bytes)
                         ? n_threads
                         : transfer::threads;
-    return {n, n_lanes, dim3(n_lanes < max_blocks ? n_lanes : max_blocks), dim3(n_threads)};
+    return {n, n_paths, dim3(n_paths < max_blocks ? n_paths : max_blocks), dim3(n_threads)};
 }
 
 template <class A>
@@ -237,10 +237,10 @@ size_t transfer_memory(const gsh_nccl_transfers *a)
     const shape s = shape_of(a);
     if (s.n <= some_transfers::most)
         return 0;
-    const size_t lanes = (size_t)lanes_of_block(s.n_lanes, s.grid.x) * s.grid.x;
+    const size_t paths = (size_t)paths_of_block(s.n_paths, s.grid.x) * s.grid.x;
     return sizeof(uint64_t) *
            (words_of(s.n * sizeof(gsh_nccl_transfer)) +
-            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(lanes * sizeof(lane)));
+            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(paths * sizeof(path)));
 }
 
 int launch_many(const gsh_nccl_transfers *a, const shape &s, gshmemx_stream_t stream)
@@ -253,7 +253,7 @@ int launch_many(const gsh_nccl_transfers *a, const shape &s, gshmemx_stream_t st
     static_cast<gsh_nccl_transfers_head &>(args) = a->head;
     args.transfers = reinterpret_cast<const gsh_nccl_transfer *>(list);
     args.row_begin = reinterpret_cast<const uint32_t *>(rows);
-    args.lanes = reinterpret_cast<lane *>(rows + words_of(rows_bytes));
+    args.paths = reinterpret_cast<path *>(rows + words_of(rows_bytes));
     int r = launch_load(list, a->transfers, bytes, stream);
     if (r == 0)
         r = launch_load(rows, a->row_begin, rows_bytes, stream);

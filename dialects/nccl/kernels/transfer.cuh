@@ -35,7 +35,7 @@ namespace detail = gshmem::detail;
 /* ---- a channel's part of a transfer ---- */
 
 /* A row's part of one channel, and its progress. */
-struct lane {
+struct path {
     uint64_t piece;
     uint64_t next, end; /* bytes of the transfer that are still to be moved */
     uint32_t at;        /* the transfer; past the row's last one: finished */
@@ -268,7 +268,7 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
         tell_freed(a, c, channel, t.peer, piece + 1);
 }
 
-/* ---- a block with one lane, to or from a rank of the LSA team ---- */
+/* ---- a block with one path, to or from a rank of the LSA team ---- */
 
 template <detail::direction D>
 __device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
@@ -411,9 +411,9 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
     }
 }
 
-/* ---- any number of lanes ---- */
+/* ---- any number of paths ---- */
 
-/* By thread 0: what this lane waits for, and whether it is there. */
+/* By thread 0: what this path waits for, and whether it is there. */
 struct look {
     const uint64_t *word;
     uint64_t expected, seen;
@@ -476,10 +476,10 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
     }
 }
 
-/* The block's lanes take turns, and no lane waits during its turn: whatever other ranks wait for
- * first makes progress. lanes: space for them. */
+/* The block's paths take turns, and no path waits during its turn: whatever other ranks wait for
+ * first makes progress. paths: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t n_lanes)
+__device__ void run_in_turns(const A &a, const context &c, path *paths, uint32_t n_paths)
 {
     __shared__ bool is_ready;
     if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
@@ -487,12 +487,12 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
     const gsh_nccl_rings &r = a.rings;
     auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
     auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
-    for (uint32_t i = threadIdx.x; i < n_lanes; i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; i < n_paths; i += blockDim.x) {
         const uint32_t row = row_of(i), channel = channel_of(i);
         const gsh_nccl_transfer &t = a.transfers[a.row_begin[row]];
         stripe s = {};
         const uint32_t at = next_of(a, row, channel, a.row_begin[row], &s);
-        lanes[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), s.begin, s.end, at};
+        paths[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), s.begin, s.end, at};
     }
     __syncthreads();
     detail::spin spin;
@@ -501,9 +501,9 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
         bool has_moved = false;
         look in_vain = {};
         int in_vain_of = -1;
-        for (uint32_t i = 0; i < n_lanes; i++) {
+        for (uint32_t i = 0; i < n_paths; i++) {
             const uint32_t row = row_of(i), channel = channel_of(i);
-            const lane p = lanes[i];
+            const path p = paths[i];
             if (p.at == a.row_begin[row + 1])
                 continue;
             n_open++;
@@ -543,7 +543,7 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
                     stripe s = {p.next + bytes, p.end};
                     const uint32_t at =
                         s.begin < s.end ? p.at : next_of(a, row, channel, p.at + 1, &s);
-                    lanes[i] = {p.piece + 1, s.begin, s.end, at};
+                    paths[i] = {p.piece + 1, s.begin, s.end, at};
                     *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
                 }
             }
@@ -556,17 +556,17 @@ __device__ void run_in_turns(const A &a, const context &c, lane *lanes, uint32_t
     spin.done();
 }
 
-/* A block's part of a launch. Its lanes are every gridDim.x-th of all: row by row, one per channel.
- * lanes: space for them. */
-template <class A> __device__ void run(const A &a, lane *lanes)
+/* A block's part of a launch. Its paths are every gridDim.x-th of all: row by row, one per channel.
+ * paths: space for them. */
+template <class A> __device__ void run(const A &a, path *paths)
 {
     const context c = {*a.state, 0};
-    const uint32_t n_lanes = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    const uint32_t n_paths = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
     const uint32_t row = blockIdx.x / a.n_channels;
-    if (n_lanes == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
+    if (n_paths == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
         run_alone(a, c, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, lanes, n_lanes);
+        run_in_turns(a, c, paths, n_paths);
 }
 
 } // namespace transfer
