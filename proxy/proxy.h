@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/result.h"
-#include "proxy/lanes.h"
+#include "proxy/copy_streams.h"
 #include "proxy/request.h"
 #include "proxy/transport.h"
 #include "wire/ring.h"
@@ -31,8 +31,8 @@ struct gsh_proxy_memory {
     enum gsh_result (*copy_out)(void *context, void *dest, const void *heap_source, size_t bytes);
     /* The same without waiting. May be NULL if is_host, unless everything is to be staged; required
      * otherwise. */
-    const struct gsh_lane_ops *lane_ops;
-    void *lanes;
+    const struct gsh_copy_stream_ops *copy_stream_ops;
+    void *copy_streams;
 };
 
 #define GSH_PROXY_STAGE_BUFFERS_MAX 256
@@ -47,7 +47,7 @@ struct gsh_proxy_options {
     uint8_t key[16];    /* of the job, for messages: the same on all PEs, secret to others */
     uint64_t spin_ns;   /* how long the idle thread polls before it sleeps */
     /* Staging (stage.h), used where the transport does not reach the memory: */
-    bool stages_always;   /* even where it does reach it, if there are lanes */
+    bool stages_always;   /* even where it does reach it, if there are copy streams */
     uint64_t stage_chunk; /* bytes of each buffer, more than a message takes; a multiple of 4096 */
     unsigned stage_buffers; /* for each direction: 2 to GSH_PROXY_STAGE_BUFFERS_MAX */
     /* A peer is lost, or a request failed: one line naming peer and operation. Ends the job; may
@@ -121,9 +121,9 @@ void gsh_proxy_await_calls(struct gsh_proxy *proxy);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy,
                                                       const struct gsh_proxy_memory *memory,
                                                       void *heap_base);
-/* The copy lanes are about to be destroyed: their jobs end, and the proxy forgets them. No further
- * calls may be made on it. */
-void gsh_proxy_forget_lanes(struct gsh_proxy *proxy);
+/* The copy streams are about to be destroyed: their jobs end, and the proxy forgets them. No
+ * further calls may be made on it. */
+void gsh_proxy_forget_copy_streams(struct gsh_proxy *proxy);
 /* The heap has grown by a region that begins where the last one ended, or shrunk by its last one;
  * or a separate region, not adjacent to these, has come or gone: first this PE's part, then every
  * far PE's. See transport.h. */

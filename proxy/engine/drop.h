@@ -2,8 +2,8 @@
  * What a lost peer still has in the engine when its loss has been noted (loss.h). At the end of the
  * round what waits to go to the peer ends, as do the questions that it has not answered; the slots
  * that it was granted are free again; and all that was sent to it is taken as seen there, so that
- * fences and quiets cover the others. What is with the transport or the lanes ends when these give
- * it back. Requests to the peer then end at once.
+ * fences and quiets cover the others. What is with the transport or the copy streams ends when
+ * these give it back. Requests to the peer then end at once.
  *
  * A lost peer is dead, or hears that it is lost and stops (gsh_proxy_stop): until then one that
  * lives may still put to slots that others use by now. */

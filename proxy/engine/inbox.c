@@ -125,8 +125,8 @@ static void take_mail(struct gsh_engine_peer *peer, const struct gsh_message *m,
 
 /* ---- arrival ---- */
 
-/* Whether lanes carry it out, if there are lanes. */
-static bool is_for_lanes(const struct gsh_message *m, const struct gsh_asked *asked)
+/* Whether copy streams carry it out, if there are copy streams. */
+static bool is_for_copy_streams(const struct gsh_message *m, const struct gsh_asked *asked)
 {
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
@@ -219,7 +219,7 @@ static void carry_out(struct gsh_engine_peer *peer, const struct gsh_message *m,
     }
     /* No acknowledgement is sent until the message has been carried out; the answer then carries
      * it. */
-    if (proxy->stage.ops != NULL && is_for_lanes(m, &asked)) {
+    if (proxy->stage.ops != NULL && is_for_copy_streams(m, &asked)) {
         stage(peer, m, &asked, data, bytes);
         return;
     }

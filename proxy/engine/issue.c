@@ -14,8 +14,8 @@
 #include "proxy/engine/stage_out.h"
 #include "proxy/engine/task.h"
 
-/* Lanes access this PE's memory. */
-static bool has_lanes(const struct gsh_proxy *proxy)
+/* Copy streams access this PE's memory. */
+static bool has_copy_streams(const struct gsh_proxy *proxy)
 {
     return proxy->stage.ops != NULL;
 }
@@ -315,7 +315,7 @@ static bool has_puts(const struct gsh_engine_peer *peer)
 static bool issue_strong(struct gsh_engine_peer *peer, struct gsh_task *task)
 {
     const struct gsh_request *request = &task->request;
-    if (has_lanes(task->proxy) && !gsh_request_is_inline(request)) {
+    if (has_copy_streams(task->proxy) && !gsh_request_is_inline(request)) {
         if (!note_staged(peer, gsh_stage_put(peer->main, task))) {
             return false;
         }
@@ -339,7 +339,8 @@ static bool issue_put_signal(struct gsh_engine_peer *peer, struct gsh_task *task
     if (task->request.is_strong && task->request.bytes > 0 && has_puts(peer)) {
         return issue_strong(peer, task);
     }
-    return has_lanes(task->proxy) ? stage_put_signal(peer, task) : send_put_signal(peer, task);
+    return has_copy_streams(task->proxy) ? stage_put_signal(peer, task)
+                                         : send_put_signal(peer, task);
 }
 
 bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
@@ -358,8 +359,8 @@ bool gsh_task_issue(struct gsh_engine_peer *peer, struct gsh_task *task)
     case GSH_FAR_PUT_SIGNAL:
         return issue_put_signal(peer, task);
     case GSH_FAR_IPUT:
-        return has_lanes(task->proxy) ? note_staged(peer, gsh_stage_iput(peer->main, task))
-                                      : send_iput_parts(peer, task);
+        return has_copy_streams(task->proxy) ? note_staged(peer, gsh_stage_iput(peer->main, task))
+                                             : send_iput_parts(peer, task);
     case GSH_FAR_IGET:
         return ask_iget_parts(peer, task);
     case GSH_FAR_PUT:

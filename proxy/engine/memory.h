@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Accesses this PE's memory on behalf of far PEs: directly if host code can, else through the
- * runtime's table. Complete on return; stage.h handles memory with lanes. */
+ * runtime's table. Complete on return; stage.h handles memory with copy streams. */
 #ifndef GSH_MEMORY_H
 #define GSH_MEMORY_H
 

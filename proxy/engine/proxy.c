@@ -227,8 +227,8 @@ static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_prox
                                   void *heap_base)
 {
     bool is_reached = memory->is_host || proxy->transport->reads_cuda;
-    bool is_always = proxy->options.stages_always && memory->lane_ops != NULL;
-    if (!memory->is_host && memory->lane_ops == NULL) {
+    bool is_always = proxy->options.stages_always && memory->copy_stream_ops != NULL;
+    if (!memory->is_host && memory->copy_stream_ops == NULL) {
         return gsh_fail(GSH_ERR_ARG, "no way to the memory");
     }
     gsh_stage_destroy(proxy); /* of a set-up that failed */
@@ -252,7 +252,7 @@ enum gsh_result gsh_proxy_set_memory(struct gsh_proxy *proxy, const struct gsh_p
     return r;
 }
 
-void gsh_proxy_forget_lanes(struct gsh_proxy *proxy)
+void gsh_proxy_forget_copy_streams(struct gsh_proxy *proxy)
 {
     gsh_lock_take(&proxy->lock);
     if (proxy->stage.ops != NULL) {

@@ -45,7 +45,8 @@ static enum gsh_result make_small(struct gsh_proxy *proxy)
     size_t out_bytes = small_out_bytes(proxy), in_bytes = small_in_bytes(proxy);
     void *memory = NULL;
     enum gsh_result r = stage->ops->allocate(
-        stage->lanes, GSH_STAGE_SMALL_OUTS * out_bytes + GSH_STAGE_SMALL_INS * in_bytes, &memory);
+        stage->copy_streams, GSH_STAGE_SMALL_OUTS * out_bytes + GSH_STAGE_SMALL_INS * in_bytes,
+        &memory);
     if (r != GSH_OK) {
         return r;
     }
@@ -99,7 +100,7 @@ static enum gsh_result make_chunks(struct gsh_proxy *proxy)
     if (r != GSH_OK) {
         return r;
     }
-    r = stage->ops->pin(stage->lanes, stage->region, 2 * half);
+    r = stage->ops->pin(stage->copy_streams, stage->region, 2 * half);
     if (r != GSH_OK) {
         return gsh_note(r, "cannot pin %" PRIu64 " bytes of staging buffers: %s", 2 * half,
                         gsh_last_error());
@@ -120,15 +121,17 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
         n > GSH_PROXY_STAGE_BUFFERS_MAX) {
         return gsh_note(GSH_ERR_ARG, "%" PRIu64 " staging buffers of %" PRIu64 " bytes", n, chunk);
     }
-    stage->ops = proxy->memory.lane_ops;
-    stage->lanes = proxy->memory.lanes;
+    stage->ops = proxy->memory.copy_stream_ops;
+    stage->copy_streams = proxy->memory.copy_streams;
     stage->has_chunks = !proxy->is_native;
     stage->chunk_bytes = chunk;
     stage->n_chunks = (unsigned)n;
     enum gsh_result r = GSH_OK;
-    for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++) {
-        r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
-        stage->n_started[lane] = stage->n_ended[lane]; /* the lanes may have been used before */
+    for (int copy_stream = 0; r == GSH_OK && copy_stream < GSH_COPY_STREAMS; copy_stream++) {
+        r = stage->ops->poll(stage->copy_streams, (enum gsh_copy_stream)copy_stream,
+                             &stage->n_ended[copy_stream]);
+        stage->n_started[copy_stream] =
+            stage->n_ended[copy_stream]; /* the copy streams may have been used before */
     }
     if (r == GSH_OK) {
         r = make_small(proxy);
@@ -148,8 +151,9 @@ static void drain(struct gsh_stage *stage)
     unsigned turn = 0;
     enum gsh_result r = GSH_OK;
     while (gsh_stage_is_busy(stage) && r == GSH_OK && gsh_now_ns() - start_ns < DRAIN_NS) {
-        for (int lane = 0; r == GSH_OK && lane < GSH_LANES; lane++) {
-            r = stage->ops->poll(stage->lanes, (enum gsh_lane)lane, &stage->n_ended[lane]);
+        for (int copy_stream = 0; r == GSH_OK && copy_stream < GSH_COPY_STREAMS; copy_stream++) {
+            r = stage->ops->poll(stage->copy_streams, (enum gsh_copy_stream)copy_stream,
+                                 &stage->n_ended[copy_stream]);
         }
         gsh_spin(&turn);
     }
@@ -174,14 +178,14 @@ void gsh_stage_destroy(struct gsh_proxy *proxy)
     for (int pe = 0; pe < proxy->options.n_pes; pe++) {
         struct gsh_engine_peer *peer = proxy->peers[GSH_CONTEXT_DEFAULT][pe];
         if (peer != NULL && peer->stage.slots_here != NULL) {
-            stage->ops->unpin(stage->lanes, peer->stage.slots_here);
+            stage->ops->unpin(stage->copy_streams, peer->stage.slots_here);
             peer->stage.slots_here = NULL;
         }
     }
     if (stage->is_pinned) {
-        stage->ops->unpin(stage->lanes, stage->region);
+        stage->ops->unpin(stage->copy_streams, stage->region);
     }
-    stage->ops->release(stage->lanes, stage->small);
+    stage->ops->release(stage->copy_streams, stage->small);
     stage->ops = NULL;
     stage->small = NULL;
     stage->is_pinned = false;
@@ -196,9 +200,9 @@ unsigned gsh_stage_round(struct gsh_proxy *proxy)
     if (stage->ops == NULL || proxy->failure != GSH_OK) {
         return 0;
     }
-    gsh_stage_poll(proxy, GSH_LANE_IN);
+    gsh_stage_poll(proxy, GSH_COPY_STREAM_IN);
     unsigned n = gsh_stage_progress_ins(proxy);
-    gsh_stage_poll(proxy, GSH_LANE_OUT);
+    gsh_stage_poll(proxy, GSH_COPY_STREAM_OUT);
     n += gsh_stage_progress_outs(proxy);
     return n + gsh_stage_is_busy(stage);
 }

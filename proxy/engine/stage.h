@@ -4,13 +4,13 @@
  * k-1 travels and piece k-2 is copied into the dest's. Private to proxy/; part of the engine's
  * state, under the proxy's lock.
  *
- * A proxy with lanes (lanes.h) touches its PE's memory by their jobs only:
+ * A proxy with copy streams (copy streams.h) touches its PE's memory by their jobs only:
  * - an `out` copies a piece out of memory and sends it: of puts (the task's source), or of the
  *   answer to a peer's get. QUEUED -> COPYING -> (PLACED ->) sent.
  * - an `in` does to memory what a message asks, and stores what a get has fetched. QUEUED ->
  *   STARTED -> ended: only then is the message acknowledged, or the get's piece complete. All ins
- *   are in one lane, so messages are carried out and acknowledged in the order of arrival: fences,
- *   quiets and signals need nothing more at the target.
+ *   are in one copy stream, so messages are carried out and acknowledged in the order of arrival:
+ *   fences, quiets and signals need nothing more at the target.
  *
  * A piece of at most one message is copied to a small buffer and goes in its message. Larger ones
  * (chunks) go from a buffer of the sender to a slot of the receiver, in memory that the transport

@@ -33,9 +33,10 @@ static bool copy(struct gsh_stage_in *in, void *dest)
 {
     struct gsh_proxy *proxy = in->peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
-    return in->bytes == 0 || gsh_stage_started(proxy, GSH_LANE_IN,
-                                               stage->ops->copy(stage->lanes, GSH_LANE_IN, dest,
-                                                                in->data, in->bytes));
+    return in->bytes == 0 ||
+           gsh_stage_started(proxy, GSH_COPY_STREAM_IN,
+                             stage->ops->copy(stage->copy_streams, GSH_COPY_STREAM_IN, dest,
+                                              in->data, in->bytes));
 }
 
 static bool scatter(struct gsh_stage_in *in, void *dest, int64_t stride)
@@ -47,9 +48,9 @@ static bool scatter(struct gsh_stage_in *in, void *dest, int64_t stride)
     if (stride == 1 || n == 1) {
         return copy(in, dest);
     }
-    return gsh_stage_started(
-        proxy, GSH_LANE_IN,
-        stage->ops->copy_strided(stage->lanes, GSH_LANE_IN, dest, stride, in->data, 1, size, n));
+    return gsh_stage_started(proxy, GSH_COPY_STREAM_IN,
+                             stage->ops->copy_strided(stage->copy_streams, GSH_COPY_STREAM_IN, dest,
+                                                      stride, in->data, 1, size, n));
 }
 
 static bool amo(struct gsh_stage_in *in, uint64_t off, size_t word_bytes)
@@ -57,8 +58,8 @@ static bool amo(struct gsh_stage_in *in, uint64_t off, size_t word_bytes)
     struct gsh_proxy *proxy = in->peer->proxy;
     struct gsh_stage *stage = &proxy->stage;
     const struct gsh_message *m = &in->header;
-    return gsh_stage_started(proxy, GSH_LANE_IN,
-                             stage->ops->amo(stage->lanes, m->amo_op, proxy->heap_base + off,
+    return gsh_stage_started(proxy, GSH_COPY_STREAM_IN,
+                             stage->ops->amo(stage->copy_streams, m->amo_op, proxy->heap_base + off,
                                              word_bytes, m->amo.operand, m->amo.cond, old_of(in)));
 }
 
@@ -81,7 +82,7 @@ static bool start_jobs(struct gsh_stage_in *in)
         return scatter(in, here, m->strided.stride);
     case GSH_MESSAGE_AMO:
         return amo(in, m->off, m->word_bytes);
-    case GSH_MESSAGE_PUT_SIGNAL: /* in one lane, so the signal comes after the data */
+    case GSH_MESSAGE_PUT_SIGNAL: /* in one copy stream, so the signal comes after the data */
         return copy(in, here) && amo(in, m->amo.off, 8);
     case GSH_MESSAGE_ELEMENTS:
         return scatter(in, elements_dest(in), in->task->request.local_stride);
@@ -113,7 +114,7 @@ static void start(struct gsh_stage_in *in)
     struct gsh_stage *stage = &in->peer->proxy->stage;
     gsh_link_append(&stage->started_ins, &in->link);
     (void)start_jobs(in); /* a failure has stopped the proxy */
-    in->ticket = stage->n_started[GSH_LANE_IN];
+    in->ticket = stage->n_started[GSH_COPY_STREAM_IN];
 }
 
 static unsigned start_queued(struct gsh_proxy *proxy)
@@ -247,7 +248,7 @@ unsigned gsh_stage_progress_ins(struct gsh_proxy *proxy)
     unsigned n = 0;
     while (!gsh_link_is_alone(&stage->started_ins) && proxy->failure == GSH_OK) {
         struct gsh_stage_in *in = in_of(stage->started_ins.next);
-        if (in->ticket > stage->n_ended[GSH_LANE_IN]) {
+        if (in->ticket > stage->n_ended[GSH_COPY_STREAM_IN]) {
             break;
         }
         gsh_link_remove(&in->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What messages do to this PE's memory if it has lanes. */
+ * What messages do to this PE's memory if it has copy streams. */
 #ifndef GSH_STAGE_IN_H
 #define GSH_STAGE_IN_H
 

@@ -4,31 +4,33 @@
 
 #include "proxy/engine/failure.h"
 
-static void lane_failed(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
+static void copy_stream_failed(struct gsh_proxy *proxy, enum gsh_copy_stream copy_stream,
+                               enum gsh_result r)
 {
     gsh_engine_fail(proxy, proxy->options.my_pe, r,
-                    lane == GSH_LANE_IN ? "work on memory" : "a copy from memory",
+                    copy_stream == GSH_COPY_STREAM_IN ? "work on memory" : "a copy from memory",
                     gsh_last_error());
 }
 
-bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r)
+bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_copy_stream copy_stream, enum gsh_result r)
 {
     if (r != GSH_OK) {
-        lane_failed(proxy, lane, r);
+        copy_stream_failed(proxy, copy_stream, r);
         return false;
     }
-    proxy->stage.n_started[lane]++;
+    proxy->stage.n_started[copy_stream]++;
     return true;
 }
 
-void gsh_stage_poll(struct gsh_proxy *proxy, enum gsh_lane lane)
+void gsh_stage_poll(struct gsh_proxy *proxy, enum gsh_copy_stream copy_stream)
 {
     struct gsh_stage *stage = &proxy->stage;
-    if (stage->n_started[lane] == stage->n_ended[lane]) {
+    if (stage->n_started[copy_stream] == stage->n_ended[copy_stream]) {
         return;
     }
-    enum gsh_result r = stage->ops->poll(stage->lanes, lane, &stage->n_ended[lane]);
+    enum gsh_result r =
+        stage->ops->poll(stage->copy_streams, copy_stream, &stage->n_ended[copy_stream]);
     if (r != GSH_OK) {
-        lane_failed(proxy, lane, r);
+        copy_stream_failed(proxy, copy_stream, r);
     }
 }

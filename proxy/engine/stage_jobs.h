@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs of lanes: how many have been started and have ended. */
+ * Jobs of copy streams: how many have been started and have ended. */
 #ifndef GSH_STAGE_JOBS_H
 #define GSH_STAGE_JOBS_H
 
@@ -9,14 +9,15 @@
 static inline bool gsh_stage_is_busy(const struct gsh_stage *stage)
 {
     bool has = false;
-    for (int lane = 0; lane < GSH_LANES; lane++) {
-        has = has || stage->n_started[lane] != stage->n_ended[lane];
+    for (int copy_stream = 0; copy_stream < GSH_COPY_STREAMS; copy_stream++) {
+        has = has || stage->n_started[copy_stream] != stage->n_ended[copy_stream];
     }
     return has;
 }
 /* Counts a job that has just been started, or fails the proxy. */
-bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_lane lane, enum gsh_result r);
-/* Learns which of the lane's jobs have ended. */
-void gsh_stage_poll(struct gsh_proxy *proxy, enum gsh_lane lane);
+bool gsh_stage_started(struct gsh_proxy *proxy, enum gsh_copy_stream copy_stream,
+                       enum gsh_result r);
+/* Learns which of the copy stream's jobs have ended. */
+void gsh_stage_poll(struct gsh_proxy *proxy, enum gsh_copy_stream copy_stream);
 
 #endif

@@ -170,16 +170,17 @@ static void start_copy(struct gsh_stage_out *out, uint8_t *to)
     const struct gsh_message *m = &out->header;
     enum gsh_result r = GSH_OK;
     if (out->source_stride != 0) {
-        r = stage->ops->copy_strided(stage->lanes, GSH_LANE_OUT, to, 1, out->source,
+        r = stage->ops->copy_strided(stage->copy_streams, GSH_COPY_STREAM_OUT, to, 1, out->source,
                                      out->source_stride, out->bytes / m->strided.nelems,
                                      m->strided.nelems);
     } else if (out->bytes > 0) {
-        r = stage->ops->copy(stage->lanes, GSH_LANE_OUT, to, out->source, out->bytes);
+        r = stage->ops->copy(stage->copy_streams, GSH_COPY_STREAM_OUT, to, out->source, out->bytes);
     }
     if (out->bytes > 0) {
-        (void)gsh_stage_started(proxy, GSH_LANE_OUT, r); /* a failure has stopped the proxy */
+        (void)gsh_stage_started(proxy, GSH_COPY_STREAM_OUT,
+                                r); /* a failure has stopped the proxy */
     }
-    out->ticket = stage->n_started[GSH_LANE_OUT];
+    out->ticket = stage->n_started[GSH_COPY_STREAM_OUT];
     out->is_copying = true;
     gsh_link_append(&stage->copying, &out->local);
 }
@@ -234,7 +235,7 @@ static bool learn_region(struct gsh_engine_peer *peer, const struct gsh_message 
     void *here = t->ops->map_peer_region != NULL
                      ? t->ops->map_peer_region(t, peer->pe, GSH_STAGE_OFF)
                      : NULL;
-    if (here != NULL && stage->ops->pin(stage->lanes, here, m->at) == GSH_OK) {
+    if (here != NULL && stage->ops->pin(stage->copy_streams, here, m->at) == GSH_OK) {
         peer->stage.slots_here = here; /* otherwise by puts */
     }
     gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "staging to PE %d: %s", peer->pe,
@@ -473,7 +474,7 @@ static unsigned end_copies(struct gsh_proxy *proxy)
     unsigned n = 0;
     while (!gsh_link_is_alone(&stage->copying) && proxy->failure == GSH_OK) {
         struct gsh_stage_out *out = local_of(stage->copying.next);
-        if (out->ticket > stage->n_ended[GSH_LANE_OUT]) {
+        if (out->ticket > stage->n_ended[GSH_COPY_STREAM_OUT]) {
             break;
         }
         gsh_link_remove(&out->local);

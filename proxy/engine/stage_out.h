@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Data on their way out of this PE's memory if it has lanes. */
+ * Data on their way out of this PE's memory if it has copy streams. */
 #ifndef GSH_STAGE_OUT_H
 #define GSH_STAGE_OUT_H
 

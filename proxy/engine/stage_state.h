@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "proxy/lanes.h"
+#include "proxy/copy_streams.h"
 #include "proxy/list.h"
 #include "proxy/engine/messages.h"
 #include "proxy/proxy.h"
@@ -22,7 +22,7 @@ struct gsh_task;
 #define GSH_STAGE_OFF (UINT64_C(1) << 62)
 /* Small buffers. An in's also has room for the old value of an AMO. */
 #define GSH_STAGE_SMALL_OUTS 32
-#define GSH_STAGE_SMALL_INS  GSH_LANE_AMOS_MAX
+#define GSH_STAGE_SMALL_INS  GSH_COPY_STREAM_AMOS_MAX
 /* Outs of puts to one peer; the rest of a put waits in the peer's queue. */
 #define GSH_STAGE_OUTS_MAX 16
 /* The pipeline makes chunks no smaller than this. */
@@ -53,7 +53,7 @@ struct gsh_stage_out {
     struct gsh_op op;
 };
 
-/* A message on which lanes are at work. */
+/* A message on which copy streams are at work. */
 struct gsh_stage_in {
     struct gsh_link link; /* in the list of its state */
     struct gsh_engine_peer *peer;
@@ -77,25 +77,25 @@ struct gsh_stage_peer {
     unsigned n_buffers;       /* held by outs to it */
     unsigned n_wants;         /* its WANTs that are not answered */
     unsigned n_answers;       /* outs that answer its gets */
-    unsigned n_ins;           /* its messages on which lanes are at work, or that wait for them */
-    uint64_t slots_bytes;     /* of the peer's region; 0: not known yet */
-    uint8_t *slots_here;      /* the peer's region, mapped and pinned; NULL: not */
-    bool is_told;             /* it has the key of this PE's region */
+    unsigned n_ins; /* its messages on which copy streams are at work, or that wait for them */
+    uint64_t slots_bytes; /* of the peer's region; 0: not known yet */
+    uint8_t *slots_here;  /* the peer's region, mapped and pinned; NULL: not */
+    bool is_told;         /* it has the key of this PE's region */
 };
 
 struct gsh_stage {
-    const struct gsh_lane_ops *ops; /* NULL: there are no lanes */
-    void *lanes;
+    const struct gsh_copy_stream_ops *ops; /* NULL: there are no copy streams */
+    void *copy_streams;
     bool has_chunks; /* larger pieces may be staged */
     uint64_t chunk_bytes;
-    unsigned n_chunks;                                 /* slots, and as many buffers */
-    uint64_t n_started[GSH_LANES], n_ended[GSH_LANES]; /* jobs */
+    unsigned n_chunks; /* slots, and as many buffers */
+    uint64_t n_started[GSH_COPY_STREAMS], n_ended[GSH_COPY_STREAMS]; /* jobs */
 
     uint8_t *region; /* slots, then buffers; the transport's */
     bool is_pinned;
     const void *key;
     size_t key_bytes;
-    uint8_t *small; /* of the lanes */
+    uint8_t *small; /* of the copy streams */
     uint8_t *free_slots[GSH_PROXY_STAGE_BUFFERS_MAX], *free_chunks[GSH_PROXY_STAGE_BUFFERS_MAX];
     uint8_t *free_outs[GSH_STAGE_SMALL_OUTS], *free_ins[GSH_STAGE_SMALL_INS];
     unsigned n_free_slots, n_free_chunks, n_free_outs, n_free_ins;

@@ -83,8 +83,8 @@ struct gsh_far {
     size_t memory_bytes;
     uint64_t device_memory; /* as the device sees it */
     struct gsh_far_ring rings[GSH_RING_MAX_RINGS + GSH_CONTEXTS];
-    bool is_read;                /* the proxy reads rings */
-    struct gsh_late_lanes *late; /* stand in for a GPU's lanes, or NULL */
+    bool is_read;                       /* the proxy reads rings */
+    struct gsh_late_copy_streams *late; /* stand in for a GPU's copy streams, or NULL */
     uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
 };
 

@@ -38,19 +38,19 @@ static enum gsh_result memory_copy_out(void *context, void *dest, const void *he
     return pe->device_ops->proxy_copy(pe, dest, heap_source, bytes);
 }
 
-/* The CPU device has none; in tests the CPU acts as a GPU's lanes. */
-static enum gsh_result choose_lanes(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
+/* The CPU device has none; in tests the CPU acts as a GPU's copy streams. */
+static enum gsh_result choose_copy_streams(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
 {
-    memory->lane_ops = pe->device_ops->proxy_lanes;
-    memory->lanes = pe;
-    if (memory->lane_ops != NULL || !gsh_far_stages_always(pe)) {
+    memory->copy_stream_ops = pe->device_ops->proxy_copy_streams;
+    memory->copy_streams = pe;
+    if (memory->copy_stream_ops != NULL || !gsh_far_stages_always(pe)) {
         return GSH_OK;
     }
     if (pe->far->late == NULL) {
-        pe->far->late = gsh_late_lanes_create((uint64_t)pe->my_pe, memory_amo, pe);
+        pe->far->late = gsh_late_copy_streams_create((uint64_t)pe->my_pe, memory_amo, pe);
     }
-    memory->lane_ops = &gsh_late_lane_ops;
-    memory->lanes = pe->far->late;
+    memory->copy_stream_ops = &gsh_late_copy_stream_ops;
+    memory->copy_streams = pe->far->late;
     return pe->far->late != NULL ? GSH_OK : gsh_fail(GSH_ERR_NOMEM, "init: no memory for staging");
 }
 
@@ -63,7 +63,7 @@ static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
         .copy_in = memory_copy_in,
         .copy_out = memory_copy_out,
     };
-    enum gsh_result r = choose_lanes(pe, &memory);
+    enum gsh_result r = choose_copy_streams(pe, &memory);
     return r == GSH_OK ? gsh_proxy_set_memory(pe->proxy, &memory, heap_base) : r;
 }
 
@@ -278,9 +278,9 @@ void gsh_far_destroy(struct gsh_instance *pe)
         return;
     }
     if (pe->proxy != NULL) {
-        gsh_proxy_forget_lanes(pe->proxy);
+        gsh_proxy_forget_copy_streams(pe->proxy);
     }
-    gsh_late_lanes_destroy(far->late);
+    gsh_late_copy_streams_destroy(far->late);
     far->late = NULL;
     if (pe->device_ops != NULL && far->memory != NULL) {
         pe->device_ops->unmap_host(pe, far->memory);

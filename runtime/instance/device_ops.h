@@ -18,7 +18,7 @@
 #include "base/coll_table.h"
 
 struct gsh_instance;
-struct gsh_lane_ops;
+struct gsh_copy_stream_ops;
 struct gsh_team;
 struct CUstream_st;
 typedef struct CUstream_st *gsh_stream;
@@ -78,7 +78,7 @@ struct gsh_device_ops {
     /* ---- what kind of device it is ---- */
     /* What its heaps are made of. */
     enum gsh_memory_kind memory;
-    /* The proxy's thread may load and store the heap, and needs no proxy_lanes. */
+    /* The proxy's thread may load and store the heap, and needs no proxy_copy_streams. */
     bool is_memory_host;
     /* Kernels run on threads of this process, which wake the proxy by one of its words. */
     bool can_wake;
@@ -173,7 +173,7 @@ struct gsh_device_ops {
                                  size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old);
 
     /* The same without waiting, valid until finish; the context is pe. NULL: host memory. */
-    const struct gsh_lane_ops *proxy_lanes;
+    const struct gsh_copy_stream_ops *proxy_copy_streams;
 
     /* On a stream. A copy has at least one byte; its signal may be absent. */
     enum gsh_result (*stream_copy)(struct gsh_instance *pe, void *dest, const void *source,

@@ -25,7 +25,7 @@ PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
 WIRE = ["wire/"]
 HOST = PUBLIC + BASE + WIRE
-PROXY = ["proxy/copy.h", "proxy/lanes.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
+PROXY = ["proxy/copy.h", "proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
 RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
 TEAMS = ["runtime/instance/", "runtime/team/team.h"]
 INSTANCE = RUNTIME + ["runtime/instance/", "proxy/proxy.h", "proxy/request.h"]
@@ -86,7 +86,7 @@ LAYERS = [
         "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "engine/stage_state", "engine/state",
         "engine/spin", "engine/check", "engine/loss", "engine/failure", "engine/task", "engine/memory", "engine/peer",
         "engine/outbox",
-        "engine/lanes_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
+        "engine/copy_streams_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
         "engine/stage",
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/drop",
         "engine/rings", "engine/round", "engine/thread", "engine/host", "engine/proxy")],

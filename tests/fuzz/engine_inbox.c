@@ -187,7 +187,8 @@ static void on_notice(void *context, int pe, const void *data, size_t bytes)
     read_all(data, bytes);
 }
 
-static void begin(bool has_lanes, bool outlives, struct gsh_late_lanes *lanes, void *heap)
+static void begin(bool has_copy_streams, bool outlives, struct gsh_late_copy_streams *copy_streams,
+                  void *heap)
 {
     static struct gsh_transport stand_in;
     struct gsh_proxy_options options = {.my_pe = ME,
@@ -198,12 +199,13 @@ static void begin(bool has_lanes, bool outlives, struct gsh_late_lanes *lanes, v
                                         .fail = on_fail,
                                         .lost = outlives ? on_lost : NULL,
                                         .notice = on_notice};
-    struct gsh_proxy_memory memory = {.is_host = !has_lanes,
+    struct gsh_proxy_memory memory = {.is_host = !has_copy_streams,
                                       .amo = do_amo,
                                       .copy_in = copy,
                                       .copy_out = copy,
-                                      .lane_ops = has_lanes ? &gsh_late_lane_ops : NULL,
-                                      .lanes = lanes};
+                                      .copy_stream_ops =
+                                          has_copy_streams ? &gsh_late_copy_stream_ops : NULL,
+                                      .copy_streams = copy_streams};
     const void *key;
     size_t key_bytes;
     stand_in = (struct gsh_transport){.ops = &ops};
@@ -295,22 +297,22 @@ static void check(void)
     }
 }
 
-/* First byte: bit 0, there are lanes; bit 1: losses of peers are outlived. Then steps: a byte that
- * says which. */
+/* First byte: bit 0, there are copy streams; bit 1: losses of peers are outlived. Then steps: a
+ * byte that says which. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, bytes};
     unsigned how = (unsigned)fuzz_take(&in, 1);
-    bool has_lanes = how & 1;
+    bool has_copy_streams = how & 1;
     void *heap = aligned_alloc(64, HEAP);
-    struct gsh_late_lanes *lanes = gsh_late_lanes_create(1, do_amo, NULL);
-    FUZZ_CHECK(heap != NULL && lanes != NULL);
+    struct gsh_late_copy_streams *copy_streams = gsh_late_copy_streams_create(1, do_amo, NULL);
+    FUZZ_CHECK(heap != NULL && copy_streams != NULL);
     memset(heap, 0, HEAP);
     n_tasks = 0;
     n_fails = 0;
     last_token = 0;
     region = NULL;
-    begin(has_lanes, how & 2, lanes, heap);
+    begin(has_copy_streams, how & 2, copy_streams, heap);
     gsh_lock_take(&proxy->lock);
     for (int i = 0; i < STEPS_MAX && in.bytes > 0 && proxy->failure == GSH_OK; i++) {
         unsigned step = (unsigned)fuzz_take(&in, 1) % 4;
@@ -329,7 +331,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     check();
     gsh_lock_give(&proxy->lock);
     gsh_proxy_destroy(&proxy);
-    gsh_late_lanes_destroy(lanes);
+    gsh_late_copy_streams_destroy(copy_streams);
     for (int i = 0; i < n_tasks; i++) {
         free(buffers[i]);
     }

@@ -32,7 +32,7 @@ struct pes_options {
     int n, n_rings;
     uint64_t seed, spin_ns;
     bool has_contexts;  /* ring r is context r's; else all are the default one's */
-    bool is_device;     /* memory that only lanes may touch, and no network */
+    bool is_device;     /* memory that only copy streams may touch, and no network */
     bool is_reached;    /* which the network nevertheless reaches */
     bool is_uneven;     /* PE 0 stages larger pieces than the others */
     unsigned n_buffers; /* of staging */
@@ -44,7 +44,7 @@ struct pe {
     int me, n;
     struct pes_options options;
     struct gsh_proxy *proxy;
-    struct gsh_late_lanes *lanes;
+    struct gsh_late_copy_streams *copy_streams;
     uint8_t *heap;
     struct ring rings[RINGS_MAX];
     struct pe *all;
@@ -202,8 +202,8 @@ static void pes_thread(int rank, int n, void *arg)
                                       .amo = test_amo,
                                       .copy_in = test_copy_in,
                                       .copy_out = test_copy_out,
-                                      .lane_ops =
-                                          pe->options.is_device ? &gsh_late_lane_ops : NULL};
+                                      .copy_stream_ops =
+                                          pe->options.is_device ? &gsh_late_copy_stream_ops : NULL};
     (void)n;
     gsh_log_set_pe(pe->me);
     pe->random = pe->options.seed * 100 + (uint64_t)pe->me;
@@ -215,7 +215,8 @@ static void pes_thread(int rank, int n, void *arg)
     CHECK_STR(gsh_proxy_transport_name(pe->proxy), plugin ? "ucx" : "loop");
     CHECK(gsh_proxy_address(pe->proxy, &pe->blob, &pe->blob_bytes) == GSH_OK);
     if (pe->options.is_device) {
-        memory.lanes = pe->lanes = gsh_late_lanes_create(pe->random, test_amo, NULL);
+        memory.copy_streams = pe->copy_streams =
+            gsh_late_copy_streams_create(pe->random, test_amo, NULL);
     }
     pe->proxy->transport->reads_cuda |= pe->options.is_reached;
     CHECK(gsh_proxy_set_memory(pe->proxy, &memory, pe->heap) == GSH_OK);
@@ -232,7 +233,7 @@ static void pes_thread(int rank, int n, void *arg)
     pes_settle(pe);
     pes_barrier(pe);
     gsh_proxy_destroy(&pe->proxy);
-    gsh_late_lanes_destroy(pe->lanes);
+    gsh_late_copy_streams_destroy(pe->copy_streams);
     pes_barrier(pe);
     free(pe->heap);
 }

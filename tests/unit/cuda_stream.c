@@ -12,7 +12,7 @@
 
 enum { n_calls = 400 }; /* several times stream.c's limit */
 
-static uint64_t words[GSH_CUDA_LANE_BYTES / 8];
+static uint64_t words[GSH_OWN_STREAM_BYTES / 8];
 static CUresult launch_result, query_result;
 static bool is_run_at_once;
 

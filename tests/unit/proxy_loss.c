@@ -175,7 +175,7 @@ static bool is_clean(struct gsh_proxy *proxy)
     return is;
 }
 
-/* Until the transport and the lanes have given back what they had. */
+/* Until the transport and the copy streams have given back what they had. */
 static void await_clean(struct pe *pe)
 {
     unsigned turn = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that every operation has the same effect on far memory as on a model of it, through host
- * calls and through rings, on host memory and on memory that only lanes reach, in whatever order
- * transport and lanes complete; and that fences and quiets suffice if operations overlap. */
+ * calls and through rings, on host memory and on memory that only copy streams reach, in whatever
+ * order transport and copy streams complete; and that fences and quiets suffice if operations
+ * overlap. */
 #include "tests/rig/proxy_pes.h"
 
 #define SLICE 40960 /* of each target's heap, for each asker; the third spans both regions */

@@ -170,7 +170,7 @@ static void put_late(struct pe *pe)
     char bytes[100] = {1};
     all_to_one(pe);
     if (pe->me == 0) {
-        gsh_proxy_forget_lanes(pe->proxy);
+        gsh_proxy_forget_copy_streams(pe->proxy);
     }
     pes_barrier(pe);
     if (pe->me != 0) {

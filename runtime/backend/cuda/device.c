@@ -93,37 +93,37 @@ static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d
     return r;
 }
 
-/* On a shared GPU all lanes use one stream: a GPU has 32 queues for the streams of all its PEs, and
- * streams that share a queue wait for each other. Nothing in a lane waits for a PE. */
-static bool shares_stream(const struct gsh_cuda_device *d, const struct gsh_cuda_lane *lane)
+/* On a shared GPU all streams use one stream: a GPU has 32 queues for the streams of all its PEs,
+ * and streams that share a queue wait for each other. Nothing in a stream waits for a PE. */
+static bool shares_stream(const struct gsh_cuda_device *d, const struct gsh_own_stream *own_stream)
 {
-    return d->shared != NULL && lane != &d->work;
+    return d->shared != NULL && own_stream != &d->work;
 }
 
-static enum gsh_result lane_init(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+static enum gsh_result own_stream_init(struct gsh_cuda_device *d, struct gsh_own_stream *own_stream)
 {
     enum gsh_result r = GSH_OK;
-    if (shares_stream(d, lane)) {
-        lane->stream = d->work.stream;
+    if (shares_stream(d, own_stream)) {
+        own_stream->stream = d->work.stream;
     } else {
-        r = gsh_cuda_make_stream(d, lane);
+        r = gsh_cuda_make_stream(d, own_stream);
     }
     if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->MemAllocHost(&lane->words, GSH_CUDA_LANE_BYTES),
+        r = gsh_cuda_result(d->cuda->MemAllocHost(&own_stream->words, GSH_OWN_STREAM_BYTES),
                             "init: cuMemAllocHost");
     }
     if (r == GSH_OK) {
-        memset(lane->words, 0, GSH_CUDA_LANE_BYTES);
+        memset(own_stream->words, 0, GSH_OWN_STREAM_BYTES);
     }
     return r;
 }
 
 /* CUDA has 8 queues, or as many as this variable says when CUDA starts. On a shared GPU the
  * contexts get no streams of their own: see shares_stream. */
-static void open_context_lanes(struct gsh_cuda_device *d)
+static void open_context_own_streams(struct gsh_cuda_device *d)
 {
     const char *text = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    const long queues = text != NULL ? strtol(text, NULL, 10) : 8, most = GSH_CUDA_CONTEXT_LANES;
+    const long queues = text != NULL ? strtol(text, NULL, 10) : 8, most = GSH_CUDA_CONTEXT_STREAMS;
     if (d->shared != NULL) {
         return;
     }
@@ -133,15 +133,15 @@ static void open_context_lanes(struct gsh_cuda_device *d)
     }
 }
 
-static void lane_finish(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+static void own_stream_finish(struct gsh_cuda_device *d, struct gsh_own_stream *own_stream)
 {
-    if (lane->stream != NULL && !shares_stream(d, lane)) {
-        d->cuda->StreamDestroy(lane->stream);
+    if (own_stream->stream != NULL && !shares_stream(d, own_stream)) {
+        d->cuda->StreamDestroy(own_stream->stream);
     }
-    if (lane->words != NULL) {
-        d->cuda->MemFreeHost(lane->words);
+    if (own_stream->words != NULL) {
+        d->cuda->MemFreeHost(own_stream->words);
     }
-    pthread_mutex_destroy(&lane->lock);
+    pthread_mutex_destroy(&own_stream->lock);
 }
 
 static enum gsh_result load_failure(const struct gsh_cuda_device *d, CUresult code)
@@ -209,14 +209,14 @@ static void cuda_finish(struct gsh_instance *pe)
         return;
     }
     bool entered = d->context != NULL && gsh_cuda_enter(d);
-    for (int i = 0; i < GSH_CUDA_CONTEXT_LANES; i++) {
-        d->of_contexts[i].words = NULL; /* the work lane's */
-        lane_finish(d, &d->of_contexts[i]);
+    for (int i = 0; i < GSH_CUDA_CONTEXT_STREAMS; i++) {
+        d->of_contexts[i].words = NULL; /* the work stream's */
+        own_stream_finish(d, &d->of_contexts[i]);
     }
-    lane_finish(d, &d->work);
-    lane_finish(d, &d->poll);
-    lane_finish(d, &d->proxy);
-    lane_finish(d, &d->out);
+    own_stream_finish(d, &d->work);
+    own_stream_finish(d, &d->poll);
+    own_stream_finish(d, &d->proxy);
+    own_stream_finish(d, &d->out);
     if (d->coll_stream != NULL) {
         d->cuda->StreamDestroy(d->coll_stream);
     }
@@ -306,7 +306,7 @@ static const struct gsh_device_ops cuda_ops = {
     .synchronize = gsh_cuda_host_synchronize,
     .proxy_copy = gsh_cuda_proxy_copy,
     .proxy_amo = gsh_cuda_proxy_amo,
-    .proxy_lanes = &gsh_cuda_proxy_lanes,
+    .proxy_copy_streams = &gsh_cuda_proxy_copy_streams,
     .stream_copy = gsh_cuda_stream_copy,
     .stream_signal = gsh_cuda_stream_signal,
     .stream_copy_strided = gsh_cuda_stream_copy_strided,
@@ -346,7 +346,7 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
     pthread_mutex_init(&d->poll.lock, NULL);
     pthread_mutex_init(&d->proxy.lock, NULL);
     pthread_mutex_init(&d->out.lock, NULL);
-    for (int i = 0; i < GSH_CUDA_CONTEXT_LANES; i++) {
+    for (int i = 0; i < GSH_CUDA_CONTEXT_STREAMS; i++) {
         pthread_mutex_init(&d->of_contexts[i].lock, NULL);
     }
     pthread_mutex_init(&d->coll_call_lock, NULL);
@@ -362,12 +362,12 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
             "init: cuDeviceGetAttribute");
         d->can_write_values = has_write_values != 0;
     }
-    struct gsh_cuda_lane *lanes[] = {&d->work, &d->poll, &d->proxy, &d->out};
-    for (size_t i = 0; r == GSH_OK && i < GSH_ARRAY_LEN(lanes); i++) {
-        r = lane_init(d, lanes[i]);
+    struct gsh_own_stream *own_streams[] = {&d->work, &d->poll, &d->proxy, &d->out};
+    for (size_t i = 0; r == GSH_OK && i < GSH_ARRAY_LEN(own_streams); i++) {
+        r = own_stream_init(d, own_streams[i]);
     }
     if (r == GSH_OK) {
-        open_context_lanes(d);
+        open_context_own_streams(d);
         r = load_kernels(d);
     }
     if (r == GSH_OK && d->shared != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the parts of the CUDA row share: device.c has set-up, host.c host-initiated calls, stream.c
- * the calls on a stream, lanes.c the entries for the proxy; module.c fills modules, topology.c
- * knows the GPUs. All use enqueue.c. */
+ * the calls on a stream, copy_streams.c the entries for the proxy; module.c fills modules,
+ * topology.c knows the GPUs. All use enqueue.c. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
 
@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include "base/cuda.h"
-#include "proxy/lanes.h"
+#include "proxy/copy_streams.h"
 #include "runtime/instance/device_ops.h"
 
 enum gsh_kernel {
@@ -24,24 +24,24 @@ enum gsh_kernel {
 };
 
 /* One of the library's own streams with some pinned memory, for one host thread at a time. */
-struct gsh_cuda_lane {
+struct gsh_own_stream {
     pthread_mutex_t lock;
     CUstream stream;  /* NULL: a context's, and it has not been used yet */
-    void *words;      /* GSH_CUDA_LANE_BYTES, at the same address on the device */
+    void *words;      /* GSH_OWN_STREAM_BYTES, at the same address on the device */
     bool has_pending; /* host-initiated work not waited for; under the lock */
 };
-#define GSH_CUDA_LANE_BYTES 4096
-/* A word of the lane `out`: how many of n_far_launched have ended; those kernels write it. */
+#define GSH_OWN_STREAM_BYTES 4096
+/* A word of the stream `out`: how many of n_far_launched have ended; those kernels write it. */
 #define GSH_CUDA_FAR_WORD 128
 
-/* The lanes for host-initiated calls in contexts other than the default one: for the first such
+/* The streams for host-initiated calls in contexts other than the default one: for the first such
  * numbers one each, then in turn. Streams share the GPU's queues, and a copy in the queue of a
  * kernel that waits for it never starts; so they are a quarter of the queues at most. Each has one
- * word, in the work lane's words from here on. */
-#define GSH_CUDA_CONTEXT_LANES 8
-#define GSH_CUDA_CONTEXT_WORDS 256
+ * word, in the work stream's words from here on. */
+#define GSH_CUDA_CONTEXT_STREAMS 8
+#define GSH_CUDA_CONTEXT_WORDS   256
 
-/* What the proxy has started on a lane (proxy/lanes.h). Under the proxy's lock. */
+/* What the proxy has started on a stream (proxy/copy_streams.h). Under the proxy's lock. */
 struct gsh_cuda_jobs {
     uint64_t n_started;
     uint64_t n_marked;     /* the stream reports when this many have ended */
@@ -61,15 +61,15 @@ struct gsh_cuda_device {
     CUdeviceptr part_of_sm; /* state.h */
     CUmodule module;
     CUfunction kernels[GSH_KERNEL_COUNT];
-    struct gsh_cuda_lane work; /* copies and atomics, in order: the default context's */
-    struct gsh_cuda_lane of_contexts[GSH_CUDA_CONTEXT_LANES]; /* the same; [n_of_contexts] */
-    unsigned n_of_contexts;                                   /* 0: all contexts use work */
-    struct gsh_cuda_lane poll;                                /* loads: never behind a kernel */
-    struct gsh_cuda_lane proxy; /* what far PEs ask of this PE's memory: lane IN */
-    struct gsh_cuda_lane out;   /* what the proxy copies out of it */
+    struct gsh_own_stream work; /* copies and atomics, in order: the default context's */
+    struct gsh_own_stream of_contexts[GSH_CUDA_CONTEXT_STREAMS]; /* the same; [n_of_contexts] */
+    unsigned n_of_contexts;                                      /* 0: all contexts use work */
+    struct gsh_own_stream poll;                                  /* loads: never behind a kernel */
+    struct gsh_own_stream proxy; /* what far PEs ask of this PE's memory: stream IN */
+    struct gsh_own_stream out;   /* what the proxy copies out of it */
     pthread_mutex_t coll_call_lock;
     CUstream coll_stream; /* collectives of the host; NULL: none so far */
-    struct gsh_cuda_jobs jobs[GSH_LANES];
+    struct gsh_cuda_jobs jobs[GSH_COPY_STREAMS];
     pthread_mutex_t coll_lock; /* the next two, which are filled when they are first used */
     CUmodule coll_modules[GSH_COLL_PARTS];
     CUfunction coll_kernels[GSH_COLL_KERNEL_COUNT];
@@ -80,9 +80,9 @@ struct gsh_cuda_device {
 bool gsh_cuda_enter(const struct gsh_cuda_device *d);
 void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
 
-/* Makes the lane's stream; the context is current. */
+/* Makes the stream's stream; the context is current. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_make_stream(const struct gsh_cuda_device *d,
-                                                      struct gsh_cuda_lane *lane);
+                                                      struct gsh_own_stream *own_stream);
 /* Finds a module's kernel, and has CUDA load it; the context is current. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_load_kernel(const struct gsh_cuda_device *d,
                                                       CUmodule module, const char *name,
@@ -176,7 +176,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enu
                                                     void *address, size_t bytes, uint64_t operand,
                                                     uint64_t cond, uint64_t *old);
 
-extern const struct gsh_lane_ops gsh_cuda_proxy_lanes;
+extern const struct gsh_copy_stream_ops gsh_cuda_proxy_copy_streams;
 
 /* The row's entries on a stream. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_copy(struct gsh_instance *pe, void *dest,

@@ -22,10 +22,11 @@ void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
 
 /* ---- kernels ---- */
 
-enum gsh_result gsh_cuda_make_stream(const struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+enum gsh_result gsh_cuda_make_stream(const struct gsh_cuda_device *d,
+                                     struct gsh_own_stream *copy_stream)
 {
     return gsh_cuda_result(
-        d->cuda->StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, -1),
+        d->cuda->StreamCreateWithPriority(&copy_stream->stream, CU_STREAM_NON_BLOCKING, -1),
         "cuStreamCreateWithPriority");
 }
 

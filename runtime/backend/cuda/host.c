@@ -9,19 +9,20 @@
 #include "base/util.h"
 #include "runtime/instance/instance.h"
 
-/* A host-initiated call holds its lane and the CUDA context between begin and end, even if begin
- * fails. */
-static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool *entered)
+/* A host-initiated call holds its copy stream and the CUDA context between begin and end, even if
+ * begin fails. */
+static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream,
+                             bool *entered)
 {
-    pthread_mutex_lock(&lane->lock);
+    pthread_mutex_lock(&copy_stream->lock);
     *entered = gsh_cuda_enter(d);
-    return lane->stream != NULL ? GSH_OK : gsh_cuda_make_stream(d, lane);
+    return copy_stream->stream != NULL ? GSH_OK : gsh_cuda_make_stream(d, copy_stream);
 }
 
-static void end(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane, bool entered)
+static void end(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream, bool entered)
 {
     gsh_cuda_leave(d, entered);
-    pthread_mutex_unlock(&lane->lock);
+    pthread_mutex_unlock(&copy_stream->lock);
 }
 
 static CUdeviceptr device_address(const void *p)
@@ -29,9 +30,9 @@ static CUdeviceptr device_address(const void *p)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
-/* ---- the calls; static functions hold the lane ---- */
+/* ---- the calls; static functions hold the copy stream ---- */
 
-static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, gsh_context ctx)
+static struct gsh_own_stream *copy_stream_of(struct gsh_cuda_device *d, gsh_context ctx)
 {
     return ctx == GSH_CONTEXT_DEFAULT || d->n_of_contexts == 0
                ? &d->work
@@ -39,41 +40,41 @@ static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, gsh_context ctx)
 }
 
 /* A quiet reads it without the lock, which orders nothing: it covers calls that come before it. */
-static void set_pending(struct gsh_cuda_lane *lane, bool has_pending)
+static void set_pending(struct gsh_own_stream *copy_stream, bool has_pending)
 {
-    __atomic_store_n(&lane->has_pending, has_pending, __ATOMIC_RELAXED);
+    __atomic_store_n(&copy_stream->has_pending, has_pending, __ATOMIC_RELAXED);
 }
 
-static enum gsh_result synchronize(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+static enum gsh_result synchronize(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream)
 {
     enum gsh_result r =
-        gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
+        gsh_cuda_result(d->cuda->StreamSynchronize(copy_stream->stream), "cuStreamSynchronize");
     if (r == GSH_OK) {
-        set_pending(lane, false);
+        set_pending(copy_stream, false);
     }
     return r;
 }
 
-static enum gsh_result copy_async(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane,
+static enum gsh_result copy_async(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream,
                                   const void *dest, const void *source, size_t bytes)
 {
-    set_pending(lane, true);
-    return gsh_cuda_result(
-        d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes, lane->stream),
-        "cuMemcpyAsync");
+    set_pending(copy_stream, true);
+    return gsh_cuda_result(d->cuda->MemcpyAsync(device_address(dest), device_address(source), bytes,
+                                                copy_stream->stream),
+                           "cuMemcpyAsync");
 }
 
 enum gsh_result gsh_cuda_host_copy_nbi(struct gsh_instance *pe, gsh_context ctx, void *dest,
                                        const void *source, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    struct gsh_own_stream *copy_stream = copy_stream_of(d, ctx);
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = copy_async(d, lane, dest, source, bytes);
+        r = copy_async(d, copy_stream, dest, source, bytes);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
@@ -81,16 +82,16 @@ enum gsh_result gsh_cuda_host_copy(struct gsh_instance *pe, gsh_context ctx, voi
                                    const void *source, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    struct gsh_own_stream *copy_stream = copy_stream_of(d, ctx);
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = copy_async(d, lane, dest, source, bytes);
+        r = copy_async(d, copy_stream, dest, source, bytes);
     }
     if (r == GSH_OK) {
-        r = synchronize(d, lane);
+        r = synchronize(d, copy_stream);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
@@ -99,34 +100,34 @@ enum gsh_result gsh_cuda_host_store(struct gsh_instance *pe, gsh_context ctx, vo
                                     uint64_t bits, size_t bytes)
 {
     struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    struct gsh_own_stream *copy_stream = copy_stream_of(d, ctx);
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        set_pending(lane, true);
-        r = gsh_cuda_store(d, dest, bits, bytes, lane->stream);
+        set_pending(copy_stream, true);
+        r = gsh_cuda_store(d, dest, bits, bytes, copy_stream->stream);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
-static enum gsh_result quiet(struct gsh_cuda_device *d, struct gsh_cuda_lane *lane)
+static enum gsh_result quiet(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream)
 {
-    if (!__atomic_load_n(&lane->has_pending, __ATOMIC_RELAXED)) {
+    if (!__atomic_load_n(&copy_stream->has_pending, __ATOMIC_RELAXED)) {
         return GSH_OK;
     }
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = synchronize(d, lane);
+        r = synchronize(d, copy_stream);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
 enum gsh_result gsh_cuda_host_quiet(struct gsh_instance *pe, gsh_context ctx)
 {
-    return quiet(pe->device, lane_of(pe->device, ctx));
+    return quiet(pe->device, copy_stream_of(pe->device, ctx));
 }
 
 enum gsh_result gsh_cuda_host_quiet_all(struct gsh_instance *pe)
@@ -163,21 +164,21 @@ enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *pe)
 static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
                                   void *out)
 {
-    struct gsh_cuda_lane *lane = &d->poll;
+    struct gsh_own_stream *copy_stream = &d->poll;
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = gsh_cuda_result(
-            d->cuda->MemcpyDtoHAsync(lane->words, device_address(source), bytes, lane->stream),
-            "cuMemcpyDtoHAsync");
+        r = gsh_cuda_result(d->cuda->MemcpyDtoHAsync(copy_stream->words, device_address(source),
+                                                     bytes, copy_stream->stream),
+                            "cuMemcpyDtoHAsync");
     }
     if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->StreamSynchronize(lane->stream), "cuStreamSynchronize");
+        r = gsh_cuda_result(d->cuda->StreamSynchronize(copy_stream->stream), "cuStreamSynchronize");
     }
     if (r == GSH_OK) {
-        memcpy(out, lane->words, bytes);
+        memcpy(out, copy_stream->words, bytes);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
@@ -186,8 +187,8 @@ enum gsh_result gsh_cuda_host_load(struct gsh_instance *pe, const void *source, 
 {
     enum gsh_result r = GSH_OK;
     size_t bytes = elem_bytes * nelems;
-    for (size_t off = 0; r == GSH_OK && off < bytes; off += GSH_CUDA_LANE_BYTES) {
-        size_t n = bytes - off < GSH_CUDA_LANE_BYTES ? bytes - off : GSH_CUDA_LANE_BYTES;
+    for (size_t off = 0; r == GSH_OK && off < bytes; off += GSH_OWN_STREAM_BYTES) {
+        size_t n = bytes - off < GSH_OWN_STREAM_BYTES ? bytes - off : GSH_OWN_STREAM_BYTES;
         r = load_piece(pe->device, (const char *)source + off, n, (char *)out + off);
     }
     return r;
@@ -198,8 +199,8 @@ enum gsh_result gsh_cuda_host_amo(struct gsh_instance *pe, gsh_context ctx, enum
                                   uint64_t *old)
 {
     struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
-    uint64_t *result = lane->words;
+    struct gsh_own_stream *copy_stream = copy_stream_of(d, ctx);
+    uint64_t *result = copy_stream->words;
     struct gsh_kernel_amo_args args = {
         .address = device_address(address),
         .operand = operand,
@@ -210,19 +211,19 @@ enum gsh_result gsh_cuda_host_amo(struct gsh_instance *pe, gsh_context ctx, enum
     };
     /* A plain set is one write by the stream itself, after its earlier copies and their barrier. */
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
         r = op == GSH_AMO_SET && d->can_write_values
-                ? gsh_cuda_write_word(d, address, bytes, operand, lane->stream)
-                : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, lane->stream);
+                ? gsh_cuda_write_word(d, address, bytes, operand, copy_stream->stream)
+                : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, copy_stream->stream);
     }
     if (r == GSH_OK) {
-        r = synchronize(d, lane);
+        r = synchronize(d, copy_stream);
     }
     if (r == GSH_OK && old != NULL) {
         *old = *result;
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }
 
@@ -231,15 +232,16 @@ enum gsh_result gsh_cuda_host_copy_strided(struct gsh_instance *pe, gsh_context 
                                            size_t elem_bytes, size_t nelems)
 {
     struct gsh_cuda_device *d = pe->device;
-    struct gsh_cuda_lane *lane = lane_of(d, ctx);
+    struct gsh_own_stream *copy_stream = copy_stream_of(d, ctx);
     bool entered;
-    enum gsh_result r = begin(d, lane, &entered);
+    enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems, lane->stream);
+        r = gsh_cuda_copy_strided(pe, dest, source, dst, sst, elem_bytes, nelems,
+                                  copy_stream->stream);
     }
     if (r == GSH_OK) {
-        r = synchronize(d, lane);
+        r = synchronize(d, copy_stream);
     }
-    end(d, lane, entered);
+    end(d, copy_stream, entered);
     return r;
 }

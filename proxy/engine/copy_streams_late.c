@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lanes.h. A job stays in a queue until some later poll does it, to catch code that reads a
- * dest or reuses a source too early. */
+ * See copy streams.h. A job stays in a queue until some later poll does it, to catch code that
+ * reads a dest or reuses a source too early. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fault.h"
 #include "base/util.h"
 #include "proxy/copy.h"
-#include "proxy/lanes.h"
+#include "proxy/copy_streams.h"
 
 /* Most polls do at most this many jobs; sometimes nothing is done for this many polls. */
 #define JOBS_AT_ONCE 4
@@ -25,22 +25,23 @@ struct job {
     uint64_t operand, cond, *old;
 };
 
-struct lane {
+struct copy_stream {
     struct job *head, *tail;
     uint64_t n_ended;
     unsigned rest; /* polls that still do nothing */
 };
 
-struct gsh_late_lanes {
-    struct lane lanes[GSH_LANES];
+struct gsh_late_copy_streams {
+    struct copy_stream copy_streams[GSH_COPY_STREAMS];
     uint64_t random;
     gsh_late_amo_fn amo;
     void *amo_context;
 };
 
-struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo, void *amo_context)
+struct gsh_late_copy_streams *gsh_late_copy_streams_create(uint64_t seed, gsh_late_amo_fn amo,
+                                                           void *amo_context)
 {
-    struct gsh_late_lanes *late = calloc(1, sizeof(*late));
+    struct gsh_late_copy_streams *late = calloc(1, sizeof(*late));
     if (late == NULL) {
         return NULL;
     }
@@ -50,14 +51,14 @@ struct gsh_late_lanes *gsh_late_lanes_create(uint64_t seed, gsh_late_amo_fn amo,
     return late;
 }
 
-void gsh_late_lanes_destroy(struct gsh_late_lanes *late)
+void gsh_late_copy_streams_destroy(struct gsh_late_copy_streams *late)
 {
     struct job *next;
     if (late == NULL) {
         return;
     }
-    for (int lane = 0; lane < GSH_LANES; lane++) {
-        for (struct job *job = late->lanes[lane].head; job != NULL; job = next) {
+    for (int copy_stream = 0; copy_stream < GSH_COPY_STREAMS; copy_stream++) {
+        for (struct job *job = late->copy_streams[copy_stream].head; job != NULL; job = next) {
             next = job->next;
             free(job);
         }
@@ -65,7 +66,7 @@ void gsh_late_lanes_destroy(struct gsh_late_lanes *late)
     free(late);
 }
 
-static unsigned any_below(struct gsh_late_lanes *late, unsigned n)
+static unsigned any_below(struct gsh_late_copy_streams *late, unsigned n)
 {
     /* A linear congruential generator, as the loop transport's. */
     late->random = late->random * 6364136223846793005u + 1442695040888963407u;
@@ -110,40 +111,40 @@ static void late_unpin(void *context, void *memory)
 
 /* ---- jobs ---- */
 
-static enum gsh_result start(void *context, enum gsh_lane which, const struct job *model)
+static enum gsh_result start(void *context, enum gsh_copy_stream which, const struct job *model)
 {
-    struct gsh_late_lanes *late = context;
-    struct lane *lane = &late->lanes[which];
+    struct gsh_late_copy_streams *late = context;
+    struct copy_stream *copy_stream = &late->copy_streams[which];
     struct job *job = malloc(sizeof(*job));
     if (job == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for a copy");
     }
     *job = *model;
     job->next = NULL;
-    if (lane->head != NULL) {
-        lane->tail->next = job;
+    if (copy_stream->head != NULL) {
+        copy_stream->tail->next = job;
     } else {
-        lane->head = job;
+        copy_stream->head = job;
     }
-    lane->tail = job;
+    copy_stream->tail = job;
     if (any_below(late, REST_RARITY) == 0) {
-        lane->rest = any_below(late, REST_POLLS);
+        copy_stream->rest = any_below(late, REST_POLLS);
     }
     return GSH_OK;
 }
 
-static enum gsh_result late_copy(void *context, enum gsh_lane lane, void *dest, const void *source,
-                                 size_t bytes)
+static enum gsh_result late_copy(void *context, enum gsh_copy_stream copy_stream, void *dest,
+                                 const void *source, size_t bytes)
 {
-    return start(context, lane,
+    return start(context, copy_stream,
                  &(struct job){.dest = dest, .source = source, .elem_bytes = bytes, .nelems = 1});
 }
 
-static enum gsh_result late_copy_strided(void *context, enum gsh_lane lane, void *dest, int64_t dst,
-                                         const void *source, int64_t sst, size_t elem_bytes,
-                                         size_t nelems)
+static enum gsh_result late_copy_strided(void *context, enum gsh_copy_stream copy_stream,
+                                         void *dest, int64_t dst, const void *source, int64_t sst,
+                                         size_t elem_bytes, size_t nelems)
 {
-    return start(context, lane,
+    return start(context, copy_stream,
                  &(struct job){.dest = dest,
                                .source = source,
                                .dst = dst,
@@ -155,7 +156,7 @@ static enum gsh_result late_copy_strided(void *context, enum gsh_lane lane, void
 static enum gsh_result late_amo(void *context, int amo_op, void *address, size_t word_bytes,
                                 uint64_t operand, uint64_t cond, uint64_t *old)
 {
-    return start(context, GSH_LANE_IN,
+    return start(context, GSH_COPY_STREAM_IN,
                  &(struct job){.is_amo = true,
                                .dest = address,
                                .elem_bytes = word_bytes,
@@ -165,8 +166,8 @@ static enum gsh_result late_amo(void *context, int amo_op, void *address, size_t
                                .old = old});
 }
 
-static enum gsh_result carry_out(struct gsh_late_lanes *late, enum gsh_lane lane,
-                                 const struct job *job)
+static enum gsh_result carry_out(struct gsh_late_copy_streams *late,
+                                 enum gsh_copy_stream copy_stream, const struct job *job)
 {
     if (job->is_amo) {
         return late->amo(late->amo_context, job->amo_op, job->dest, job->elem_bytes, job->operand,
@@ -176,7 +177,7 @@ static enum gsh_result carry_out(struct gsh_late_lanes *late, enum gsh_lane lane
     for (int64_t i = 0; i < (int64_t)job->nelems; i++) {
         uint8_t *dest = job->dest + i * job->dst * size;
         const uint8_t *source = job->source + i * job->sst * size;
-        if (lane == GSH_LANE_IN) {
+        if (copy_stream == GSH_COPY_STREAM_IN) {
             gsh_copy_to_shared(dest, source, job->elem_bytes);
         } else {
             gsh_copy_from_shared(dest, source, job->elem_bytes);
@@ -185,27 +186,27 @@ static enum gsh_result carry_out(struct gsh_late_lanes *late, enum gsh_lane lane
     return GSH_OK;
 }
 
-static enum gsh_result late_poll(void *context, enum gsh_lane which, uint64_t *n_ended)
+static enum gsh_result late_poll(void *context, enum gsh_copy_stream which, uint64_t *n_ended)
 {
-    struct gsh_late_lanes *late = context;
-    struct lane *lane = &late->lanes[which];
+    struct gsh_late_copy_streams *late = context;
+    struct copy_stream *copy_stream = &late->copy_streams[which];
     enum gsh_result r = GSH_OK;
-    unsigned n = lane->rest > 0 ? 0 : any_below(late, JOBS_AT_ONCE + 1);
-    if (lane->rest > 0) {
-        lane->rest--;
+    unsigned n = copy_stream->rest > 0 ? 0 : any_below(late, JOBS_AT_ONCE + 1);
+    if (copy_stream->rest > 0) {
+        copy_stream->rest--;
     }
-    for (; n > 0 && lane->head != NULL && r == GSH_OK; n--) {
-        struct job *job = lane->head;
-        lane->head = job->next;
+    for (; n > 0 && copy_stream->head != NULL && r == GSH_OK; n--) {
+        struct job *job = copy_stream->head;
+        copy_stream->head = job->next;
         r = carry_out(late, which, job);
         free(job);
-        lane->n_ended++;
+        copy_stream->n_ended++;
     }
-    *n_ended = lane->n_ended;
+    *n_ended = copy_stream->n_ended;
     return r;
 }
 
-const struct gsh_lane_ops gsh_late_lane_ops = {
+const struct gsh_copy_stream_ops gsh_late_copy_stream_ops = {
     .allocate = late_allocate,
     .release = late_release,
     .pin = late_pin,

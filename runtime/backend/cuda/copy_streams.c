@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CUDA row's entries for the proxy: on their own streams, so they never wait for requests of
  * host threads. A kernel carries out atomics, so they are atomic with the GPU's own; the stream
- * does a plain set. None of the lanes' calls blocks: each stream writes its progress into host
- * memory. */
+ * does a plain set. None of the copy streams' calls blocks: each stream writes its progress into
+ * host memory. */
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>
@@ -62,19 +62,20 @@ enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, 
     return r;
 }
 
-/* ---- lanes ---- */
+/* ---- copy streams ---- */
 
 /* Polls without news before asking the stream itself, which reports errors. */
 #define POLLS_PER_QUERY 4096u
-/* Where in a lane's words the stream writes how many jobs have ended. */
+/* Where in a copy stream's words the stream writes how many jobs have ended. */
 #define MARK_WORD 64
 
-static struct gsh_cuda_lane *lane_of(struct gsh_cuda_device *d, enum gsh_lane lane)
+static struct gsh_own_stream *copy_stream_of(struct gsh_cuda_device *d,
+                                             enum gsh_copy_stream copy_stream)
 {
-    return lane == GSH_LANE_IN ? &d->proxy : &d->out;
+    return copy_stream == GSH_COPY_STREAM_IN ? &d->proxy : &d->out;
 }
 
-static enum gsh_result lanes_allocate(void *context, size_t bytes, void **memory)
+static enum gsh_result copy_streams_allocate(void *context, size_t bytes, void **memory)
 {
     struct gsh_cuda_device *d = ((struct gsh_instance *)context)->device;
     void *p = NULL;
@@ -88,7 +89,7 @@ static enum gsh_result lanes_allocate(void *context, size_t bytes, void **memory
     return r;
 }
 
-static void lanes_release(void *context, void *memory)
+static void copy_streams_release(void *context, void *memory)
 {
     struct gsh_cuda_device *d = ((struct gsh_instance *)context)->device;
     if (memory != NULL) {
@@ -98,7 +99,7 @@ static void lanes_release(void *context, void *memory)
     }
 }
 
-static enum gsh_result lanes_pin(void *context, void *memory, size_t bytes)
+static enum gsh_result copy_streams_pin(void *context, void *memory, size_t bytes)
 {
     struct gsh_cuda_device *d = ((struct gsh_instance *)context)->device;
     bool entered = gsh_cuda_enter(d);
@@ -108,7 +109,7 @@ static enum gsh_result lanes_pin(void *context, void *memory, size_t bytes)
     return r;
 }
 
-static void lanes_unpin(void *context, void *memory)
+static void copy_streams_unpin(void *context, void *memory)
 {
     struct gsh_cuda_device *d = ((struct gsh_instance *)context)->device;
     bool entered = gsh_cuda_enter(d);
@@ -171,26 +172,26 @@ static enum gsh_result start_out(struct gsh_instance *pe, void *dest, const void
         "cuMemcpyDtoHAsync");
 }
 
-static enum gsh_result lanes_copy(void *context, enum gsh_lane lane, void *dest, const void *source,
-                                  size_t bytes)
+static enum gsh_result copy_streams_copy(void *context, enum gsh_copy_stream copy_stream,
+                                         void *dest, const void *source, size_t bytes)
 {
     struct gsh_instance *pe = context;
     struct gsh_cuda_device *d = pe->device;
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = lane == GSH_LANE_IN ? start_in(pe, dest, source, bytes)
-                                            : start_out(pe, dest, source, bytes);
+    enum gsh_result r = copy_stream == GSH_COPY_STREAM_IN ? start_in(pe, dest, source, bytes)
+                                                          : start_out(pe, dest, source, bytes);
     gsh_cuda_leave(d, entered);
-    d->jobs[lane].n_started += r == GSH_OK;
+    d->jobs[copy_stream].n_started += r == GSH_OK;
     return r;
 }
 
 /* One side is the proxy's host memory, the other the device's. Elements are the rows of a plane if
  * the driver accepts their distance. */
-static enum gsh_result copy_plane(struct gsh_cuda_device *d, enum gsh_lane lane, void *dest,
-                                  int64_t dst, const void *source, int64_t sst, size_t elem_bytes,
-                                  size_t nelems)
+static enum gsh_result copy_plane(struct gsh_cuda_device *d, enum gsh_copy_stream copy_stream,
+                                  void *dest, int64_t dst, const void *source, int64_t sst,
+                                  size_t elem_bytes, size_t nelems)
 {
-    bool is_in = lane == GSH_LANE_IN;
+    bool is_in = copy_stream == GSH_COPY_STREAM_IN;
     CUDA_MEMCPY2D plane = {
         .srcMemoryType = is_in ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
         .srcHost = source,
@@ -203,12 +204,12 @@ static enum gsh_result copy_plane(struct gsh_cuda_device *d, enum gsh_lane lane,
         .WidthInBytes = elem_bytes,
         .Height = nelems,
     };
-    return gsh_cuda_result(d->cuda->Memcpy2DAsync(&plane, lane_of(d, lane)->stream),
+    return gsh_cuda_result(d->cuda->Memcpy2DAsync(&plane, copy_stream_of(d, copy_stream)->stream),
                            "cuMemcpy2DAsync");
 }
 
-static enum gsh_result copy_elements(struct gsh_instance *pe, enum gsh_lane lane, char *dest,
-                                     int64_t dst, const char *source, int64_t sst,
+static enum gsh_result copy_elements(struct gsh_instance *pe, enum gsh_copy_stream copy_stream,
+                                     char *dest, int64_t dst, const char *source, int64_t sst,
                                      size_t elem_bytes, size_t nelems)
 {
     enum gsh_result r = GSH_OK;
@@ -216,31 +217,32 @@ static enum gsh_result copy_elements(struct gsh_instance *pe, enum gsh_lane lane
     for (int64_t i = 0; r == GSH_OK && i < (int64_t)nelems; i++) {
         char *to = dest + i * dst * size;
         const char *from = source + i * sst * size;
-        r = lane == GSH_LANE_IN ? start_in(pe, to, from, elem_bytes)
-                                : start_out(pe, to, from, elem_bytes);
+        r = copy_stream == GSH_COPY_STREAM_IN ? start_in(pe, to, from, elem_bytes)
+                                              : start_out(pe, to, from, elem_bytes);
     }
     return r;
 }
 
-static enum gsh_result lanes_copy_strided(void *context, enum gsh_lane lane, void *dest,
-                                          int64_t dst, const void *source, int64_t sst,
-                                          size_t elem_bytes, size_t nelems)
+static enum gsh_result copy_streams_copy_strided(void *context, enum gsh_copy_stream copy_stream,
+                                                 void *dest, int64_t dst, const void *source,
+                                                 int64_t sst, size_t elem_bytes, size_t nelems)
 {
     struct gsh_instance *pe = context;
     struct gsh_cuda_device *d = pe->device;
-    const void *theirs = lane == GSH_LANE_IN ? dest : source;
+    const void *theirs = copy_stream == GSH_COPY_STREAM_IN ? dest : source;
     int64_t far_apart = INT32_MAX / (int64_t)elem_bytes; /* the least that devices must take */
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = is_host_memory(pe, theirs) || dst > far_apart || sst > far_apart
-                            ? copy_elements(pe, lane, dest, dst, source, sst, elem_bytes, nelems)
-                            : copy_plane(d, lane, dest, dst, source, sst, elem_bytes, nelems);
+    enum gsh_result r =
+        is_host_memory(pe, theirs) || dst > far_apart || sst > far_apart
+            ? copy_elements(pe, copy_stream, dest, dst, source, sst, elem_bytes, nelems)
+            : copy_plane(d, copy_stream, dest, dst, source, sst, elem_bytes, nelems);
     gsh_cuda_leave(d, entered);
-    d->jobs[lane].n_started += r == GSH_OK;
+    d->jobs[copy_stream].n_started += r == GSH_OK;
     return r;
 }
 
-static enum gsh_result lanes_amo(void *context, int amo_op, void *address, size_t word_bytes,
-                                 uint64_t operand, uint64_t cond, uint64_t *old)
+static enum gsh_result copy_streams_amo(void *context, int amo_op, void *address, size_t word_bytes,
+                                        uint64_t operand, uint64_t cond, uint64_t *old)
 {
     struct gsh_instance *pe = context;
     struct gsh_cuda_device *d = pe->device;
@@ -257,22 +259,23 @@ static enum gsh_result lanes_amo(void *context, int amo_op, void *address, size_
                             ? gsh_cuda_write_word(d, address, word_bytes, operand, d->proxy.stream)
                             : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->proxy.stream);
     gsh_cuda_leave(d, entered);
-    d->jobs[GSH_LANE_IN].n_started += r == GSH_OK;
+    d->jobs[GSH_COPY_STREAM_IN].n_started += r == GSH_OK;
     return r;
 }
 
-static uint64_t *mark_of(struct gsh_cuda_device *d, enum gsh_lane lane)
+static uint64_t *mark_of(struct gsh_cuda_device *d, enum gsh_copy_stream copy_stream)
 {
-    return (uint64_t *)lane_of(d, lane)->words + MARK_WORD;
+    return (uint64_t *)copy_stream_of(d, copy_stream)->words + MARK_WORD;
 }
 
 /* The stream writes the number after all jobs started so far. */
-static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_lane lane)
+static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_copy_stream copy_stream)
 {
-    struct gsh_cuda_jobs *jobs = &d->jobs[lane];
+    struct gsh_cuda_jobs *jobs = &d->jobs[copy_stream];
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = gsh_cuda_write_word(d, mark_of(d, lane), sizeof(jobs->n_started),
-                                            jobs->n_started, lane_of(d, lane)->stream);
+    enum gsh_result r =
+        gsh_cuda_write_word(d, mark_of(d, copy_stream), sizeof(jobs->n_started), jobs->n_started,
+                            copy_stream_of(d, copy_stream)->stream);
     gsh_cuda_leave(d, entered);
     if (r == GSH_OK) {
         jobs->n_marked = jobs->n_started;
@@ -280,31 +283,32 @@ static enum gsh_result mark(struct gsh_cuda_device *d, enum gsh_lane lane)
     return r;
 }
 
-static enum gsh_result query(struct gsh_cuda_device *d, enum gsh_lane lane)
+static enum gsh_result query(struct gsh_cuda_device *d, enum gsh_copy_stream copy_stream)
 {
-    struct gsh_cuda_jobs *jobs = &d->jobs[lane];
+    struct gsh_cuda_jobs *jobs = &d->jobs[copy_stream];
     bool entered = gsh_cuda_enter(d);
-    CUresult code = d->cuda->StreamQuery(lane_of(d, lane)->stream);
+    CUresult code = d->cuda->StreamQuery(copy_stream_of(d, copy_stream)->stream);
     gsh_cuda_leave(d, entered);
     jobs->n_idle_polls = 0;
     if (code == CUDA_SUCCESS && !d->can_write_values) {
-        *mark_of(d, lane) = jobs->n_started;
+        *mark_of(d, copy_stream) = jobs->n_started;
     }
     return code == CUDA_ERROR_NOT_READY ? GSH_OK : gsh_cuda_result(code, "cuStreamQuery");
 }
 
-static enum gsh_result lanes_poll(void *context, enum gsh_lane lane, uint64_t *n_ended)
+static enum gsh_result copy_streams_poll(void *context, enum gsh_copy_stream copy_stream,
+                                         uint64_t *n_ended)
 {
     struct gsh_cuda_device *d = ((struct gsh_instance *)context)->device;
-    struct gsh_cuda_jobs *jobs = &d->jobs[lane];
+    struct gsh_cuda_jobs *jobs = &d->jobs[copy_stream];
     enum gsh_result r = GSH_OK;
     if (d->can_write_values && jobs->n_marked != jobs->n_started) {
-        r = mark(d, lane);
+        r = mark(d, copy_stream);
     } else if (!d->can_write_values || ++jobs->n_idle_polls >= POLLS_PER_QUERY) {
-        r = query(d, lane);
+        r = query(d, copy_stream);
     }
     /* acquire: pairs with the stream's write, which comes after what the jobs before it wrote */
-    uint64_t ended = gsh_load_acquire_u64(mark_of(d, lane));
+    uint64_t ended = gsh_load_acquire_u64(mark_of(d, copy_stream));
     if (ended != *n_ended) {
         jobs->n_idle_polls = 0;
     }
@@ -312,13 +316,13 @@ static enum gsh_result lanes_poll(void *context, enum gsh_lane lane, uint64_t *n
     return r;
 }
 
-const struct gsh_lane_ops gsh_cuda_proxy_lanes = {
-    .allocate = lanes_allocate,
-    .release = lanes_release,
-    .pin = lanes_pin,
-    .unpin = lanes_unpin,
-    .copy = lanes_copy,
-    .copy_strided = lanes_copy_strided,
-    .amo = lanes_amo,
-    .poll = lanes_poll,
+const struct gsh_copy_stream_ops gsh_cuda_proxy_copy_streams = {
+    .allocate = copy_streams_allocate,
+    .release = copy_streams_release,
+    .pin = copy_streams_pin,
+    .unpin = copy_streams_unpin,
+    .copy = copy_streams_copy,
+    .copy_strided = copy_streams_copy_strided,
+    .amo = copy_streams_amo,
+    .poll = copy_streams_poll,
 };
