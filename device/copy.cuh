@@ -514,7 +514,7 @@ __device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void 
 /* Copies whole vectors, by whole rows of threads, if they are few enough to be copied at once,
  * without a call; otherwise copies nothing. dest and source are as in copy_aligned. */
 template <direction Direction, class Group>
-__device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const char *source,
+__device__ __forceinline__ bool copy_few_vectors(rank_in_group at, char *dest, const char *source,
                                                  int nvectors)
 {
     constexpr int at_once = copy_tuning<Group>::at_once;
@@ -533,8 +533,9 @@ __device__ __forceinline__ bool copy_few_vectors(place at, char *dest, const cha
 /* Any number of vectors. `around` receives a callable that calls the function for large copies, so
  * it can spill what its caller would otherwise keep in registers during the call. */
 template <direction Direction, class Group, class Around>
-__device__ __forceinline__ void
-copy_vectors(place at, void *dest_address, const void *source_address, size_t bytes, Around around)
+__device__ __forceinline__ void copy_vectors(rank_in_group at, void *dest_address,
+                                             const void *source_address, size_t bytes,
+                                             Around around)
 {
     char *dest = static_cast<char *>(dest_address);
     const char *source = static_cast<const char *>(source_address);
@@ -579,7 +580,7 @@ __device__ __forceinline__ void copy_word(void *dest_address, const void *source
 
 /* Copies any number of bytes, by any group. has_words: as for copy_ragged. */
 template <direction Direction, bool has_words, class Group>
-__device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *source,
+__device__ __forceinline__ void copy_dispatch(rank_in_group at, void *dest, const void *source,
                                               size_t bytes)
 {
     if (unlike_vectors(dest, source, bytes) == 0 && at.size % copy_tuning<Group>::row == 0)
@@ -593,20 +594,20 @@ __device__ __forceinline__ void copy_dispatch(place at, void *dest, const void *
  * part, in whole cache lines. */
 #if defined(__CUDACC__)
 template <direction Direction, class Group, class Around = spill_nothing>
-__device__ __forceinline__ void copy_whole_vectors(place at, void *dest, const void *source,
+__device__ __forceinline__ void copy_whole_vectors(rank_in_group at, void *dest, const void *source,
                                                    size_t bytes, Around around = Around())
 {
     copy_vectors<Direction, Group>(at, dest, source, bytes, around);
 }
 
 template <direction Direction, bool has_words, class Group>
-__device__ __forceinline__ void copy(place at, void *dest, const void *source, size_t bytes)
+__device__ __forceinline__ void copy(rank_in_group at, void *dest, const void *source, size_t bytes)
 {
     copy_dispatch<Direction, has_words, Group>(at, dest, source, bytes);
 }
 #else
 template <direction Direction, class Group, class Around = spill_nothing>
-inline void copy_whole_vectors(place at, void *dest, const void *source, size_t bytes,
+inline void copy_whole_vectors(rank_in_group at, void *dest, const void *source, size_t bytes,
                                Around = Around())
 {
     size_t part = ((bytes + at.size - 1) / at.size + 63) & ~(size_t)63;
@@ -617,7 +618,7 @@ inline void copy_whole_vectors(place at, void *dest, const void *source, size_t 
 }
 
 template <direction Direction, bool has_words, class Group>
-inline void copy(place at, void *dest, const void *source, size_t bytes)
+inline void copy(rank_in_group at, void *dest, const void *source, size_t bytes)
 {
     copy_whole_vectors<Direction, Group>(at, dest, source, bytes);
 }

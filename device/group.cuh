@@ -27,11 +27,11 @@ __device__ __forceinline__ uint32_t block_size()
 }
 
 /* A thread's rank and its group's size. */
-struct place {
+struct rank_in_group {
     uint32_t rank, size;
 };
 
-template <class Group> __device__ __forceinline__ place place_of(Group g)
+template <class Group> __device__ __forceinline__ rank_in_group rank_in_group_of(Group g)
 {
     return {g.rank(), g.size()};
 }
@@ -97,7 +97,7 @@ struct group_thread {
     __device__ __forceinline__ uint32_t rank() const { return 0; }
     __device__ __forceinline__ uint32_t size() const { return 1; }
     __device__ __forceinline__ uint32_t irregular() const { return 0; }
-    __device__ __forceinline__ detail::place early() const { return {0, 1}; }
+    __device__ __forceinline__ detail::rank_in_group early() const { return {0, 1}; }
     __device__ __forceinline__ void sync() const {}
     GSHMEM_ONE_BLOCK(group_thread)
 };
@@ -115,7 +115,7 @@ struct group_warp {
         return rest < 32 ? rest : 32;
     }
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 32; }
-    __device__ __forceinline__ detail::place early() const
+    __device__ __forceinline__ detail::rank_in_group early() const
     {
         return {detail::hide_value(rank()), 32};
     }
@@ -134,7 +134,7 @@ struct group_warpgroup {
         return rest < 128 ? rest : 128;
     }
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 128; }
-    __device__ __forceinline__ detail::place early() const
+    __device__ __forceinline__ detail::rank_in_group early() const
     {
         return {detail::hide_value(rank()), 128};
     }
@@ -160,7 +160,7 @@ struct group_block {
     {
         return ((blockDim.y | blockDim.z) ^ 1) | blockDim.x % 32;
     }
-    __device__ __forceinline__ detail::place early() const
+    __device__ __forceinline__ detail::rank_in_group early() const
     {
         return {detail::hide_value(threadIdx.x), detail::hide_value(blockDim.x)};
     }

@@ -138,7 +138,7 @@ copy_request(const Context &c, gsh_ring_op op, const void *symmetric, const void
 
 /* Sends the thread's part of the bytes through the ring. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void put_pieces(const Context &c, place me, void *dest,
+__device__ GSHMEM_NOINLINE_BODY void put_pieces(const Context &c, rank_in_group me, void *dest,
                                                 const void *source, uint64_t bytes, int pe,
                                                 const char *call)
 {
@@ -168,7 +168,7 @@ __device__ GSHMEM_NOINLINE_BODY void put_pieces(const Context &c, place me, void
 
 /* Fetches the thread's part by words that are aligned on the far side, as g requires. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void get_pieces(const Context &c, place me, void *dest,
+__device__ GSHMEM_NOINLINE_BODY void get_pieces(const Context &c, rank_in_group me, void *dest,
                                                 const void *source, uint64_t bytes, int pe,
                                                 const char *call)
 {
@@ -202,7 +202,7 @@ __device__ GSHMEM_NOINLINE_BODY void get_pieces(const Context &c, place me, void
 }
 
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void put_part(const Context &c, place me, void *dest,
+__device__ GSHMEM_NOINLINE_BODY void put_part(const Context &c, rank_in_group me, void *dest,
                                               const void *source, uint64_t bytes, int pe,
                                               bool is_blocking, const char *call)
 {
@@ -214,7 +214,7 @@ __device__ GSHMEM_NOINLINE_BODY void put_part(const Context &c, place me, void *
 }
 
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void get_part(const Context &c, place me, void *dest,
+__device__ GSHMEM_NOINLINE_BODY void get_part(const Context &c, rank_in_group me, void *dest,
                                               const void *source, uint64_t bytes, int pe,
                                               bool is_blocking, const char *call)
 {
@@ -231,7 +231,8 @@ __device__ __forceinline__ void ring_put(const Context &c, Group g, void *dest, 
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    call_indirect<put_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    call_indirect<put_part<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, is_blocking,
+                                     call);
     g.sync();
 }
 
@@ -241,7 +242,8 @@ __device__ __forceinline__ void ring_get(const Context &c, Group g, void *dest, 
                                          size_t bytes, int pe, bool is_blocking, const char *call)
 {
     g.sync();
-    call_indirect<get_part<Context>>(c, place_of(g), dest, source, bytes, pe, is_blocking, call);
+    call_indirect<get_part<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, is_blocking,
+                                     call);
     g.sync();
 }
 
@@ -259,24 +261,24 @@ struct strided {
 };
 
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void strided_pieces(const Context &c, place me, strided *s)
+__device__ GSHMEM_NOINLINE_BODY void strided_pieces(const Context &c, rank_in_group me, strided *s)
 {
     s = hide_pointee(s);
     for (s->next = me.rank; s->next < s->nelems; s->next += me.size) {
         char *remote = s->remote + s->next * s->remote_stride * s->elem_bytes;
         char *local = s->local + s->next * s->local_stride * s->elem_bytes;
         if (s->op == GSH_RING_IPUT)
-            call_noinline<put_pieces<Context>>(c, place{0, 1}, remote, local, s->elem_bytes, s->pe,
-                                               s->call);
+            call_noinline<put_pieces<Context>>(c, rank_in_group{0, 1}, remote, local, s->elem_bytes,
+                                               s->pe, s->call);
         else
-            call_noinline<get_pieces<Context>>(c, place{0, 1}, local, remote, s->elem_bytes, s->pe,
-                                               s->call);
+            call_noinline<get_pieces<Context>>(c, rank_in_group{0, 1}, local, remote, s->elem_bytes,
+                                               s->pe, s->call);
     }
 }
 
 /* Waits: both calls are blocking. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void strided_part(const Context &c, place me, strided *s)
+__device__ GSHMEM_NOINLINE_BODY void strided_part(const Context &c, rank_in_group me, strided *s)
 {
     s = hide_pointee(s);
     if (!is_for_proxy(c, s->local)) {
@@ -298,7 +300,7 @@ template <class Group, class Context>
 __device__ __forceinline__ void ring_strided(const Context &c, Group g, strided *s)
 {
     g.sync();
-    call_indirect<strided_part<Context>>(c, place_of(g), s);
+    call_indirect<strided_part<Context>>(c, rank_in_group_of(g), s);
     g.sync();
 }
 
@@ -502,7 +504,7 @@ __device__ __forceinline__ void ring_put_signal(const Context &c, Group g, void 
     s.is_in_pieces = bytes > GSH_RING_SIGNAL_MAX && !is_for_proxy(c, source);
     g.sync();
     if (s.is_in_pieces) {
-        call_indirect<put_pieces<Context>>(c, place_of(g), dest, source, bytes, pe, call);
+        call_indirect<put_pieces<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, call);
         g.sync();
     }
     if (g.rank() == 0)

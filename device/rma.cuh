@@ -101,7 +101,7 @@ __device__ __forceinline__ void put_dispatch(const Context &c, Group g, Type *de
     check(c, call, dest, bytes_of<Type>(nelems), pe);
     check_local(c, call, source, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
-        place at = g.early();
+        rank_in_group at = g.early();
         g.sync();
         copy_whole_vectors<direction::put, Group>(at, address_in_run(c, dest, number), source,
                                                   bytes);
@@ -127,7 +127,7 @@ __device__ __forceinline__ void get_dispatch(const Context &c, Group g, Type *de
     check(c, call, source, bytes_of<Type>(nelems), pe);
     check_local(c, call, dest, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
-        place at = g.early();
+        rank_in_group at = g.early();
         g.sync();
         copy_whole_vectors<direction::get, Group>(at, dest, address_in_run(c, source, number),
                                                   bytes);

@@ -107,7 +107,7 @@ put_signal_dispatch(const Context &c, Group g, Type *dest, const Type *source, s
     check(c, call, dest, bytes_of<Type>(nelems), pe);
     check_local(c, call, source, bytes_of<Type>(nelems), pe);
     if (is_vector_path(c, g, dest, source, bytes, number)) {
-        place at = g.early();
+        rank_in_group at = g.early();
         pending_signal s = {address_in_run(c, sig_addr, number), signal, sig_op};
         g.sync();
         copy_whole_vectors<direction::put, Group>(at, address_in_run(c, dest, number), source,

@@ -83,7 +83,7 @@ __device__ inline int team_index(const gsh_team_state &t, int pe)
     return i >= 0 && i < t.n_pes && i * t.pe_stride == distance ? i : -1;
 }
 
-/* The member i places after this PE, cyclically. */
+/* The member i ranks after this PE, cyclically. */
 __device__ __forceinline__ int member_after(const gsh_team_state &t, int i)
 {
     int member = t.my_index + i;

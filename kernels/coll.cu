@@ -57,7 +57,7 @@ __device__ __forceinline__ bool is_to_end(const gsh_kernel_coll_args &a)
 #if defined(__CUDACC__)
 template <class Context>
 __device__ GSHMEM_NOINLINE void add_by_number(uint32_t number, const detail::coll_call<Context> &k,
-                                              detail::place at, const detail::terms &s)
+                                              detail::rank_in_group at, const detail::terms &s)
 {
 #define ROW(OP, NAME, T)                         \
     case GSH_COLL_KERNEL_##OP##_##NAME:          \
@@ -73,8 +73,8 @@ struct numbered_adder {
     uint32_t number;
 
     template <class Context>
-    __device__ __forceinline__ void add(const detail::coll_call<Context> &k, detail::place at,
-                                        const detail::terms &s) const
+    __device__ __forceinline__ void add(const detail::coll_call<Context> &k,
+                                        detail::rank_in_group at, const detail::terms &s) const
     {
         add_by_number(number, k, at, s);
     }

@@ -109,7 +109,7 @@ __device__ GSHMEM_NOINLINE void check_calls_far(const coll_call<Context> &k, Gro
     for (int i = (int)g.rank(); i < k.n; i += (int)g.size()) {
         const int member = gsh_members_by_node(k.team)[i];
         const uint64_t *words =
-            reinterpret_cast<const uint64_t *>(plus(half, place_after(*k.team, i) * 16));
+            reinterpret_cast<const uint64_t *>(plus(half, position_behind_leader(*k.team, i) * 16));
         compare_calls(k, member, false, what, load_relaxed(words));
         compare_calls(k, member, true, bytes, load_relaxed(words + 1));
     }
@@ -125,8 +125,8 @@ __device__ GSHMEM_NOINLINE void check_calls_near(const coll_call<Context> &k, Gr
     for (int is_size = 0; is_size < 2; is_size++) { /* one line at a time fits into any slot */
         const uint64_t mine = is_size ? bytes : what;
         run_ll(k.c, g, s, k.name, 1, [&](const ll_call<Context> &f) {
-            ll_send<1>(f, place_of(g), 1, [=](int, uint32_t) { return mine; });
-            ll_receive<1>(f, place_of(g), 1, [&](int member, uint32_t, uint64_t its) {
+            ll_send<1>(f, rank_in_group_of(g), 1, [=](int, uint32_t) { return mine; });
+            ll_receive<1>(f, rank_in_group_of(g), 1, [&](int member, uint32_t, uint64_t its) {
                 compare_calls(k, member, is_size, mine, its);
             });
         });

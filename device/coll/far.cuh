@@ -92,7 +92,8 @@ __device__ GSHMEM_NOINLINE void hear_phase(const coll_call<Context> &k, Group g,
 
 /* ---- fcollect and collect ---- */
 
-/* begin_of(member) and bytes_of(member): the place of its part in dest. The call takes n_steps. */
+/* begin_of(member) and bytes_of(member): the position of its part in dest. The call takes n_steps.
+ */
 template <class Context, class Group, class Begin, class Bytes>
 __device__ __forceinline__ void
 collect_pieces(const coll_call<Context> &k, Group g, uint8_t *dest, const gsh_schedule &s,
@@ -146,32 +147,32 @@ struct counts {
     const uint8_t *half;
     uint64_t block;
 
-    __device__ __forceinline__ uint64_t at_place(int place) const
+    __device__ __forceinline__ uint64_t at_position(int position) const
     {
-        return load_relaxed(
-            reinterpret_cast<const uint64_t *>(plus(half, place_after(*team, place) * block)));
+        return load_relaxed(reinterpret_cast<const uint64_t *>(
+            plus(half, position_behind_leader(*team, position) * block)));
     }
     __device__ inline uint64_t of(int member) const
     {
         const int32_t *members = gsh_members_by_node(team);
-        int place = 0;
-        while (members[place] != member)
-            place++;
-        return at_place(place);
+        int position = 0;
+        while (members[position] != member)
+            position++;
+        return at_position(position);
     }
     __device__ inline uint64_t before(int member) const
     {
         const int32_t *members = gsh_members_by_node(team);
         uint64_t sum = 0;
-        for (int place = 0; place < team->n_pes; place++)
-            sum += members[place] < member ? at_place(place) : 0;
+        for (int position = 0; position < team->n_pes; position++)
+            sum += members[position] < member ? at_position(position) : 0;
         return sum;
     }
     __device__ inline uint64_t most() const
     {
         uint64_t m = 0;
-        for (int place = 0; place < team->n_pes; place++)
-            m = at_place(place) > m ? at_place(place) : m;
+        for (int position = 0; position < team->n_pes; position++)
+            m = at_position(position) > m ? at_position(position) : m;
         return m;
     }
 };
@@ -203,10 +204,11 @@ __device__ GSHMEM_NOINLINE void collect_far(const coll_call<Context> &k, Group g
     come_to_leader(k, g, steps_of(k).near + 1);
     const counts with = {k.team, exchange_blocks(k, g, block, true), block};
     GSHMEM_NO_UNROLL
-    for (int place = 0; place < k.n; place++)
+    for (int position = 0; position < k.n; position++)
         copy<direction::get, false, Group>(
-            {g.rank(), g.size()}, plus(dest, with.before(gsh_members_by_node(k.team)[place])),
-            plus(with.half, place_after(*k.team, place) * block + 16), with.at_place(place));
+            {g.rank(), g.size()}, plus(dest, with.before(gsh_members_by_node(k.team)[position])),
+            plus(with.half, position_behind_leader(*k.team, position) * block + 16),
+            with.at_position(position));
     g.sync();
 }
 
@@ -305,7 +307,7 @@ __device__ GSHMEM_NOINLINE void add_slots(const coll_call<Context> &k, Group g, 
     const terms s = {dest,       bytes, nullptr, half_of_piece(k, t),
                      slot_bytes, n,     n,       block_order::as_they_lie,
                      false,      false};
-    how.add(k, place_of(g), s);
+    how.add(k, rank_in_group_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 

@@ -117,14 +117,15 @@ __device__ GSHMEM_NOINLINE void take_blocks(const coll_call<Context> &k, Group g
     spill(g, dest, half, block, from, bytes);
     const int32_t *members = gsh_members_by_node(k.team);
     GSHMEM_NO_UNROLL
-    for (int place = 0, n; place < k.n; place += n) {
+    for (int position = 0, n; position < k.n; position += n) {
         n = 1;
-        while (block == bytes && place + n < k.n && place + n != k.team->near_begin &&
-               members[place + n] == members[place] + n)
+        while (block == bytes && position + n < k.n && position + n != k.team->near_begin &&
+               members[position + n] == members[position] + n)
             n++;
         copy<direction::get, false, Group>(
-            {g.rank(), g.size()}, plus(dest, (uint64_t)members[place] * bytes),
-            plus(half, place_after(*k.team, place) * block + from), (uint64_t)n * bytes);
+            {g.rank(), g.size()}, plus(dest, (uint64_t)members[position] * bytes),
+            plus(half, position_behind_leader(*k.team, position) * block + from),
+            (uint64_t)n * bytes);
     }
     g.sync();
 }
@@ -141,7 +142,7 @@ __device__ GSHMEM_NOINLINE void broadcast_by_leaders(const coll_call<Context> &k
     if (k.me == root)
         copy_to(k, g, half, source, bytes, near_member(*k.team, 0));
     come_to_leader(k, g, s.near + 1);
-    const int before = gsh_places_to(k.team, k.team->my_node, root);
+    const int before = gsh_nodes_to(k.team, k.team->my_node, root);
     GSHMEM_NO_UNROLL
     for (int distance = 1; k.team->my_near == 0 && distance < k.team->n_nodes; distance *= 2) {
         const gsh_round r = gsh_round_of(k.team, distance, 0, false);
@@ -170,7 +171,7 @@ __device__ GSHMEM_NOINLINE void add_near(const coll_call<Context> &k, Group g, u
 {
     spill(g, dest, source, bytes);
     const terms s = of_members(dest, source, bytes, k.team->n_near, true, false);
-    how.add(k, place_of(g), s);
+    how.add(k, rank_in_group_of(g), s);
 }
 
 /* Puts the sum of the node into its leader's half, and has the leaders exchange the sums. */
@@ -208,7 +209,7 @@ __device__ GSHMEM_NOINLINE void add_blocks(const coll_call<Context> &k, Group g,
     const terms s = {dest,  bytes, nullptr, plus(leaders_half(k), first),
                      block, n,     n,       block_order::by_node,
                      false, false};
-    how.add(k, place_of(g), s);
+    how.add(k, rank_in_group_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 
@@ -250,12 +251,12 @@ __device__ GSHMEM_NOINLINE void scan_blocks(const coll_call<Context> &k, Group g
                      true,
                      false};
     if (s.n == 0)
-        set_zero(place_of(g), s.dest, bytes);
+        set_zero(rank_in_group_of(g), s.dest, bytes);
     else
-        how.add(k, place_of(g), s);
+        how.add(k, rank_in_group_of(g), s);
 }
 
-/* Then moves the result to its place. */
+/* Then moves the result to its position. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void finish_scan(const coll_call<Context> &k, Group g, uint8_t *dest,
                                             uint64_t bytes)
@@ -291,9 +292,9 @@ __device__ GSHMEM_NOINLINE void scan_gathered(const coll_call<Context> &k, Group
                      false,
                      false};
     if (end == 0)
-        set_zero(place_of(g), dest, bytes);
+        set_zero(rank_in_group_of(g), dest, bytes);
     else
-        how.add(k, place_of(g), s);
+        how.add(k, rank_in_group_of(g), s);
     join_blocks(k.c, g, k.area(), k.name);
 }
 

@@ -201,11 +201,11 @@ __device__ __forceinline__ void run_ll(const Context &c, Group g, const ll_buffe
             gsh_sync_area *area;
             const char *name;
         } end = {g, area, name};
-        if (place_of(g).rank < n_units)
+        if (rank_in_group_of(g).rank < n_units)
             spilled_during(&end, [&] { body(ll_call<Context>(s, name, calls)); });
         join_blocks(c, end.g, end.area, end.name);
     } else {
-        if (place_of(g).rank < n_units)
+        if (rank_in_group_of(g).rank < n_units)
             body(ll_call<Context>(s, name, calls));
         if constexpr (is_joined)
             join_blocks(c, g, area, name);
@@ -226,7 +226,7 @@ template <> struct lines_ahead<group_thread> {
 /* body(unit) for the units of [0, n), a few of them at a time: load(a, unit) for each of them, then
  * use(a, unit). */
 template <int n_ahead, class Load, class Use>
-__device__ __forceinline__ void in_batches(place at, uint32_t n, Load load, Use use)
+__device__ __forceinline__ void in_batches(rank_in_group at, uint32_t n, Load load, Use use)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t u = at.rank; u < n; u += at.size * n_ahead) {
@@ -243,8 +243,8 @@ __device__ __forceinline__ void in_batches(place at, uint32_t n, Load load, Use 
 
 /* Every member sends n_lines lines of outgoing(member, line) to each other. */
 template <int n_ahead, class Context, class Out>
-__device__ __forceinline__ void ll_send(const ll_call<Context> &f, place at, uint32_t n_lines,
-                                        Out outgoing)
+__device__ __forceinline__ void ll_send(const ll_call<Context> &f, rank_in_group at,
+                                        uint32_t n_lines, Out outgoing)
 {
     uint64_t data[n_ahead];
     GSHMEM_NO_UNROLL
@@ -258,8 +258,8 @@ __device__ __forceinline__ void ll_send(const ll_call<Context> &f, place at, uin
 
 /* Receives as many, and calls incoming(member, line, data) for each. */
 template <int n_ahead, class Context, class In>
-__device__ __forceinline__ void ll_receive(const ll_call<Context> &f, place at, uint32_t n_lines,
-                                           In incoming)
+__device__ __forceinline__ void ll_receive(const ll_call<Context> &f, rank_in_group at,
+                                           uint32_t n_lines, In incoming)
 {
     words2 seen[n_ahead];
     GSHMEM_NO_UNROLL
@@ -291,7 +291,7 @@ struct line_data {
 #endif
 
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void send_lines(const ll_call<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void send_lines(const ll_call<Context> &f, rank_in_group at,
                                                 const line_data &d)
 {
     ll_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
@@ -301,7 +301,7 @@ __device__ GSHMEM_INLINE_ON_GPU void send_lines(const ll_call<Context> &f, place
 
 /* This PE's own. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const ll_call<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const ll_call<Context> &f, rank_in_group at,
                                                     const line_data &d)
 {
     const uint64_t me = (uint64_t)f.all.me;
@@ -318,8 +318,9 @@ __device__ GSHMEM_INLINE_ON_GPU void copy_own_lines(const ll_call<Context> &f, p
 
 /* The lines of the n members first, first + 1 and so on after this one. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const ll_call<Context> &f, place at,
-                                                          const line_data &d, int first, int n)
+__device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const ll_call<Context> &f,
+                                                          rank_in_group at, const line_data &d,
+                                                          int first, int n)
 {
     struct { /* not in registers during the rare part of a wait */
         inbox in;
@@ -342,7 +343,7 @@ __device__ GSHMEM_INLINE_ON_GPU void receive_lines_inline(const ll_call<Context>
 /* The same if all lines of a number belong together, and have been sent: the lines of members [0,
  * end) are added in their order, and stored; 0 if there is no member. */
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const ll_call<Context> &f, place at,
+__device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const ll_call<Context> &f, rank_in_group at,
                                                       const line_data &d, int end)
 {
     struct { /* not in registers during the rare part of a wait */
@@ -392,13 +393,13 @@ __device__ GSHMEM_INLINE_ON_GPU void add_lines_inline(const ll_call<Context> &f,
 /* With more than two lines in flight, which is by a group of one thread, these take many registers:
  * they are functions that are called. */
 template <int n_ahead, class Context>
-__device__ GSHMEM_NOINLINE void receive_lines_called(const ll_call<Context> &f, place at,
+__device__ GSHMEM_NOINLINE void receive_lines_called(const ll_call<Context> &f, rank_in_group at,
                                                      const line_data &d, int first, int n)
 {
     receive_lines_inline<n_ahead>(f, at, d, first, n);
 }
 template <int n_ahead, class Context>
-__device__ __forceinline__ void receive_lines(const ll_call<Context> &f, place at,
+__device__ __forceinline__ void receive_lines(const ll_call<Context> &f, rank_in_group at,
                                               const line_data &d, int first, int n)
 {
     if constexpr (n_ahead > 2)
@@ -408,14 +409,14 @@ __device__ __forceinline__ void receive_lines(const ll_call<Context> &f, place a
 }
 
 template <class Op, class Type, int n_ahead, class Context>
-__device__ GSHMEM_NOINLINE void add_lines_called(const ll_call<Context> &f, place at,
+__device__ GSHMEM_NOINLINE void add_lines_called(const ll_call<Context> &f, rank_in_group at,
                                                  const line_data &d, int end)
 {
     add_lines_inline<Op, Type, n_ahead>(f, at, d, end);
 }
 template <class Op, class Type, int n_ahead, class Context>
-__device__ __forceinline__ void add_lines(const ll_call<Context> &f, place at, const line_data &d,
-                                          int end)
+__device__ __forceinline__ void add_lines(const ll_call<Context> &f, rank_in_group at,
+                                          const line_data &d, int end)
 {
     if constexpr (n_ahead > 2)
         add_lines_called<Op, Type, n_ahead>(f, at, d, end);

@@ -56,7 +56,7 @@ constexpr uint32_t max_keepers = 16;
 /* The calling block's part of a call that gives each of n members the same number of bytes. */
 struct assignment {
     sharers blocks;  /* it shares the copies with those */
-    int first, last; /* to the members so many places after this PE; n: itself */
+    int first, last; /* to the members so many ranks after this PE; n: itself */
 };
 template <class Group>
 __device__ __forceinline__ assignment assignment_of(Group g, int n, bool is_in_place)
@@ -102,9 +102,9 @@ template <class Context, class Group>
 __device__ __forceinline__ void exchange_ll(const ll_call<Context> &f, Group g, const line_data &d)
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
-    send_lines<n_ahead>(f, place_of(g), d);
-    copy_own_lines<n_ahead>(f, place_of(g), d);
-    receive_lines<n_ahead>(f, place_of(g), d, 1, f.all.n - 1);
+    send_lines<n_ahead>(f, rank_in_group_of(g), d);
+    copy_own_lines<n_ahead>(f, rank_in_group_of(g), d);
+    receive_lines<n_ahead>(f, rank_in_group_of(g), d, 1, f.all.n - 1);
 }
 
 template <class Context, class Group>
@@ -176,7 +176,7 @@ __device__ GSHMEM_NOINLINE void alltoalls_direct(const coll_call<Context> &k, Gr
 /* A word from every member to every other, so that all of them switch buffers; the root's words are
  * the data. */
 template <class Context>
-__device__ GSHMEM_INLINE_ON_GPU void send_words(const ll_call<Context> &f, place at)
+__device__ GSHMEM_INLINE_ON_GPU void send_words(const ll_call<Context> &f, rank_in_group at)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size)
@@ -184,7 +184,8 @@ __device__ GSHMEM_INLINE_ON_GPU void send_words(const ll_call<Context> &f, place
 }
 
 template <class Context>
-__device__ GSHMEM_INLINE_ON_GPU void receive_words(const ll_call<Context> &f, place at, int root)
+__device__ GSHMEM_INLINE_ON_GPU void receive_words(const ll_call<Context> &f, rank_in_group at,
+                                                   int root)
 {
     GSHMEM_NO_UNROLL
     for (uint32_t i = 1 + at.rank; i < (uint32_t)f.all.n; i += at.size) {
@@ -208,14 +209,15 @@ __device__ __forceinline__ void broadcast_ll(const ll_call<Context> &f, Group g,
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
     if (f.all.me == root) {
-        send_lines<n_ahead>(f, place_of(g), d);
-        copy_own_lines<n_ahead>(f, place_of(g), d);
+        send_lines<n_ahead>(f, rank_in_group_of(g), d);
+        copy_own_lines<n_ahead>(f, rank_in_group_of(g), d);
     } else {
         const int distance = root - f.all.me;
-        send_words(f, place_of(g));
-        receive_lines<n_ahead>(f, place_of(g), d, distance < 0 ? distance + f.all.n : distance, 1);
+        send_words(f, rank_in_group_of(g));
+        receive_lines<n_ahead>(f, rank_in_group_of(g), d,
+                               distance < 0 ? distance + f.all.n : distance, 1);
     }
-    receive_words(f, place_of(g), root);
+    receive_words(f, rank_in_group_of(g), root);
 }
 
 /* Each member passes a part of the root's data on to all others, so the root's link carries the

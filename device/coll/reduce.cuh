@@ -33,7 +33,7 @@ enum class block_order {
 struct terms {
     uint8_t *dest;
     uint64_t bytes;        /* of the sum */
-    const uint8_t *source; /* the same place in each member's heap */
+    const uint8_t *source; /* the same position in each member's heap */
     const uint8_t *blocks;
     uint64_t block_bytes; /* from one block to the next */
     int n, n_blocks;
@@ -60,11 +60,11 @@ __device__ __forceinline__ const uint8_t *block_of(const coll_call<Context> &k, 
     if (s.order == block_order::by_node)
         at = (uint64_t)(i < t.my_node ? i - t.my_node + t.n_nodes : i - t.my_node);
     if (s.order == block_order::by_member) {
-        int place = 0;
+        int position = 0;
         GSHMEM_NO_UNROLL
-        while (gsh_members_by_node(&t)[place] != i)
-            place++;
-        at = place_after(t, place);
+        while (gsh_members_by_node(&t)[position] != i)
+            position++;
+        at = position_behind_leader(t, position);
     }
     return s.blocks + at * s.block_bytes;
 }
@@ -83,8 +83,8 @@ __device__ __forceinline__ const uint8_t *term_of(const coll_call<Context> &k, c
  * Each thread takes one Unit at a time, with n_ahead loads under way. Addresses are incremented and
  * hidden (hide_value): computed beforehand, each would need its own registers. */
 template <class Op, class Type, class Unit, int n_ahead, class Context>
-__device__ __forceinline__ void add_units(const coll_call<Context> &k, place at, const terms &s,
-                                          uint64_t first, uint64_t end)
+__device__ __forceinline__ void add_units(const coll_call<Context> &k, rank_in_group at,
+                                          const terms &s, uint64_t first, uint64_t end)
 {
     const uint32_t step = hide_value((uint32_t)sizeof(Unit) * at.size);
     spill(end);
@@ -139,7 +139,7 @@ __device__ __forceinline__ void add_units(const coll_call<Context> &k, place at,
 /* The same on the CPU device: several at a time, in loops of fixed length, which compilers
  * vectorise. */
 template <class Op, class Type, class Context>
-__device__ inline void add_pieces(const coll_call<Context> &k, place at, const terms &s)
+__device__ inline void add_pieces(const coll_call<Context> &k, rank_in_group at, const terms &s)
 {
     typedef accumulator<Type> Accumulator;
     constexpr uint64_t n = 1024 / sizeof(Type);
@@ -179,7 +179,8 @@ constexpr int vectors_ahead = sizeof(sum_of<Type, vec16>) > 16 || sum_of<Type, v
 
 /* By vectors if all sides are aligned to them. */
 template <class Op, class Type, class Context>
-__device__ GSHMEM_NOINLINE void add_terms(const coll_call<Context> &k, place at, const terms &s)
+__device__ GSHMEM_NOINLINE void add_terms(const coll_call<Context> &k, rank_in_group at,
+                                          const terms &s)
 {
     if constexpr (is_cpu_device) {
         add_pieces<Op, Type>(k, at, s);
@@ -204,13 +205,14 @@ template <class Op, class Type, int n_ahead> struct adder {
     static constexpr bool has_lines = sizeof(Type) <= line_bytes;
 
     template <class Context>
-    __device__ __forceinline__ void add(const coll_call<Context> &k, place at, const terms &s) const
+    __device__ __forceinline__ void add(const coll_call<Context> &k, rank_in_group at,
+                                        const terms &s) const
     {
         add_terms<Op, Type>(k, at, s);
     }
     template <class Context>
-    __device__ __forceinline__ void lines(const ll_call<Context> &f, place at, const line_data &d,
-                                          int end) const
+    __device__ __forceinline__ void lines(const ll_call<Context> &f, rank_in_group at,
+                                          const line_data &d, int end) const
     {
         if constexpr (has_lines)
             add_lines<Op, Type, n_ahead>(f, at, d, end);
@@ -218,8 +220,8 @@ template <class Op, class Type, int n_ahead> struct adder {
 };
 #else
 struct adder {
-    void (*add)(const coll_call<context> &, place, const terms &);
-    void (*lines)(const ll_call<context> &, place, const line_data &, int);
+    void (*add)(const coll_call<context> &, rank_in_group, const terms &);
+    void (*lines)(const ll_call<context> &, rank_in_group, const line_data &, int);
     bool has_lines;
 };
 #endif
@@ -246,8 +248,8 @@ template <class Context, class Group, class How>
 __device__ __forceinline__ void compute_ll(const ll_call<Context> &f, Group g, const line_data &d,
                                            int end, How how)
 {
-    send_lines<lines_ahead<Group>::n>(f, place_of(g), d);
-    how.lines(f, place_of(g), d, end);
+    send_lines<lines_ahead<Group>::n>(f, rank_in_group_of(g), d);
+    how.lines(f, rank_in_group_of(g), d, end);
 }
 
 /* ---- direct ------------------------------------------------------------------------------------
@@ -274,7 +276,7 @@ __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void reduce_direct(const coll_call<Co
     const terms s =
         of_members(plus(dest, mine.begin), plus(source, mine.begin), mine.bytes, k.n, false, true);
     all.meet();
-    how.add(k, place_of(g), s);
+    how.add(k, rank_in_group_of(g), s);
     all.meet(true);
 }
 
@@ -288,12 +290,12 @@ reducescatter_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const 
     const terms s =
         of_members(dest, plus(source, (uint64_t)k.me * bytes), bytes, k.n, false, false);
     all.meet();
-    how.add(k, place_of(g), s);
+    how.add(k, rank_in_group_of(g), s);
     all.meet(true);
 }
 
 /* By whole words if alignment and size allow. */
-__device__ GSHMEM_NOINLINE inline void set_zero(place at, uint8_t *dest, uint64_t bytes)
+__device__ GSHMEM_NOINLINE inline void set_zero(rank_in_group at, uint8_t *dest, uint64_t bytes)
 {
     if (((reinterpret_cast<uint64_t>(dest) | bytes) & 7) == 0) {
         GSHMEM_NO_UNROLL
@@ -325,9 +327,9 @@ __device__ GSHMEM_NOINLINE void scan_direct(const coll_call<Context> &k, Group g
         all.meet();
     }
     if (s.n > 0)
-        how.add(k, place_of(g), s);
+        how.add(k, rank_in_group_of(g), s);
     else
-        set_zero(place_of(g), s.dest, s.bytes);
+        set_zero(rank_in_group_of(g), s.dest, s.bytes);
     GSHMEM_NO_UNROLL
     for (int m = is_in_place ? k.me : 0; m >= 0; m--) {
         spill(m);

@@ -91,20 +91,20 @@ GSH_COLL_INLINE int32_t gsh_member_of(const struct gsh_team_state *t, int32_t no
     return gsh_members_by_node(t)[gsh_node_begin(t, node) + i];
 }
 
-/* The node i places after this PE's, cyclically; i is at most n_nodes. */
+/* The node that comes i nodes after this PE's, cyclically; i is at most n_nodes. */
 GSH_COLL_INLINE int32_t gsh_node_after(const struct gsh_team_state *t, int32_t i)
 {
     const int32_t node = t->my_node + i;
     return node < t->n_nodes ? node : node - t->n_nodes;
 }
 
-/* How many places the node of that member comes after `node`, cyclically. */
-GSH_COLL_INLINE int32_t gsh_places_to(const struct gsh_team_state *t, int32_t node, int32_t member)
+/* How many nodes the node of that member comes after `node`, cyclically. */
+GSH_COLL_INLINE int32_t gsh_nodes_to(const struct gsh_team_state *t, int32_t node, int32_t member)
 {
-    int32_t place = 0, its = 0;
-    while (gsh_members_by_node(t)[place] != member)
-        place++;
-    while (gsh_node_begin(t, its + 1) <= place)
+    int32_t position = 0, its = 0;
+    while (gsh_members_by_node(t)[position] != member)
+        position++;
+    while (gsh_node_begin(t, its + 1) <= position)
         its++;
     return its < node ? its - node + t->n_nodes : its - node;
 }
@@ -218,7 +218,7 @@ GSH_COLL_INLINE struct gsh_schedule gsh_pieces(const struct gsh_team_state *t, u
     return s;
 }
 
-/* Each member's part of its own size, the largest of which is `most`, at its own place. */
+/* Each member's part of its own size, the largest of which is `most`, at its own position. */
 GSH_COLL_INLINE struct gsh_schedule gsh_schedule_collect(const struct gsh_team_state *t,
                                                          uint64_t bytes, uint64_t begin,
                                                          uint64_t most, uint64_t piece)
@@ -250,7 +250,7 @@ GSH_COLL_INLINE struct gsh_schedule
 gsh_schedule_broadcast(const struct gsh_team_state *t, uint64_t bytes, int32_t root, uint64_t piece)
 {
     struct gsh_schedule s = gsh_pieces(t, bytes, bytes, piece);
-    const int32_t root_node = gsh_places_to(t, 0, root);
+    const int32_t root_node = gsh_nodes_to(t, 0, root);
     s.number =
         t->my_node < root_node ? t->my_node - root_node + t->n_nodes : t->my_node - root_node;
     s.reach = 1; /* the smallest power of two above the number */

@@ -78,7 +78,7 @@ template <class Context> struct coll_call {
         return sync_area(c, channel_off(*team, channel));
     }
     __device__ __forceinline__ int pe(int member) const { return team_pe(*team, member); }
-    /* The member i places after this PE, cyclically: so not all begin with the same one. */
+    /* The member i ranks after this PE, cyclically: so not all begin with the same one. */
     __device__ __forceinline__ int after(int i) const { return member_after(*team, i); }
     template <class Type> __device__ __forceinline__ Type *at(Type *symmetric, int member) const
     {
@@ -101,11 +101,12 @@ __device__ __forceinline__ int near_member(const gsh_team_state &t, int i)
     return reinterpret_cast<const int32_t *>(t.near)[i];
 }
 
-/* How far the member at `place` of the table is behind the first one of this PE's node, cyclically:
- * leaders have the members' parts in this order. */
-__device__ __forceinline__ uint64_t place_after(const gsh_team_state &t, int place)
+/* How far the member at `position` of the table is behind the first one of this PE's node,
+ * cyclically: leaders have the members' parts in this order. */
+__device__ __forceinline__ uint64_t position_behind_leader(const gsh_team_state &t, int position)
 {
-    return (uint64_t)(place < t.near_begin ? place - t.near_begin + t.n_pes : place - t.near_begin);
+    return (uint64_t)(position < t.near_begin ? position - t.near_begin + t.n_pes
+                                              : position - t.near_begin);
 }
 
 /* ---- arrivals, by the flags of the channel's barrier
@@ -134,9 +135,9 @@ template <class Context, class Group> struct meeting {
     const coll_call<Context> &call;
     Group g;
     gsh_sync_area *area;
-    uint64_t *flag;      /* the first one that this thread raises, on the member `place` after */
+    uint64_t *flag;      /* the first one that this thread raises, on the member `position` after */
     uint64_t epoch, own; /* the counts at the latest arrival of all blocks */
-    int place;           /* 0: this PE itself, for its other blocks */
+    int position;        /* 0: this PE itself, for its other blocks */
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
     uint32_t has_left; /* on the CPU device the kernel has asked first */
 #endif
@@ -151,8 +152,8 @@ template <class Context, class Group> struct meeting {
         area = k.area();
         epoch = load_plain(&area->epoch);
         own = load_plain(&area->own_epoch);
-        place = (int)flag_threads().rank() + (g.n_blocks() > 1 ? 0 : 1);
-        flag = place < k.n ? flag_on(place) : nullptr;
+        position = (int)flag_threads().rank() + (g.n_blocks() > 1 ? 0 : 1);
+        flag = position < k.n ? flag_on(position) : nullptr;
     }
 
     __device__ __forceinline__ uint64_t *flag_on(int i) const
@@ -187,7 +188,7 @@ template <class Context, class Group> struct meeting {
         const int step = (int)flag_threads().size();
         uint64_t *to = flag;
         GSHMEM_NO_UNROLL
-        for (int i = place; i < call.n; i += step) {
+        for (int i = position; i < call.n; i += step) {
             /* Serves "a collective's effects are visible": what the block did comes before its
              * flags, and pairs with the looks below, on the other members and in the other blocks.
              */
@@ -197,7 +198,7 @@ template <class Context, class Group> struct meeting {
                 to = flag_on(i + step);
         }
         GSHMEM_NO_UNROLL
-        for (int i = place; i < call.n; i += step) {
+        for (int i = position; i < call.n; i += step) {
             const int member = call.after(i);
             await_flag(call, i == 0 ? &area->own_flag : &area->flag[member], i == 0 ? own : epoch,
                        member);

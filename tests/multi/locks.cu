@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the distributed locks, on the host, in kernels, and both at once: only one holder at a
  * time, which sees what the previous holder did; test_lock fails while the lock is held; locks are
- * granted in request order; threads of one PE share a place in the queue.
+ * granted in request order; threads of one PE share a position in the queue.
  *
  *     locks [--count=ROUNDS] */
 #include "tests/rig/pe.cuh"
@@ -162,14 +162,14 @@ static void test_order(const test_pe *pe)
 {
     long *lock = (long *)test_heap(sizeof *lock), *turn = (long *)test_heap(sizeof *turn);
     for (int round = 0; round < 3; round++) {
-        const int place = (pe->me + round) % pe->n; /* in the queue */
+        const int position = (pe->me + round) % pe->n; /* in the queue */
         const int front = (pe->me + pe->n - 1) % pe->n, rear = (2 * pe->n - 1 - round) % pe->n;
-        while (place != 0 && last_in_queue(lock) != (uint32_t)front + 1)
+        while (position != 0 && last_in_queue(lock) != (uint32_t)front + 1)
             usleep(100);
         gshmem_set_lock(lock);
-        while (place == 0 && last_in_queue(lock) != (uint32_t)rear + 1)
+        while (position == 0 && last_in_queue(lock) != (uint32_t)rear + 1)
             usleep(100);
-        CHECK_EQ(gshmem_long_atomic_fetch_inc(turn, 0), round * pe->n + place);
+        CHECK_EQ(gshmem_long_atomic_fetch_inc(turn, 0), round * pe->n + position);
         gshmem_clear_lock(lock);
         gshmem_barrier_all();
     }

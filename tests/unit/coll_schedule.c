@@ -64,7 +64,7 @@ static void leaders_rounds(struct model *m, int me, uint64_t block, bool is_by_m
     for (int distance = 1; t->my_near == 0 && distance < t->n_nodes; distance *= 2) {
         struct gsh_round r = gsh_round_of(t, distance, root < 0 ? block : 0, is_by_member);
         if (root >= 0) {
-            int before = gsh_places_to(t, t->my_node, root);
+            int before = gsh_nodes_to(t, t->my_node, root);
             r.bytes = gsh_round_gives(t, distance, before) ? block : 0;
         }
         add(m, me,
@@ -134,7 +134,7 @@ static void broadcast_few(struct model *m, int me, int root)
         add(m, me, (struct op){WRITE, .other = near_of(m, me, 0), .gen = m->of[me].far + 1});
     }
     come_to_leader(m, me);
-    have(m, me, 0, gsh_places_to(&m->team.of[me], m->team.of[me].my_node, root) == 0 ? 1 : 0);
+    have(m, me, 0, gsh_nodes_to(&m->team.of[me], m->team.of[me].my_node, root) == 0 ? 1 : 0);
     leaders_rounds(m, me, 1, false, root);
     read_leader(m, me, 0, 1);
 }

@@ -274,8 +274,8 @@ template <detail::direction D>
 __device__ void copy_piece(char *dest, const char *source, uint64_t bytes)
 {
     if (threadIdx.x < copiers)
-        detail::copy<D, false, gshmem::group_block>(detail::place{threadIdx.x, copiers}, dest,
-                                                    source, bytes);
+        detail::copy<D, false, gshmem::group_block>(detail::rank_in_group{threadIdx.x, copiers},
+                                                    dest, source, bytes);
 }
 
 /* move(piece, offset, bytes) is for the whole block; before it await(piece) is for the waiter, and

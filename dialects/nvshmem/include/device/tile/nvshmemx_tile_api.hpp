@@ -274,7 +274,7 @@ __device__ GSHMEM_NOINLINE void add_up_runs(const Call &k, Group group, const Ru
     if (is_mapped && r.length * sizeof(Element) >= long_run) {
         for (size_t run = part; run < r.n; run += n_parts)
             gshmem::detail::add_terms<Op, Element>(
-                k, gshmem::detail::place_of(group),
+                k, gshmem::detail::rank_in_group_of(group),
                 gshmem::detail::of_members(
                     reinterpret_cast<uint8_t *>(dest + r.in_dest(run)),
                     reinterpret_cast<const uint8_t *>(source + r.in_source(run)),
