@@ -13,7 +13,7 @@
 #include "runtime/team/team.h"
 
 struct coll {
-    struct gsh_coll_place place;
+    struct gsh_coll_site site;
     struct gsh_instance *pe;
     const struct gsh_team *team;
     enum gsh_result result; /* of the launches so far */
@@ -93,12 +93,12 @@ static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kerne
         return;
     }
     args->team = c->team->state;
-    gsh_copy_name(args->call, sizeof(args->call), c->place.call);
+    gsh_copy_name(args->call, sizeof(args->call), c->site.call);
     struct gsh_coll_launch l = {.kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
     c->result =
-        gsh_blame(c->place.is_on_stream ? c->pe->device_ops->stream_coll(c->pe, &l, c->place.stream)
-                                        : c->pe->device_ops->coll(c->pe, &l),
-                  c->place.call);
+        gsh_blame(c->site.is_on_stream ? c->pe->device_ops->stream_coll(c->pe, &l, c->site.stream)
+                                       : c->pe->device_ops->coll(c->pe, &l),
+                  c->site.call);
 }
 
 static uint64_t address(const void *p)
@@ -111,15 +111,15 @@ static bool begin(struct coll *c, gshmem_team_t team, const void *dest, uint64_t
                   const void *source, uint64_t source_bytes, int *error)
 {
     struct gsh_team *t = NULL;
-    c->pe = gsh_instance_need_device(c->place.call);
-    enum gsh_result r = gsh_team_need(c->pe, c->place.call, team, &t);
+    c->pe = gsh_instance_need_device(c->site.call);
+    enum gsh_result r = gsh_team_need(c->pe, c->site.call, team, &t);
     if (r != GSH_OK) {
         *error = gsh_public_error(r);
         return false;
     }
     c->team = t;
-    (void)gsh_peer_address(c->pe, c->place.call, dest, dest_bytes, c->pe->my_pe);
-    (void)gsh_peer_address(c->pe, c->place.call, source, source_bytes, c->pe->my_pe);
+    (void)gsh_peer_address(c->pe, c->site.call, dest, dest_bytes, c->pe->my_pe);
+    (void)gsh_peer_address(c->pe, c->site.call, source, source_bytes, c->pe->my_pe);
     return true;
 }
 
@@ -152,23 +152,23 @@ static uint64_t signature_of_compute(const struct gsh_coll_compute *m)
 
 static int finish(struct coll *c)
 {
-    gsh_require(c->pe, c->place.call, c->result);
+    gsh_require(c->pe, c->site.call, c->result);
     return 0;
 }
 
-int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
+int gsh_coll_move(struct gsh_coll_site site, const struct gsh_coll_move *m)
 {
-    struct coll c = {.place = place};
+    struct coll c = {.site = site};
     int error = 0;
     if (m->coll == GSH_COLL_ALLTOALLS && (m->dst < 1 || m->sst < 1)) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG,
                                          "%s: the strides %td and %td must be at least 1",
-                                         place.call, m->dst, m->sst));
+                                         site.call, m->dst, m->sst));
     }
-    struct gsh_instance *pe = gsh_instance_need_device(place.call);
+    struct gsh_instance *pe = gsh_instance_need_device(site.call);
     struct gsh_team *t = gsh_team_find(pe, m->team);
     uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
-    uint64_t bytes = gsh_check_bytes(pe, place.call, m->nelems, m->elem_bytes);
+    uint64_t bytes = gsh_check_bytes(pe, site.call, m->nelems, m->elem_bytes);
     bool from_all = m->coll == GSH_COLL_ALLTOALL || m->coll == GSH_COLL_ALLTOALLS;
     uint64_t n_dest = m->coll == GSH_COLL_BROADCAST || m->coll == GSH_COLL_COLLECT ? 1 : n;
     if (!begin(&c, m->team, m->dest, bytes * n_dest, m->source, bytes * (from_all ? n : 1),
@@ -177,7 +177,7 @@ int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m)
     }
     if (m->coll == GSH_COLL_BROADCAST && (m->root < 0 || m->root >= t->n_pes)) {
         return gsh_public_error(gsh_fail(GSH_ERR_ARG, "%s: the root is %d, and the team has %d PEs",
-                                         place.call, m->root, t->n_pes));
+                                         site.call, m->root, t->n_pes));
     }
     struct gsh_kernel_coll_args args = {.coll = m->coll};
     if (m->coll == GSH_COLL_ALLTOALLS) {
@@ -216,17 +216,17 @@ static uint64_t far_bytes(const struct coll *c, const struct gsh_coll_compute *m
     return gsh_min_u64(is_by_node ? bytes / (uint64_t)t->n_rails : bytes, half);
 }
 
-int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute *m)
+int gsh_coll_compute(struct gsh_coll_site site, const struct gsh_coll_compute *m)
 {
-    struct coll c = {.place = place};
+    struct coll c = {.site = site};
     struct gsh_coll_compute s = *m;
     int error = 0;
     simplify(&s);
     bool is_scan = s.coll == GSH_COLL_INSCAN || s.coll == GSH_COLL_EXSCAN;
     bool is_scattered = s.coll == GSH_COLL_REDUCESCATTER;
     enum gsh_coll_kernel kernel = is_scan ? scan_kernel(s.element) : reduce_kernel(s.op, s.element);
-    struct gsh_instance *pe = gsh_instance_need_device(place.call);
-    uint64_t bytes = gsh_check_bytes(pe, place.call, m->nelems, element_bytes(m->element));
+    struct gsh_instance *pe = gsh_instance_need_device(site.call);
+    uint64_t bytes = gsh_check_bytes(pe, site.call, m->nelems, element_bytes(m->element));
     struct gsh_team *t = gsh_team_find(pe, s.team);
     uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
     if (!begin(&c, s.team, s.dest, bytes, s.source, bytes * (is_scattered ? n : 1), &error)) {

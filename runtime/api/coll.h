@@ -9,7 +9,7 @@
 #include "wire/coll.h"
 
 /* Where a collective's steps go: to a stream, or, one after the other, to the calling thread. */
-struct gsh_coll_place {
+struct gsh_coll_site {
     const char *call;
     bool is_on_stream;
     gsh_stream stream;
@@ -39,7 +39,7 @@ struct gsh_coll_compute {
 };
 
 /* The result for the public call. */
-int gsh_coll_move(struct gsh_coll_place place, const struct gsh_coll_move *m);
-int gsh_coll_compute(struct gsh_coll_place place, const struct gsh_coll_compute *c);
+int gsh_coll_move(struct gsh_coll_site site, const struct gsh_coll_move *m);
+int gsh_coll_compute(struct gsh_coll_site site, const struct gsh_coll_compute *c);
 
 #endif

@@ -17,7 +17,7 @@ static const enum gsh_reduce_op ops[] = {
 
 static int reduce(const char *call, struct gsh_coll_compute m, gshmemx_stream_t stream)
 {
-    return gsh_coll_compute((struct gsh_coll_place){call, true, stream}, &m);
+    return gsh_coll_compute((struct gsh_coll_site){call, true, stream}, &m);
 }
 
 int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,

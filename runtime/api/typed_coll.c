@@ -30,8 +30,8 @@
         long long *: INTEGER(sizeof(long long), true), \
         default: INTEGER(sizeof(T), false))
 
-#define HERE(CALL)          ((struct gsh_coll_place){.call = #CALL})
-#define THERE(CALL, STREAM) ((struct gsh_coll_place){#CALL, true, STREAM})
+#define HERE(CALL)          ((struct gsh_coll_site){.call = #CALL})
+#define THERE(CALL, STREAM) ((struct gsh_coll_site){#CALL, true, STREAM})
 
 /* Each of these defines the host call, and its STREAM form the one on a stream. */
 #define PLAIN(NAME, COLL, P, BYTES, E)                                                  \
