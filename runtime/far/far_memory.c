@@ -10,7 +10,7 @@
 #include "runtime/far/far.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/far/place.h"
+#include "runtime/far/affinity.h"
 
 #define PAGE_BYTES 4096u
 
@@ -208,7 +208,7 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
                         "init: GSHMEM_PROXY_RING_SLOTS=%d is not a power of two from %d on", slots,
                         GSH_RING_MIN_SLOTS);
     }
-    if (!gsh_place_is_setting(pe->env.proxy_cpus)) {
+    if (!gsh_affinity_is_setting(pe->env.proxy_cpus)) {
         return gsh_note(
             GSH_ERR_ARG,
             "init: GSHMEM_PROXY_CPUS=%s is not a list of CPUs like 0-3,8, nor none, nor "

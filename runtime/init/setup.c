@@ -18,7 +18,7 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/watch.h"
 #include "runtime/backend/modules.h"
-#include "runtime/far/place_proxy.h"
+#include "runtime/far/affinity_proxy.h"
 #include "runtime/team/team.h"
 #include "runtime/init/topology.h"
 
@@ -305,7 +305,7 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
         r = gsh_contexts_open(pe);
     }
     if (r == GSH_OK) {
-        gsh_place_proxy(pe);
+        gsh_affinity_proxy(pe);
     }
     if (r == GSH_OK) {
         r = pe->job_bootstrap->ops->barrier(pe->job_bootstrap);

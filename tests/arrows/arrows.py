@@ -54,7 +54,7 @@ ARROWS = {
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
     "runtime/init/": INSTANCE + ["heap/lendable.h", "runtime/init/", "runtime/team/", "runtime/far/far.h",
-                                 "runtime/far/place_proxy.h", "runtime/context/", "runtime/backend/modules.h"],
+                                 "runtime/far/affinity_proxy.h", "runtime/context/", "runtime/backend/modules.h"],
     "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/far/far.h", "runtime/context/",
                                        "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h",
                                        # what dialects ask for besides

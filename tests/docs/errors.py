@@ -24,7 +24,7 @@ WORDED = ('runtime/instance/report.c', 'proxy/engine/failure.c')
 TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/base/error.c', 'proxy/engine/failure.c',
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
-NAMED = ('runtime/far/place.c', 'runtime/far/place_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
+NAMED = ('runtime/far/affinity.c', 'runtime/far/affinity_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
          'proxy/ucx/transport.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
 # Their texts of several words are assembly code, tables that were asked for, or another library's settings.
 NO_TEXTS = ('fiber.c', 'info.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sets of CPUs, and the choice among them. */
-#include "runtime/far/place.h"
+#include "runtime/far/affinity.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/plugin.h"
-#include "runtime/far/place_plugin.h"
+#include "runtime/far/affinity_plugin.h"
 
 /* ---- sets ---- */
 
@@ -110,38 +110,38 @@ const char *gsh_cpus_print(const struct gsh_cpus *cpus, char *text, size_t room)
 
 /* ---- the choice ---- */
 
-bool gsh_place_is_setting(const char *setting)
+bool gsh_affinity_is_setting(const char *setting)
 {
     struct gsh_cpus cpus;
     return strcmp(setting, "auto") == 0 || strcmp(setting, "none") == 0 ||
            (gsh_cpus_parse(setting, &cpus) && !gsh_cpus_is_empty(&cpus));
 }
 
-enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allowed,
-                                const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
-                                struct gsh_cpus *out)
+enum gsh_affinity gsh_affinity_choose(const char *setting, const struct gsh_cpus *allowed,
+                                      const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
+                                      struct gsh_cpus *out)
 {
     struct gsh_cpus wanted;
     bool is_auto = strcmp(setting, "auto") == 0;
     if (strcmp(setting, "none") == 0 || (is_auto && gpu == NULL)) {
-        return GSH_PLACE_AS_IS;
+        return GSH_AFFINITY_AS_IS;
     }
     if (is_auto) {
         wanted = gsh_cpus_and(allowed, gpu);
     } else if (gsh_cpus_parse(setting, &wanted)) {
         wanted = gsh_cpus_and(allowed, &wanted);
     } else {
-        return GSH_PLACE_OUTSIDE;
+        return GSH_AFFINITY_OUTSIDE;
     }
     if (is_auto && nic != NULL) {
         struct gsh_cpus near_both = gsh_cpus_and(&wanted, nic);
         wanted = gsh_cpus_is_empty(&near_both) ? wanted : near_both;
     }
     if (gsh_cpus_is_empty(&wanted)) {
-        return GSH_PLACE_OUTSIDE;
+        return GSH_AFFINITY_OUTSIDE;
     }
     *out = wanted;
-    return gsh_cpus_is_equal(&wanted, allowed) ? GSH_PLACE_AS_IS : GSH_PLACE_PIN;
+    return gsh_cpus_is_equal(&wanted, allowed) ? GSH_AFFINITY_AS_IS : GSH_AFFINITY_PIN;
 }
 
 /* ---- which CPUs are near ---- */
@@ -161,7 +161,7 @@ static bool read_list(const char *path, struct gsh_cpus *out)
 }
 
 /* Linux writes PCI addresses in small letters, CUDA in capitals. */
-bool gsh_place_near(const char *sysfs, const char *device, struct gsh_cpus *out)
+bool gsh_affinity_near(const char *sysfs, const char *device, struct gsh_cpus *out)
 {
     static const char *const where[] = {"bus/pci/devices/%s", "class/infiniband/%s/device",
                                         "class/net/%s/device"};
@@ -183,12 +183,12 @@ bool gsh_place_near(const char *sysfs, const char *device, struct gsh_cpus *out)
     return false;
 }
 
-bool gsh_place_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out)
+bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out)
 {
-    const struct gsh_place_plugin *(*entry)(void);
+    const struct gsh_affinity_plugin *(*entry)(void);
     char text[4096];
     void *library = gsh_plugin_open(plugin, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    void *symbol = library != NULL ? dlsym(library, GSH_PLACE_PLUGIN_ENTRY) : NULL;
+    void *symbol = library != NULL ? dlsym(library, GSH_AFFINITY_PLUGIN_ENTRY) : NULL;
     if (symbol == NULL) {
         const char *why = dlerror();
         gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "no hwloc: %s", why != NULL ? why : plugin);
@@ -200,7 +200,7 @@ bool gsh_place_near_hwloc(const char *plugin, const char *device, struct gsh_cpu
            !gsh_cpus_is_empty(out);
 }
 
-const char *gsh_place_nic(const char *net_devices, char *name, size_t room)
+const char *gsh_affinity_nic(const char *net_devices, char *name, size_t room)
 {
     size_t n = net_devices != NULL ? strcspn(net_devices, ":,") : 0;
     if (n == 0 || n >= room || strpbrk(net_devices, "^*/") != NULL ||

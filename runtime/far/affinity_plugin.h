@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Between libgshmem, which links no hwloc, and the plug-in libgshmem_hwloc.so, which does. */
-#ifndef GSH_PLACE_PLUGIN_H
-#define GSH_PLACE_PLUGIN_H
+#ifndef GSH_AFFINITY_PLUGIN_H
+#define GSH_AFFINITY_PLUGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include "gshmem/version.h"
 
-#define GSH_PLACE_PLUGIN_ENTRY "gsh_place_plugin_1"
+#define GSH_AFFINITY_PLUGIN_ENTRY "gsh_affinity_plugin_1"
 
-struct gsh_place_plugin {
+struct gsh_affinity_plugin {
     const char *version; /* GSHMEM_VENDOR_STRING of its build */
     /* The CPUs near a device, by PCI address or by its name in hwloc, as a list: "0-3,8". False:
      * not known, or no room. */
@@ -17,6 +17,6 @@ struct gsh_place_plugin {
 };
 
 /* The plug-in's only symbol. */
-const struct gsh_place_plugin *gsh_place_plugin_1(void);
+const struct gsh_affinity_plugin *gsh_affinity_plugin_1(void);
 
 #endif

@@ -5,7 +5,7 @@
  *     place MACHINE.xml [PLUG-IN]
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/far/place.h"
+#include "runtime/far/affinity.h"
 
 #include <dirent.h>
 #include <gshmem.h>
@@ -39,12 +39,12 @@ static void test_lists(void)
         if (!CHECK(!gsh_cpus_parse(bad[i], &cpus))) {
             fprintf(stderr, "    \"%s\"\n", bad[i]);
         }
-        CHECK(!gsh_place_is_setting(bad[i]));
+        CHECK(!gsh_affinity_is_setting(bad[i]));
     }
     CHECK(gsh_cpus_parse("1,0,2-3\n", &cpus)); /* as in a file */
     CHECK_STR(gsh_cpus_print(&cpus, text, sizeof(text)), "0-3");
-    CHECK(gsh_place_is_setting("auto") && gsh_place_is_setting("none") &&
-          gsh_place_is_setting("0-3,8") && !gsh_place_is_setting(""));
+    CHECK(gsh_affinity_is_setting("auto") && gsh_affinity_is_setting("none") &&
+          gsh_affinity_is_setting("0-3,8") && !gsh_affinity_is_setting(""));
 }
 
 /* The choice, as a text: a list, "as is" or "outside". "" for gpu and nic: none. */
@@ -53,11 +53,11 @@ static const char *chosen(const char *setting, const char *allowed, const char *
 {
     static char text[64];
     struct gsh_cpus out, may = set(allowed), near_gpu = set(gpu), near_nic = set(nic);
-    switch (
-        gsh_place_choose(setting, &may, *gpu ? &near_gpu : NULL, *nic ? &near_nic : NULL, &out)) {
-    case GSH_PLACE_AS_IS:
+    switch (gsh_affinity_choose(setting, &may, *gpu ? &near_gpu : NULL, *nic ? &near_nic : NULL,
+                                &out)) {
+    case GSH_AFFINITY_AS_IS:
         return "as is";
-    case GSH_PLACE_OUTSIDE:
+    case GSH_AFFINITY_OUTSIDE:
         return "outside";
     default:
         return gsh_cpus_print(&out, text, sizeof(text));
@@ -119,7 +119,7 @@ static const char *near_device(const char *root, const char *device)
 {
     static char text[64];
     struct gsh_cpus cpus;
-    return gsh_place_near(root, device, &cpus) ? gsh_cpus_print(&cpus, text, sizeof(text)) : "?";
+    return gsh_affinity_near(root, device, &cpus) ? gsh_cpus_print(&cpus, text, sizeof(text)) : "?";
 }
 
 static void test_linux(void)
@@ -144,11 +144,11 @@ static void test_linux(void)
 static void test_nic_names(void)
 {
     char name[8];
-    CHECK_STR(gsh_place_nic("mlx5_0:1,mlx5_1:1", name, sizeof(name)), "mlx5_0");
-    CHECK_STR(gsh_place_nic("eth0", name, sizeof(name)), "eth0");
+    CHECK_STR(gsh_affinity_nic("mlx5_0:1,mlx5_1:1", name, sizeof(name)), "mlx5_0");
+    CHECK_STR(gsh_affinity_nic("eth0", name, sizeof(name)), "eth0");
     static const char *const none[] = {NULL, "", "all", "^eth0", "mlx5_*", "too_long_a_name", ":1"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-        CHECK(gsh_place_nic(none[i], name, sizeof(name)) == NULL);
+        CHECK(gsh_affinity_nic(none[i], name, sizeof(name)) == NULL);
     }
 }
 
@@ -158,11 +158,11 @@ static void test_hwloc(const char *machine, const char *plugin)
 {
     struct gsh_cpus cpus, package = set("2-3");
     setenv("HWLOC_XMLFILE", machine, 1);
-    CHECK(gsh_place_near_hwloc(plugin, "0000:1B:00.0", &cpus) &&
+    CHECK(gsh_affinity_near_hwloc(plugin, "0000:1B:00.0", &cpus) &&
           gsh_cpus_is_equal(&cpus, &package));
-    CHECK(gsh_place_near_hwloc(plugin, "mlx5_0", &cpus) && gsh_cpus_is_equal(&cpus, &package));
-    CHECK(!gsh_place_near_hwloc(plugin, "0000:aa:00.0", &cpus));
-    CHECK(!gsh_place_near_hwloc(plugin, "mlx5_1", &cpus));
+    CHECK(gsh_affinity_near_hwloc(plugin, "mlx5_0", &cpus) && gsh_cpus_is_equal(&cpus, &package));
+    CHECK(!gsh_affinity_near_hwloc(plugin, "0000:aa:00.0", &cpus));
+    CHECK(!gsh_affinity_near_hwloc(plugin, "mlx5_1", &cpus));
     unsetenv("HWLOC_XMLFILE");
 }
 
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
         test_hwloc(argv[1], argv[2]);
     }
     struct gsh_cpus cpus;
-    CHECK(!gsh_place_near_hwloc("libgshmem_none.so", "eth0", &cpus));
+    CHECK(!gsh_affinity_near_hwloc("libgshmem_none.so", "eth0", &cpus));
     test_running();
     return test_result();
 }

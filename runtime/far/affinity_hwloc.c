@@ -3,7 +3,7 @@
 #include <hwloc.h>
 #include <string.h>
 
-#include "runtime/far/place_plugin.h"
+#include "runtime/far/affinity_plugin.h"
 
 /* hwloc's own probing of GPUs starts drivers and libraries that are not needed here. */
 static void leave_out(hwloc_topology_t topology)
@@ -48,9 +48,9 @@ static bool near_device(const char *device, char *text, size_t room)
     return is_known;
 }
 
-__attribute__((visibility("default"))) const struct gsh_place_plugin *gsh_place_plugin_1(void)
+__attribute__((visibility("default"))) const struct gsh_affinity_plugin *gsh_affinity_plugin_1(void)
 {
-    static const struct gsh_place_plugin plugin = {.version = GSHMEM_VENDOR_STRING,
-                                                   .near_device = near_device};
+    static const struct gsh_affinity_plugin plugin = {.version = GSHMEM_VENDOR_STRING,
+                                                      .near_device = near_device};
     return &plugin;
 }

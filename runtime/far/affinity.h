@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * On which CPUs the proxy's thread runs: near the PE's GPU, and near its NIC if one is named;
  * GSHMEM_PROXY_CPUS decides; never outside the CPUs that the process may use. */
-#ifndef GSH_PLACE_H
-#define GSH_PLACE_H
+#ifndef GSH_AFFINITY_H
+#define GSH_AFFINITY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,27 +26,27 @@ struct gsh_cpus gsh_cpus_and(const struct gsh_cpus *a, const struct gsh_cpus *b)
 const char *gsh_cpus_print(const struct gsh_cpus *cpus, char *text, size_t room);
 
 /* The setting is "auto", "none", or a list that is not empty. */
-bool gsh_place_is_setting(const char *setting);
+bool gsh_affinity_is_setting(const char *setting);
 
-enum gsh_place {
-    GSH_PLACE_AS_IS,   /* nothing to do: not requested, or no change */
-    GSH_PLACE_PIN,     /* to *out */
-    GSH_PLACE_OUTSIDE, /* none of the requested CPUs is allowed */
+enum gsh_affinity {
+    GSH_AFFINITY_AS_IS,   /* nothing to do: not requested, or no change */
+    GSH_AFFINITY_PIN,     /* to *out */
+    GSH_AFFINITY_OUTSIDE, /* none of the requested CPUs is allowed */
 };
 /* auto picks CPUs near the GPU (NULL: none, or unknown), and of these the ones also near the NIC
  * (NULL: likewise) if there are any. */
-enum gsh_place gsh_place_choose(const char *setting, const struct gsh_cpus *allowed,
-                                const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
-                                struct gsh_cpus *out);
+enum gsh_affinity gsh_affinity_choose(const char *setting, const struct gsh_cpus *allowed,
+                                      const struct gsh_cpus *gpu, const struct gsh_cpus *nic,
+                                      struct gsh_cpus *out);
 
 /* The CPUs near a device, given by PCI address (0000:1b:00.0) or NIC name (mlx5_0, eth0), as Linux
  * lists them below `sysfs` ("/sys"). False: not listed. */
-bool gsh_place_near(const char *sysfs, const char *device, struct gsh_cpus *out);
+bool gsh_affinity_near(const char *sysfs, const char *device, struct gsh_cpus *out);
 /* The same by hwloc, which corrects wrong firmware; in a plug-in, opened here. False: no plug-in,
  * or not known. */
-bool gsh_place_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
+bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
 /* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: there is none, or it is not
  * a name. */
-const char *gsh_place_nic(const char *net_devices, char *name, size_t room);
+const char *gsh_affinity_nic(const char *net_devices, char *name, size_t room);
 
 #endif
