@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Events: a place in a stream that can be queried and waited for. */
+ * Events: a position in a stream that can be queried and waited for. */
 #include "cpu/stream.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct CUevent_st {
     unsigned n_refs; /* the user's, and those of pending records */
     unsigned n_records;
     struct CUstream_st *stream; /* of the latest record; NULL: never recorded */
-    uint64_t seq;               /* its place there */
+    uint64_t seq;               /* its position there */
     uint64_t time_ns;           /* when it ran */
 };
 
@@ -81,8 +81,8 @@ int gshmemx_cpu_event_record(struct CUevent_st *event, struct CUstream_st *strea
     return r;
 }
 
-/* Returns the event's current place, with a reference to the stream; false: it is done. */
-static bool get_place(struct CUevent_st *event, struct CUstream_st **stream, uint64_t *seq)
+/* Returns the event's current position, with a reference to the stream; false: it is done. */
+static bool get_position(struct CUevent_st *event, struct CUstream_st **stream, uint64_t *seq)
 {
     pthread_mutex_lock(&event_lock);
     bool is_open = event->stream && !gsh_stream_has_done(event->stream, event->seq);
@@ -98,7 +98,7 @@ void gshmemx_cpu_event_synchronize(struct CUevent_st *event)
 {
     struct CUstream_st *stream;
     uint64_t seq;
-    if (!get_place(event, &stream, &seq)) {
+    if (!get_position(event, &stream, &seq)) {
         return;
     }
     gsh_stream_wait(stream, seq);
@@ -109,7 +109,7 @@ int gshmemx_cpu_event_is_done(struct CUevent_st *event)
 {
     struct CUstream_st *stream;
     uint64_t seq;
-    if (!get_place(event, &stream, &seq)) {
+    if (!get_position(event, &stream, &seq)) {
         return 1;
     }
     gsh_stream_unref(stream);
@@ -128,7 +128,7 @@ int gshmemx_cpu_stream_wait_event(struct CUstream_st *stream, struct CUevent_st 
 {
     struct CUstream_st *other;
     uint64_t seq;
-    if (!get_place(event, &other, &seq)) {
+    if (!get_position(event, &other, &seq)) {
         return GSH_CPU_OK;
     }
     int r = gsh_stream_wait_for(stream, other, seq);

@@ -36,21 +36,21 @@ struct CUstream_st {
 /* ---- handles: no lock ------------------------------------------------------------------------ */
 
 /* The streams that the program may name, so that no other address is read. A stream is at the first
- * free place from the one that its address gives. The words are handles alone and order nothing:
- * a thread that passes a handle to another one has ordered what the handle stands for. */
+ * free entry from the one that its address gives. The words are handles alone and order nothing: a
+ * thread that passes a handle to another one has ordered what the handle stands for. */
 enum { HANDLES = 1 << 12 };
 static struct CUstream_st *handles[HANDLES];
-static unsigned n_unlisted; /* streams for which there was no place: no handle is refused now */
+static unsigned n_unlisted; /* streams for which there was no entry: no handle is refused now */
 
-static unsigned first_place(const struct CUstream_st *s)
+static unsigned first_index(const struct CUstream_st *s)
 {
     return (unsigned)((uintptr_t)s / 64 * 0x9e3779b1u >> 8) % HANDLES;
 }
 
-/* Replaces what the place holds, from the stream's first place on; false: no place holds that. */
+/* Replaces what the entry holds, from the stream's first entry on; false: no entry holds that. */
 static bool replace_handle(struct CUstream_st *s, struct CUstream_st *what, struct CUstream_st *by)
 {
-    unsigned first = first_place(s);
+    unsigned first = first_index(s);
     for (unsigned i = 0; i < HANDLES; i++) {
         struct CUstream_st *held = what;
         if (__atomic_compare_exchange_n(&handles[(first + i) % HANDLES], &held, by, false,
@@ -76,7 +76,7 @@ static bool unlist_handle(struct CUstream_st *s)
 
 static bool is_handle(const struct CUstream_st *s)
 {
-    unsigned first = first_place(s);
+    unsigned first = first_index(s);
     for (unsigned i = 0; i < HANDLES; i++) {
         if (__atomic_load_n(&handles[(first + i) % HANDLES], __ATOMIC_RELAXED) == s) {
             return true;

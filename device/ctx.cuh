@@ -38,7 +38,7 @@ __device__ GSHMEM_NOINLINE_BODY void check_handle(const Context &c, uint64_t han
 {
     const gsh_ctx_record *table =
         reinterpret_cast<const gsh_ctx_record *>(control_of(c)->ctx_table);
-    if (table && load_relaxed(&table[GSH_CTX_PLACE(handle)].handle) != handle)
+    if (table && load_relaxed(&table[GSH_CTX_ENTRY(handle)].handle) != handle)
         report_ctx(c, handle, call);
 }
 

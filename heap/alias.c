@@ -169,7 +169,7 @@ static uint64_t propose(const struct gsh_aliases *a, uint64_t bytes, uint64_t le
 
 /* The same on all members: the most that any of them needs, and the first place that all have free.
  * Proposals only grow, at most to the end of the range, so this terminates. */
-static enum gsh_result agree_on_place(const struct gsh_aliases *a, struct adding *x)
+static enum gsh_result agree_on_position(const struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_bootstrap *b = x->group->bootstrap;
     struct proposal *most = &x->most;
@@ -196,7 +196,7 @@ static enum gsh_result agree_on_place(const struct gsh_aliases *a, struct adding
 }
 
 /* Sets this PE's place as all have agreed. */
-static enum gsh_result place(const struct gsh_aliases *a, struct adding *x)
+static enum gsh_result set_position(const struct gsh_aliases *a, struct adding *x)
 {
     const uint64_t bytes = x->most.lead + x->most.tail, lead = x->addr - x->it.lent.start;
     if (x->most.area == no_area) {
@@ -247,7 +247,7 @@ static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
     struct gsh_bootstrap *b = x->group->bootstrap;
-    enum gsh_result r = place(a, x);
+    enum gsh_result r = set_position(a, x);
     if (r == GSH_OK) {
         r = attach(a, &x->it);
     }
@@ -283,7 +283,7 @@ static enum gsh_result add(struct gsh_aliases *a, struct adding *x)
                                 .tail = lent->start + lent->bytes - x->addr,
                                 .n_pieces = (uint64_t)lent->n_pieces,
                                 .tag = peers->group_tag};
-    enum gsh_result r = agree_on_place(a, x);
+    enum gsh_result r = agree_on_position(a, x);
     if (r != GSH_OK) {
         return r;
     }

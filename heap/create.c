@@ -129,7 +129,7 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     return r;
 }
 
-static enum gsh_result place_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
+static enum gsh_result commit_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
 {
     const struct gsh_heap_plan plan = gsh_heap_first_plan(heap, bytes);
     uint64_t off;
@@ -177,7 +177,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
         r = make_parts(heap, o);
     }
     r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
-    return r == GSH_OK ? place_internal(heap, o->internal_bytes, what) : r;
+    return r == GSH_OK ? commit_internal(heap, o->internal_bytes, what) : r;
 }
 
 enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)

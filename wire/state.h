@@ -130,23 +130,23 @@ GSH_STATIC_ASSERT(offsetof(struct gsh_sync_area, flag) == 384, "gsh_sync_area is
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* A context's handle holds what its calls need to know:
- *   bits 0-7 its number, 8-31 its team, 32-45 its place in the host's table, 46-62 how often that
- *   place has been reused.
+ *   bits 0-7 its number, 8-31 its team, 32-45 its entry in the host's table, 46-62 how often that
+ *   entry has been reused.
  * The number says which stream of requests to far PEs its calls use; contexts may share one. 0 is
  * the default context's; its other bits are 0 as well. GSHMEM_CTX_INVALID has bit 63. */
 #define GSH_CTX_AT_TEAM        8
-#define GSH_CTX_AT_PLACE       32
-#define GSH_CTX_AT_TURN        46
-#define GSH_CTX_PLACES         ((uint32_t)1 << (GSH_CTX_AT_TURN - GSH_CTX_AT_PLACE))
-#define GSH_CTX_TURNS          ((uint32_t)1 << (63 - GSH_CTX_AT_TURN))
+#define GSH_CTX_AT_ENTRY       32
+#define GSH_CTX_AT_GENERATION  46
+#define GSH_CTX_ENTRIES        ((uint32_t)1 << (GSH_CTX_AT_GENERATION - GSH_CTX_AT_ENTRY))
+#define GSH_CTX_GENERATIONS    ((uint32_t)1 << (63 - GSH_CTX_AT_GENERATION))
 #define GSH_CTX_NUMBER(handle) ((uint32_t)((handle)&255))
 #define GSH_CTX_TEAM(handle)   ((int32_t)((handle) >> GSH_CTX_AT_TEAM & 0xffffff))
-#define GSH_CTX_PLACE(handle)  ((uint32_t)((handle) >> GSH_CTX_AT_PLACE & (GSH_CTX_PLACES - 1)))
+#define GSH_CTX_ENTRY(handle)  ((uint32_t)((handle) >> GSH_CTX_AT_ENTRY & (GSH_CTX_ENTRIES - 1)))
 #define GSH_CTX_INVALID        (~(uint64_t)0)
 
-/* One place; the table's first is never used. Written by the host's threads, under a lock. */
+/* One entry; the table's first is never used. Written by the host's threads, under a lock. */
 struct gsh_ctx_record {
-    uint64_t handle; /* of the context in this place; 0: none. Read without the lock */
+    uint64_t handle; /* of the context in this entry; 0: none. Read without the lock */
     uint64_t owner;  /* PRIVATE: the thread that may use it, else 0 */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_ctx_record) == 16, "gsh_ctx_record is wire");
@@ -262,7 +262,7 @@ struct gsh_control {
      * collective malloc and free, when no kernel may use what changes; read by its kernels. */
     uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */
     uint64_t n_allocs;
-    uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_PLACES], device-readable; 0: no
+    uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_ENTRIES], device-readable; 0: no
                          * checks */
     /* Locks set by this PE's kernels minus those cleared by them: on the CPU device, and in
      * checking builds of kernels. They write it by atomics; its host reads it in finalize. */

@@ -9,9 +9,9 @@
  * have done is not known, and other puts are not ordered. They return 0, or
  * GSHMEMX_ERROR_INVALID_VALUE, on all members, when the team, channel or root does not exist or a
  * stride is below 1. dest and source are symmetric and do not overlap, but a reduce, a scan and a
- * broadcast may have dest == source, fcollect source == dest + my part's place, and reducescatter
- * dest == source + my part's place. element: the type of the data, for checking builds, which
- * compare the members' calls. */
+ * broadcast may have dest == source, fcollect source == dest + where my part lies, and
+ * reducescatter dest == source + where my part lies. element: the type of the data, for checking
+ * builds, which compare the members' calls. */
 #ifndef GSHMEM_COLL_CUH
 #define GSHMEM_COLL_CUH
 

@@ -67,14 +67,15 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
 
 /* ---- queue pairs ---- */
 
-/* What remains of a context's handle (wire/state.h) if its team is that of all PEs, in an int
- * above NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its place, 20-30 how often that place has
- * been reused. -1: it does not fit. device/nvshmem_device.h restores the handle. */
+/* What remains of a context's handle (wire/state.h) if its team is that of all PEs, in an int above
+ * NVSHMEMX_QP_DEFAULT: bits 0-5 its number, 6-19 its entry, 20-30 how often that entry has been
+ * reused. -1: it does not fit. device/nvshmem_device.h restores the handle. */
 static int queue_pair_of(gshmem_ctx_t ctx)
 {
     uint64_t handle = (uint64_t)(uintptr_t)ctx;
-    uint64_t number = handle & 255, place = handle >> 32 & 16383, turn = handle >> 46;
-    return number < 64 && turn < 2047 ? (int)(number | place << 6 | turn << 20) + 2 : -1;
+    uint64_t number = handle & 255, entry = handle >> 32 & 16383, generation = handle >> 46;
+    return number < 64 && generation < 2047 ? (int)(number | entry << 6 | generation << 20) + 2
+                                            : -1;
 }
 
 int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps)

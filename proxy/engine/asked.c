@@ -7,41 +7,41 @@
 
 static bool grow(struct gsh_asked_table *table)
 {
-    const uint32_t n = table->n_places;
+    const uint32_t n = table->n_entries;
     size_t room = n;
     if (n > UINT32_MAX / 2 ||
-        !gsh_array_reserve(&table->places, &room, room + 1, sizeof(*table->places))) {
+        !gsh_array_reserve(&table->entries, &room, room + 1, sizeof(*table->entries))) {
         return false;
     }
     for (uint32_t i = n; i < room; i++) {
-        table->places[i] = (struct gsh_asked){.next_free = i + 1};
+        table->entries[i] = (struct gsh_asked){.next_free = i + 1};
     }
-    table->n_places = (uint32_t)room;
+    table->n_entries = (uint32_t)room;
     table->first_free = n;
     return true;
 }
 
 bool gsh_asked_add(struct gsh_asked_table *table, const struct gsh_asked *asked, uint64_t *token)
 {
-    if (table->first_free == table->n_places && !grow(table)) {
+    if (table->first_free == table->n_entries && !grow(table)) {
         return false;
     }
     uint32_t index = table->first_free;
-    struct gsh_asked *place = &table->places[index];
-    uint32_t generation = place->generation + 1;
-    table->first_free = place->next_free;
-    *place = *asked;
-    place->generation = generation;
+    struct gsh_asked *entry = &table->entries[index];
+    uint32_t generation = entry->generation + 1;
+    table->first_free = entry->next_free;
+    *entry = *asked;
+    entry->generation = generation;
     *token = (uint64_t)generation << 32 | index;
     return true;
 }
 
 static void take(struct gsh_asked_table *table, uint32_t index, struct gsh_asked *asked)
 {
-    struct gsh_asked *place = &table->places[index];
-    *asked = *place;
-    place->task = NULL;
-    place->next_free = table->first_free;
+    struct gsh_asked *entry = &table->entries[index];
+    *asked = *entry;
+    entry->task = NULL;
+    entry->next_free = table->first_free;
     table->first_free = index;
 }
 
@@ -49,9 +49,9 @@ bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind, uint64
                     struct gsh_asked *asked)
 {
     uint32_t index = (uint32_t)token;
-    struct gsh_asked *place = index < table->n_places ? &table->places[index] : NULL;
-    if (place == NULL || place->task == NULL || place->generation != token >> 32 ||
-        place->pe != pe || place->kind != kind) {
+    struct gsh_asked *entry = index < table->n_entries ? &table->entries[index] : NULL;
+    if (entry == NULL || entry->task == NULL || entry->generation != token >> 32 ||
+        entry->pe != pe || entry->kind != kind) {
         return false;
     }
     take(table, index, asked);
@@ -61,9 +61,9 @@ bool gsh_asked_take(struct gsh_asked_table *table, int pe, unsigned kind, uint64
 bool gsh_asked_take_of(struct gsh_asked_table *table, int pe, uint32_t *from,
                        struct gsh_asked *asked)
 {
-    while (*from < table->n_places) {
+    while (*from < table->n_entries) {
         uint32_t index = (*from)++;
-        if (table->places[index].task != NULL && table->places[index].pe == pe) {
+        if (table->entries[index].task != NULL && table->entries[index].pe == pe) {
             take(table, index, asked);
             return true;
         }
@@ -73,6 +73,6 @@ bool gsh_asked_take_of(struct gsh_asked_table *table, int pe, uint32_t *from,
 
 void gsh_asked_finish(struct gsh_asked_table *table)
 {
-    free(table->places);
+    free(table->entries);
     *table = (struct gsh_asked_table){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What this PE has asked of others by messages, and not been answered: gets, strided gets, and
  * atomic operations that fetch. The question carries a token, which the answer returns: an index
- * into this table, and a generation that grows with each use of the place. So an answer that nobody
+ * into this table, and a generation that grows with each use of the entry. So an answer that nobody
  * has asked for, or that came before, finds nothing. The caller locks. */
 #ifndef GSH_ASKED_H
 #define GSH_ASKED_H
@@ -13,7 +13,7 @@
 struct gsh_task;
 
 struct gsh_asked {
-    struct gsh_task *task; /* NULL: the place is free */
+    struct gsh_task *task; /* NULL: the entry is free */
     int pe;                /* who is to answer */
     uint8_t kind;          /* the answer's: VALUE, DATA or ELEMENTS */
     uint64_t at, n;        /* the part of the task, in bytes; ELEMENTS: in elements */
@@ -23,8 +23,8 @@ struct gsh_asked {
 
 /* Zeroed: empty. */
 struct gsh_asked_table {
-    struct gsh_asked *places;
-    uint32_t n_places, first_free; /* n_places: none is free */
+    struct gsh_asked *entries;
+    uint32_t n_entries, first_free; /* n_entries: none is free */
 };
 
 /* Copies the question. False: no memory. */

@@ -109,7 +109,7 @@ static void put_done(struct gsh_op *op, enum gsh_result r)
     }
 }
 
-static void place(struct gsh_stage_out *out)
+static void assign_slot(struct gsh_stage_out *out)
 {
     struct gsh_engine_peer *peer = out->peer;
     struct gsh_proxy *proxy = peer->proxy;
@@ -159,7 +159,7 @@ static void copied(struct gsh_stage_out *out)
     if (!out->is_chunk || out->buffer == NULL) { /* small, or straight into the slot */
         send(out);
     } else if (out->slot != NO_SLOT) {
-        place(out);
+        assign_slot(out);
     }
 }
 
@@ -267,7 +267,7 @@ void gsh_stage_granted(struct gsh_engine_peer *peer, const struct gsh_message *m
     if (out->buffer == NULL) {
         start_copy(out, stage->slots_here + out->slot);
     } else if (out->is_copied) {
-        place(out);
+        assign_slot(out);
     }
 }
 

@@ -99,7 +99,7 @@ static uint8_t *append(uint8_t *to, const void *from, size_t bytes)
 }
 
 /* NULL: it is there already. */
-static struct gsh_ucx_early **find_place(struct gsh_ucx_peer *peer, uint64_t sequence)
+static struct gsh_ucx_early **find_gap(struct gsh_ucx_peer *peer, uint64_t sequence)
 {
     struct gsh_ucx_early **at = &peer->early;
     if (peer->last_early != NULL && peer->last_early->sequence < sequence) {
@@ -113,7 +113,7 @@ static struct gsh_ucx_early **find_place(struct gsh_ucx_peer *peer, uint64_t seq
 
 static void hold_back(struct gsh_ucx_peer *peer, const struct arrival *a)
 {
-    struct gsh_ucx_early **at = find_place(peer, a->wire.sequence);
+    struct gsh_ucx_early **at = find_gap(peer, a->wire.sequence);
     size_t bytes = a->wire.header_bytes + a->bytes;
     if (at == NULL) {
         return;

@@ -30,7 +30,7 @@ static enum gsh_result create(struct gsh_instance *pe, const char *call, gshmem_
     uint64_t handle = gsh_context_make(pe, team, (options & GSHMEM_CTX_PRIVATE) != 0);
     if (handle == 0) {
         return gsh_fail(GSH_ERR_NOMEM, "%s: no room for more than %u contexts, or no memory", call,
-                        GSH_CTX_PLACES - 1);
+                        GSH_CTX_ENTRIES - 1);
     }
     *ctx = (gshmem_ctx_t)(uintptr_t)handle;
     return GSH_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See context.h. Free places form a list, so memory grows only with the most contexts that existed
+ * See context.h. Free entries form a list, so memory grows only with the most contexts that existed
  * at one time. */
 #include "runtime/context/context.h"
 
@@ -11,18 +11,18 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 
-#define TABLE_BYTES (GSH_CTX_PLACES * sizeof(struct gsh_ctx_record))
+#define TABLE_BYTES (GSH_CTX_ENTRIES * sizeof(struct gsh_ctx_record))
 
 struct gsh_contexts {
     struct gsh_lock lock;
-    struct gsh_ctx_record *records; /* [GSH_CTX_PLACES]; host memory, mapped for the device */
-    uint32_t n_places;              /* places from here on have never been used */
-    uint32_t free;                  /* the first free place before that; 0: none */
-    uint32_t next[GSH_CTX_PLACES];  /* for a free place: the next one */
-    uint32_t turn[GSH_CTX_PLACES];  /* how often the place was handed out */
-    uint32_t n_users[GSH_CONTEXTS]; /* by number: contexts that have it */
-    bool is_known[GSH_CONTEXTS];    /* by number: some context has had it */
-    uint32_t n_numbers;             /* all numbers in use are below; at least 1 */
+    struct gsh_ctx_record *records; /* [GSH_CTX_ENTRIES]; host memory, mapped for the device */
+    uint32_t n_entries;             /* entries from here on have never been used */
+    uint32_t free;                  /* the first free entry before that; 0: none */
+    uint32_t next[GSH_CTX_ENTRIES]; /* for a free entry: the next one */
+    uint32_t generation[GSH_CTX_ENTRIES]; /* how often the entry was handed out */
+    uint32_t n_users[GSH_CONTEXTS];       /* by number: contexts that have it */
+    bool is_known[GSH_CONTEXTS];          /* by number: some context has had it */
+    uint32_t n_numbers;                   /* all numbers in use are below; at least 1 */
 };
 
 /* ---- the table ---- */
@@ -40,7 +40,7 @@ enum gsh_result gsh_contexts_create(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for contexts");
     }
     contexts->records = p;
-    contexts->n_places = 1;
+    contexts->n_entries = 1;
     contexts->n_numbers = 1 + (uint32_t)pe->env.contexts;
     pe->contexts = contexts;
     return GSH_OK;
@@ -62,20 +62,20 @@ void *gsh_contexts_table(const struct gsh_instance *pe, size_t *bytes)
 }
 
 /* 0: there is none. */
-static uint32_t take_place(struct gsh_contexts *contexts)
+static uint32_t take_entry(struct gsh_contexts *contexts)
 {
-    uint32_t place = contexts->free;
-    if (place != 0) {
-        contexts->free = contexts->next[place];
-        return place;
+    uint32_t entry = contexts->free;
+    if (entry != 0) {
+        contexts->free = contexts->next[entry];
+        return entry;
     }
-    return contexts->n_places < GSH_CTX_PLACES ? contexts->n_places++ : 0;
+    return contexts->n_entries < GSH_CTX_ENTRIES ? contexts->n_entries++ : 0;
 }
 
-static void give_place(struct gsh_contexts *contexts, uint32_t place)
+static void give_entry(struct gsh_contexts *contexts, uint32_t entry)
 {
-    contexts->next[place] = contexts->free;
-    contexts->free = place;
+    contexts->next[entry] = contexts->free;
+    contexts->free = entry;
 }
 
 /* An unused number if there is one; the default context's only when there is no other. */
@@ -95,21 +95,21 @@ static gsh_context take_number(struct gsh_contexts *contexts)
 static uint64_t make_locked(struct gsh_instance *pe, gshmem_team_t team, bool is_private)
 {
     struct gsh_contexts *contexts = pe->contexts;
-    uint32_t place = take_place(contexts);
-    if (place == 0) {
+    uint32_t entry = take_entry(contexts);
+    if (entry == 0) {
         return 0;
     }
     gsh_context number = take_number(contexts);
     if (number != 0 && gsh_far_open(pe, number) != GSH_OK) {
         contexts->n_users[number]--;
-        give_place(contexts, place);
+        give_entry(contexts, entry);
         return 0;
     }
     contexts->is_known[number] = true; /* for set-up, if it is still to come */
-    struct gsh_ctx_record *record = &contexts->records[place];
-    uint64_t turn = contexts->turn[place]++ % GSH_CTX_TURNS;
+    struct gsh_ctx_record *record = &contexts->records[entry];
+    uint64_t generation = contexts->generation[entry]++ % GSH_CTX_GENERATIONS;
     uint64_t handle = number | (uint64_t)(uint32_t)team << GSH_CTX_AT_TEAM |
-                      (uint64_t)place << GSH_CTX_AT_PLACE | turn << GSH_CTX_AT_TURN;
+                      (uint64_t)entry << GSH_CTX_AT_ENTRY | generation << GSH_CTX_AT_GENERATION;
     record->owner = is_private ? (uint64_t)pthread_self() : 0;
     __atomic_store_n(&record->handle, handle, __ATOMIC_RELEASE);
     return handle;
@@ -123,21 +123,21 @@ uint64_t gsh_context_make(struct gsh_instance *pe, gshmem_team_t team, bool is_p
     return handle;
 }
 
-static uint64_t handle_at(const struct gsh_contexts *contexts, uint32_t place)
+static uint64_t handle_at(const struct gsh_contexts *contexts, uint32_t entry)
 {
-    return __atomic_load_n(&contexts->records[place].handle, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&contexts->records[entry].handle, __ATOMIC_ACQUIRE);
 }
 
 bool gsh_context_end(struct gsh_instance *pe, uint64_t handle)
 {
     struct gsh_contexts *contexts = pe->contexts;
-    uint32_t place = GSH_CTX_PLACE(handle);
+    uint32_t entry = GSH_CTX_ENTRY(handle);
     gsh_lock_take(&contexts->lock);
-    bool is_there = place != 0 && handle_at(contexts, place) == handle;
+    bool is_there = entry != 0 && handle_at(contexts, entry) == handle;
     if (is_there) {
-        __atomic_store_n(&contexts->records[place].handle, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&contexts->records[entry].handle, 0, __ATOMIC_RELEASE);
         contexts->n_users[GSH_CTX_NUMBER(handle)]--;
-        give_place(contexts, place);
+        give_entry(contexts, entry);
     }
     gsh_lock_give(&contexts->lock);
     return is_there;
@@ -147,10 +147,10 @@ void gsh_contexts_end(struct gsh_instance *pe, gshmem_team_t team, const char *c
 {
     struct gsh_contexts *contexts = pe->contexts;
     gsh_lock_take(&contexts->lock);
-    uint32_t n = contexts->n_places;
+    uint32_t n = contexts->n_entries;
     gsh_lock_give(&contexts->lock);
-    for (uint32_t place = 1; place < n; place++) {
-        uint64_t handle = handle_at(contexts, place);
+    for (uint32_t entry = 1; entry < n; entry++) {
+        uint64_t handle = handle_at(contexts, entry);
         if (handle != 0 && GSH_CTX_TEAM(handle) == team) {
             gsh_context_quiet(pe, GSH_CTX_NUMBER(handle), call);
             (void)gsh_context_end(pe, handle);
@@ -188,12 +188,12 @@ void gsh_contexts_quiet(struct gsh_instance *pe, const char *call)
 
 bool gsh_context_exists(const struct gsh_instance *pe, uint64_t handle)
 {
-    uint32_t place = GSH_CTX_PLACE(handle);
-    return place != 0 && handle_at(pe->contexts, place) == handle;
+    uint32_t entry = GSH_CTX_ENTRY(handle);
+    return entry != 0 && handle_at(pe->contexts, entry) == handle;
 }
 
 bool gsh_context_is_ours(const struct gsh_instance *pe, uint64_t handle)
 {
-    uint64_t owner = pe->contexts->records[GSH_CTX_PLACE(handle)].owner;
+    uint64_t owner = pe->contexts->records[GSH_CTX_ENTRY(handle)].owner;
     return owner == 0 || owner == (uint64_t)pthread_self();
 }

@@ -129,7 +129,7 @@ struct host {
 };
 
 /* At least twice as many places as PEs, a power of two. */
-static size_t host_places(int n_pes)
+static size_t host_hosts(int n_pes)
 {
     size_t n = 2;
     while (n < 2 * (size_t)n_pes) {
@@ -138,11 +138,11 @@ static size_t host_places(int n_pes)
     return n;
 }
 
-static struct host *find_host(struct host *hosts, size_t n_places, uint64_t hash)
+static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
 {
-    size_t at = hash & (n_places - 1);
+    size_t at = hash & (n_hosts - 1);
     while (hosts[at].n_pes > 0 && hosts[at].hash != hash) {
-        at = (at + 1) & (n_places - 1);
+        at = (at + 1) & (n_hosts - 1);
     }
     hosts[at].hash = hash;
     return &hosts[at];
@@ -151,9 +151,9 @@ static struct host *find_host(struct host *hosts, size_t n_places, uint64_t hash
 /* hosts: zeroed places. */
 static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
 {
-    size_t n_places = host_places(pe->n_pes);
+    size_t n_hosts = host_hosts(pe->n_pes);
     for (int i = 0; i < pe->n_pes; i++) {
-        struct host *host = find_host(hosts, n_places, pe->peers[i].host_hash);
+        struct host *host = find_host(hosts, n_hosts, pe->peers[i].host_hash);
         int before = host->n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
             host->node = pe->n_nodes++;
@@ -179,7 +179,7 @@ static enum gsh_result check_far_settings(const struct hello *all, int n)
 
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
-    struct host *hosts = calloc(host_places(pe->n_pes), sizeof(*hosts));
+    struct host *hosts = calloc(host_hosts(pe->n_pes), sizeof(*hosts));
     pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
     if (pe->peers == NULL || hosts == NULL) {
         free(hosts);

@@ -368,8 +368,8 @@ static enum gsh_result exchange(struct gsh_deaths *d, int read_end)
 
 int gsh_deaths_n_fds(const struct gsh_instance *pe, int n)
 {
-    /* The pages' places are the watch's links. A pipe of each other process, one end of this PE's,
-     * and what wakes the thread. */
+    /* The entries of the page are the monitor's links. A pipe of each other process, one end of
+     * this PE's, and what wakes the thread. */
     return pe->outlives_deaths ? n + 2 : 0;
 }
 

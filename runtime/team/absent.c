@@ -28,7 +28,7 @@ enum verdict { VERDICT_NONE, VERDICT_YES, VERDICT_NO };
 struct notice {
     uint32_t kind;
     int32_t verdict;
-    struct gsh_absent_place place;
+    struct gsh_absent_site site;
     uint64_t count;
 };
 _Static_assert(sizeof(struct notice) == 24, "notices are wire");
@@ -70,49 +70,49 @@ static int channel_at(const struct gsh_team_state *t, uint64_t off)
 }
 
 /* The team's channel in which an address of this PE's own heap lies; false: in none. */
-static bool find_place(struct gsh_instance *pe, uint64_t address, struct gsh_absent_place *place)
+static bool find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site)
 {
     struct gsh_teams *teams = pe->teams;
-    place->channel = -1;
+    site->channel = -1;
     gsh_lock_take(&teams->lock);
-    for (uint32_t u = 0; place->channel < 0 && u < teams->n_units; u++) {
+    for (uint32_t u = 0; site->channel < 0 && u < teams->n_units; u++) {
         if (teams->of_unit[u] != NULL) {
-            place->team = (int)u;
-            place->channel = channel_at(&teams->of_unit[u]->state, address - pe->state.base);
+            site->team = (int)u;
+            site->channel = channel_at(&teams->of_unit[u]->state, address - pe->state.base);
         }
     }
     gsh_lock_give(&teams->lock);
-    return place->channel >= 0;
+    return site->channel >= 0;
 }
 
 /* The area of a channel: its offset; false: there is no such team, or no heap. */
-static bool find_area(struct gsh_instance *pe, struct gsh_absent_place place, uint64_t *off)
+static bool find_area(struct gsh_instance *pe, struct gsh_absent_site site, uint64_t *off)
 {
     struct gsh_teams *teams = pe->teams;
     bool is_found = false;
     gsh_lock_take(&teams->lock);
-    if (pe->is_device_ready && (uint32_t)place.team < teams->n_units &&
-        teams->of_unit[place.team] != NULL) {
-        const struct gsh_team_state *t = &teams->of_unit[place.team]->state;
-        *off = t->sync_off + (uint64_t)place.channel * t->channel_bytes;
-        is_found = place.channel < t->n_channels;
+    if (pe->is_device_ready && (uint32_t)site.team < teams->n_units &&
+        teams->of_unit[site.team] != NULL) {
+        const struct gsh_team_state *t = &teams->of_unit[site.team]->state;
+        *off = t->sync_off + (uint64_t)site.channel * t->channel_bytes;
+        is_found = site.channel < t->n_channels;
     }
     gsh_lock_give(&teams->lock);
     return is_found;
 }
 
 /* Arrivals that this PE has begun. */
-static uint64_t count_begun(struct gsh_instance *pe, struct gsh_absent_place place)
+static uint64_t count_begun(struct gsh_instance *pe, struct gsh_absent_site site)
 {
     uint64_t off = 0, begun[2] = {0};
-    if (pe->teams == NULL || (uint32_t)place.team >= pe->teams->n_units) {
+    if (pe->teams == NULL || (uint32_t)site.team >= pe->teams->n_units) {
         return 0;
     }
-    if (place.channel < 0) {
+    if (site.channel < 0) {
         /* acquire: pairs with the release in gsh_host_sync */
-        return gsh_load_acquire_u64(&gsh_page_words(pe, pe->my_pe, (uint32_t)place.team)->epoch);
+        return gsh_load_acquire_u64(&gsh_page_words(pe, pe->my_pe, (uint32_t)site.team)->epoch);
     }
-    if (!find_area(pe, place, &off)) {
+    if (!find_area(pe, site, &off)) {
         return 0;
     }
     off += offsetof(struct gsh_sync_area, begun_epoch);
@@ -166,13 +166,13 @@ static void *reply_main(void *arg)
 {
     struct reply *r = arg;
     struct gsh_instance *pe = r->net->pe;
-    struct notice n = {.kind = NOTICE_ANSWER, .place = r->question.place};
+    struct notice n = {.kind = NOTICE_ANSWER, .site = r->question.site};
     gsh_log_set_pe(pe->my_pe);
     if (r->question.kind == NOTICE_CLAIM) {
         n.kind = NOTICE_VERDICT;
         n.verdict = (int32_t)judge(r->net, r->to);
     } else {
-        n.count = count_begun(pe, n.place);
+        n.count = count_begun(pe, n.site);
     }
     tell(pe, r->to, n);
     free(r);
@@ -247,7 +247,7 @@ bool gsh_absent_take_word(struct gsh_instance *pe)
 
 /* The members' counts; NULL: not available. */
 static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
-                               struct gsh_absent_place place)
+                               struct gsh_absent_site site)
 {
     struct gsh_answers *answers = calloc((size_t)pe->n_pes, sizeof(*answers));
     if (answers == NULL) {
@@ -255,10 +255,10 @@ static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
     }
     /* release: pairs with the acquire in note_answer; it stays until the process ends */
     __atomic_store_n(&pe->net->answers, answers, __ATOMIC_RELEASE);
-    note_answer(pe->net, pe->my_pe, count_begun(pe, place));
+    note_answer(pe->net, pe->my_pe, count_begun(pe, site));
     for (int i = 0; i < n; i++) {
         if (pes[i] != pe->my_pe) {
-            tell(pe, pes[i], (struct notice){.kind = NOTICE_QUESTION, .place = place});
+            tell(pe, pes[i], (struct notice){.kind = NOTICE_QUESTION, .site = site});
         }
     }
     uint64_t start_ns = gsh_now_ns();
@@ -332,8 +332,8 @@ void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wai
     struct gsh_absent_wait w = *wait;
     char who[128];
     int n = 0, n_missing = 0;
-    int *pes = pe->net != NULL ? members_of(pe, w.place.team, &n) : NULL;
-    struct gsh_answers *answers = pes != NULL ? ask(pe, pes, n, w.place) : NULL;
+    int *pes = pe->net != NULL ? members_of(pe, w.site.team, &n) : NULL;
+    struct gsh_answers *answers = pes != NULL ? ask(pe, pes, n, w.site) : NULL;
     if (answers != NULL) {
         uint64_t own = gsh_load_relaxed_u64(&answers->of[pe->my_pe].count), fewest;
         n_missing = sort_out(answers, pes, n, own, &fewest);
@@ -345,11 +345,11 @@ void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wai
     double limit_s = (double)GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns) / 1e9;
     if (n_missing == 0 && w.pe == pe->my_pe) {
         snprintf(text, bytes, "waited %.1f s for other blocks of this PE's kernel, on team %d",
-                 limit_s, w.place.team);
+                 limit_s, w.site.team);
     } else {
         snprintf(text, bytes,
                  "waited %.1f s for %s of team %d: %s arrivals expected %" PRIu64 ", seen %" PRIu64,
-                 limit_s, who, w.place.team, n_missing > 1 ? "their" : "its", w.expected, w.seen);
+                 limit_s, who, w.site.team, n_missing > 1 ? "their" : "its", w.expected, w.seen);
     }
 }
 
@@ -358,7 +358,7 @@ void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wai
 static bool word(struct gsh_instance *pe, const struct gsh_report *r, char *text, size_t bytes)
 {
     struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
-    if (!find_place(pe, r->address, &wait.place)) {
+    if (!find_site(pe, r->address, &wait.site)) {
         return false;
     }
     gsh_absent_words(pe, &wait, text, bytes);

@@ -15,14 +15,14 @@ struct gsh_report_members;
 
 /* Which words of a team: those of one of its channels, or those of its host threads. */
 #define GSH_ABSENT_HOST (-1)
-struct gsh_absent_place {
+struct gsh_absent_site {
     int team;    /* its handle */
     int channel; /* or GSH_ABSENT_HOST */
 };
 
 /* The wait that lasted too long. */
 struct gsh_absent_wait {
-    struct gsh_absent_place place;
+    struct gsh_absent_site site;
     int pe; /* the PE waited for; this PE: other blocks of the kernel */
     uint64_t expected, seen;
 };

@@ -3,12 +3,12 @@
  * sends what it knows to the PE 2^k places further, and combines what it receives. Combining a
  * value twice is harmless (maximum, OR, or the caller's), so any number of PEs will do.
  *
- * Messages to PEs of this node go through the receiver's page, which has one place for each PE of
+ * Messages to PEs of this node go through the receiver's page, which has one inbox for each PE of
  * the node: the sender writes it when the previous one has been taken. Messages to other nodes go
  * over the proxy. Either way, messages with the same key arrive in order for each pair of PEs.
  *
  * Several threads of a PE may agree at once, with a key each. So a waiting thread takes what it
- * finds in the places of its list, and keeps messages for other threads. It does so also while it
+ * finds in the inboxes of its list, and keeps messages for other threads. It does so also while it
  * waits to send, since the thread that it waits for may itself be waiting to send. */
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +26,12 @@
 
 /* A message: the key, the list's hash, the number of or_words, max, or_words. */
 enum { WORD_KEY, WORD_LIST, WORD_N_OR, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
-_Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' places have room for other words");
+_Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' inboxes have room for other words");
 
 /* A thread that waits for one PE takes what the others have sent once in this many turns. */
 #define TURNS_TO_TAKE_ALL 16
 
-/* A message that has been taken from its place and not yet received. */
+/* A message that has been taken from its inbox and not yet received. */
 struct gsh_mail {
     struct gsh_mail *next; /* a later one */
     int from;
@@ -143,23 +143,23 @@ static size_t words_bytes(uint64_t n_or)
 /* Under the lock: appends to the mail, so that the messages of a key stay in order. */
 static void take_from(const struct exchange *x, int from)
 {
-    struct gsh_page_place *place = gsh_page_place(x->pe, x->pe->my_pe, from);
-    uint64_t taken = place->taken;
+    struct gsh_page_inbox *inbox = gsh_page_inbox(x->pe, x->pe->my_pe, from);
+    uint64_t taken = inbox->taken;
     /* acquire: pairs with the release in send_near */
-    if (gsh_load_acquire_u64(&place->sent) == taken) {
+    if (gsh_load_acquire_u64(&inbox->sent) == taken) {
         return;
     }
-    size_t bytes = words_bytes(place->words[WORD_N_OR]);
+    size_t bytes = words_bytes(inbox->words[WORD_N_OR]);
     struct gsh_mail *mail = need_memory(x, sizeof(*mail) + bytes), **end = &x->pe->teams->mail;
     mail->next = NULL;
     mail->from = from;
-    memcpy(mail->words, place->words, bytes);
+    memcpy(mail->words, inbox->words, bytes);
     while (*end != NULL) {
         end = &(*end)->next;
     }
     *end = mail;
     /* release: pairs with the acquire in send_near; what was there may be written over */
-    gsh_store_release_u64(&place->taken, taken + 1);
+    gsh_store_release_u64(&inbox->taken, taken + 1);
 }
 
 /* Under the lock. */
@@ -225,15 +225,15 @@ static bool await_turn(struct exchange *x, unsigned *turn, int other)
 /* Under the lock; false: the message before this one has not been taken. */
 static bool try_send(const struct exchange *x, int to, const struct gsh_ballot *ballot)
 {
-    struct gsh_page_place *place = gsh_page_place(x->pe, to, x->pe->my_pe);
-    uint64_t sent = place->sent;
+    struct gsh_page_inbox *inbox = gsh_page_inbox(x->pe, to, x->pe->my_pe);
+    uint64_t sent = inbox->sent;
     /* acquire: pairs with the release in take_from */
-    if (gsh_load_acquire_u64(&place->taken) != sent) {
+    if (gsh_load_acquire_u64(&inbox->taken) != sent) {
         return false;
     }
-    put_words(x, place->words, ballot);
+    put_words(x, inbox->words, ballot);
     /* release: pairs with the acquire in take_from */
-    gsh_store_release_u64(&place->sent, sent + 1);
+    gsh_store_release_u64(&inbox->sent, sent + 1);
     return true;
 }
 

@@ -35,7 +35,7 @@ struct making {
 };
 
 /* Another try looks elsewhere, so that two teams in the making do not collide again and again. */
-static uint32_t first_place(const struct making *m, uint32_t n_units)
+static uint32_t first_unit_to_try(const struct making *m, uint32_t n_units)
 {
     uint64_t h = (m->a.key + 1) * 0x9e3779b97f4a7c15u * (uint64_t)(2 * m->n_tries + 1);
     return m->n_tries == 0 ? 0 : (uint32_t)((h >> 32) % n_units);
@@ -67,7 +67,7 @@ static enum gsh_result choose_units(const struct making *m, struct gsh_team *tea
     /* All members see the same bitmap, and make the same choice. */
     for (int plan = m->a.widest_plan; plan <= GSH_TEAM_PLAN_BARE; plan++) {
         gsh_team_plan(pe, team, team->layout.n_channels, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
-        *unit = gsh_team_units_find(teams, m->or_words, first_place(m, teams->n_units),
+        *unit = gsh_team_units_find(teams, m->or_words, first_unit_to_try(m, teams->n_units),
                                     team->layout.n_units);
         if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, m->or_words, plan)) {
             break;
@@ -117,7 +117,7 @@ static enum gsh_result try_units(struct making *m, struct gsh_team *team, enum g
         uint32_t unit = 0;
         r = choose_units(m, team, made, &unit);
         if (r == GSH_OK) {
-            gsh_team_place(m->a.pe, team, unit);
+            gsh_team_set_units(m->a.pe, team, unit);
             r = settle(m, team);
         }
         m->n_tries++;
@@ -163,22 +163,22 @@ struct wish {
 };
 
 /* What may be wrong with arguments that need not be the same on all PEs, in ascending order. */
-enum flaw { NO_FLAW, BAD_MASK, SAME_PLACE, NO_PLACE };
+enum flaw { NO_FLAW, BAD_MASK, SAME_HANDLE, NO_HANDLE };
 
 static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw)
 {
     static const char *const words[] = {
         [BAD_MASK] = "a PE's mask names fields that do not exist",
-        [SAME_PLACE] = "a PE gave one place for both teams",
-        [NO_PLACE] = "a PE gave NULL as the place of a new team",
+        [SAME_HANDLE] = "a PE gave one place for both teams",
+        [NO_HANDLE] = "a PE gave NULL as the place of a new team",
     };
     return flaw == NO_FLAW ? GSH_OK : say(is_speaker, GSH_ERR_ARG, call, words[flaw]);
 }
 
-static enum flaw flaw_of(long masks, const gshmem_team_t *place)
+static enum flaw flaw_of(long masks, const gshmem_team_t *handle)
 {
     long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_CHANNELS;
-    return place == NULL ? NO_PLACE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
+    return handle == NULL ? NO_HANDLE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
 }
 
 /* Collective over the parent: all PEs ask for the same team. */
@@ -355,7 +355,7 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     }
     bool is_speaker = parent->my_index == 0;
     enum flaw flaw = flaw_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
-    r = agree_on(&a, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_PLACE : flaw);
+    r = agree_on(&a, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_HANDLE : flaw);
     if (r == GSH_OK && xrange < 1) {
         r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
     }
@@ -523,20 +523,21 @@ int gshmemx_team_create(const int *pes, int n_pes, const gshmem_team_config_t *c
 }
 
 /* The same on all PEs; 0 for NULL and for addresses that are not symmetric. */
-static uint64_t tag_of(const struct gsh_instance *pe, const void *place)
+static uint64_t tag_of(const struct gsh_instance *pe, const void *handle)
 {
-    uint64_t off = place != NULL && pe->is_device_ready ? gsh_symmetric_off(pe, place) : UINT64_MAX;
+    uint64_t off =
+        handle != NULL && pe->is_device_ready ? gsh_symmetric_off(pe, handle) : UINT64_MAX;
     return pe->is_device_ready && off < pe->state.stride ? off + 1 : 0;
 }
 
-int gshmemx_team_create_at(const void *place, const int *pes, int n_pes,
+int gshmemx_team_create_at(const void *handle, const int *pes, int n_pes,
                            const gshmem_team_config_t *config, long config_mask,
                            gshmem_team_t *new_team, uint64_t *word)
 {
     static const char call[] = "gshmemx_team_create_at";
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team_agreement a = {
-        .pe = pe, .call = call, .key = GSH_AGREE_TAG(tag_of(pe, place)), .may_lack_room = true};
+        .pe = pe, .call = call, .key = GSH_AGREE_TAG(tag_of(pe, handle)), .may_lack_room = true};
     uint64_t none = 0;
     return gsh_public_error(
         create(a, pes, n_pes, config, config_mask, new_team, word == NULL ? &none : word));

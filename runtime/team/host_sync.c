@@ -26,7 +26,7 @@ struct arrival {
 static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
 {
     const struct gsh_absent_wait wait = {
-        .place = {.team = (int)a->team->handle, .channel = GSH_ABSENT_HOST},
+        .site = {.team = (int)a->team->handle, .channel = GSH_ABSENT_HOST},
         .pe = member_pe,
         .expected = a->epoch,
         .seen = seen,

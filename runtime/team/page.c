@@ -11,20 +11,20 @@
 #define DIALECT_BYTES (GSH_PAGE_DIALECT_WORDS * sizeof(uint64_t))
 _Static_assert(DIALECT_BYTES % 64 == 0, "units share no cache line");
 
-static uint64_t places_off(const struct gsh_instance *pe)
+static uint64_t inboxes_off(const struct gsh_instance *pe)
 {
     return gsh_align_up(GSH_PAGE_HEAD_BYTES + pe->teams->n_units * sizeof(struct gsh_page_words),
                         64);
 }
 
-static uint64_t place_bytes(const struct gsh_instance *pe)
+static uint64_t inbox_bytes(const struct gsh_instance *pe)
 {
-    return gsh_align_up(sizeof(struct gsh_page_place) + gsh_ballot_bytes(pe->teams), 64);
+    return gsh_align_up(sizeof(struct gsh_page_inbox) + gsh_ballot_bytes(pe->teams), 64);
 }
 
 static uint64_t dialect_off(const struct gsh_instance *pe)
 {
-    return places_off(pe) + (uint64_t)pe->teams->max_node_pes * place_bytes(pe);
+    return inboxes_off(pe) + (uint64_t)pe->teams->max_node_pes * inbox_bytes(pe);
 }
 
 uint64_t gsh_page_bytes(const struct gsh_instance *pe)
@@ -47,11 +47,11 @@ struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, 
     return (struct gsh_page_words *)(page + GSH_PAGE_HEAD_BYTES) + unit;
 }
 
-struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, int sender)
+struct gsh_page_inbox *gsh_page_inbox(const struct gsh_instance *pe, int owner, int sender)
 {
     uint8_t *page = (uint8_t *)pe->peers[owner].page;
-    uint64_t off = places_off(pe) + (uint64_t)pe->peers[sender].node_index * place_bytes(pe);
-    return (struct gsh_page_place *)(page + off);
+    uint64_t off = inboxes_off(pe) + (uint64_t)pe->peers[sender].node_index * inbox_bytes(pe);
+    return (struct gsh_page_inbox *)(page + off);
 }
 
 uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows the head of a PE's shared page (job/page.h): the words of host synchronisation, one
- * pair for each unit of the team pool, a place for the messages of each PE of the node, and a
+ * pair for each unit of the team pool, an inbox for the messages of each PE of the node, and a
  * dialect's words for each unit. */
 #ifndef GSH_TEAM_PAGE_H
 #define GSH_TEAM_PAGE_H
@@ -20,7 +20,7 @@ struct gsh_page_words {
 };
 
 /* For messages of one PE of the node to the page's owner (agree.c). */
-struct gsh_page_place {
+struct gsh_page_inbox {
     uint64_t sent; /* messages so far; written by the sender with release */
     uint64_t reserved0[7];
     uint64_t taken; /* written by the owner with release */
@@ -35,7 +35,7 @@ enum { GSH_PAGE_DIALECT_WORDS = 72 };
 uint64_t gsh_page_bytes(const struct gsh_instance *pe);
 /* The words of `owner`, a PE of this node. */
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit);
-struct gsh_page_place *gsh_page_place(const struct gsh_instance *pe, int owner, int sender);
+struct gsh_page_inbox *gsh_page_inbox(const struct gsh_instance *pe, int owner, int sender);
 uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit);
 
 #endif

@@ -115,7 +115,7 @@ void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_c
                   team->is_regular, n_channels, slots);
 }
 
-void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
+void gsh_team_set_units(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit)
 {
     uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)first_unit * GSH_TEAM_UNIT;
     team->handle = (gshmem_team_t)first_unit;
@@ -139,7 +139,7 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
                      is_world ? WORLD_CHANNELS : PREDEFINED_CHANNELS, slots);
 }
 
-void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team)
+void gsh_team_set_units_predefined(const struct gsh_instance *pe, struct gsh_team *team)
 {
     gshmem_team_t handle = team->handle;
     uint32_t unit = GSH_TEAM_PREDEFINED;
@@ -147,7 +147,7 @@ void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *t
         unit += predefined_layout(pe, t).n_units;
     }
     team->layout = predefined_layout(pe, handle);
-    gsh_team_place(pe, team, unit);
+    gsh_team_set_units(pe, team, unit);
     team->handle = handle;
     if (handle == GSHMEM_TEAM_WORLD) {
         team->channels_off = GSH_WORLD_SYNC_OFF;

@@ -159,7 +159,7 @@ static enum gsh_result make_predefined(struct gsh_instance *pe, gshmem_team_t ha
         return gsh_fail(r, "init: no memory for teams");
     }
     team->handle = handle;
-    gsh_team_place_predefined(pe, team);
+    gsh_team_set_units_predefined(pe, team);
     team->host_epoch = before != NULL ? before->host_epoch : 0;
     pe->teams->of_unit[handle] = team;
     gsh_team_free(before);

@@ -93,8 +93,8 @@ uint64_t gsh_teams_pool_off(const struct gsh_instance *pe);
 uint64_t gsh_teams_bytes(const struct gsh_instance *pe);
 /* Fills layout, first_unit and the offsets: for a predefined team, or for a user's team with this
  * first unit. */
-void gsh_team_place_predefined(const struct gsh_instance *pe, struct gsh_team *team);
-void gsh_team_place(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
+void gsh_team_set_units_predefined(const struct gsh_instance *pe, struct gsh_team *team);
+void gsh_team_set_units(const struct gsh_instance *pe, struct gsh_team *team, uint32_t first_unit);
 /* How much memory a team gets to make small collectives fast: as much as the pool has room for. */
 enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BARE };
 /* n_channels as asked for; is_set_up: the device is, on all members. Fills the layout alone. */

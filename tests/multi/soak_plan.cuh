@@ -214,8 +214,8 @@ static inline HD uint32_t soak_local(soak_actor *a, uint32_t *next, uint32_t ext
 }
 
 /* A place for the operation, and for its other side. */
-static inline HD void soak_place(soak_actor *a, uint32_t piece, uint32_t count, uint32_t steps,
-                                 uint32_t local_steps, bool is_get, uint32_t alignment)
+static inline HD void soak_part(soak_actor *a, uint32_t piece, uint32_t count, uint32_t steps,
+                                uint32_t local_steps, bool is_get, uint32_t alignment)
 {
     soak_range *r = &a->plan.range;
     r->piece = piece;
@@ -287,25 +287,25 @@ static inline HD void soak_plan_next(soak_actor *a)
     case op_put_nbi:
     case op_put_signal:
     case op_put_signal_nbi:
-        soak_place(a, soak_size(a), 1, 1, 1, false, 1);
+        soak_part(a, soak_size(a), 1, 1, 1, false, 1);
         p->value = soak_below(a, 1000);
         break;
     case op_get:
     case op_get_nbi:
-        soak_place(a, soak_size(a), 1, 1, 1, true, 1);
+        soak_part(a, soak_size(a), 1, 1, 1, true, 1);
         break;
     case op_iput:
     case op_iget:
-        soak_place(a, width, soak_below(a, 50) ? n : 50 * n, 1 + soak_below(a, 4),
-                   1 + soak_below(a, 4), p->op == op_iget, width);
+        soak_part(a, width, soak_below(a, 50) ? n : 50 * n, 1 + soak_below(a, 4),
+                  1 + soak_below(a, 4), p->op == op_iget, width);
         break;
     case op_p:
     case op_g:
-        soak_place(a, width, 1, 1, 1, p->op == op_g, width);
+        soak_part(a, width, 1, 1, 1, p->op == op_g, width);
         break;
     case op_each_p:
     case op_each_g:
-        soak_place(a, 8, a->n_threads, 1, 1, p->op == op_each_g, 8);
+        soak_part(a, 8, a->n_threads, 1, 1, p->op == op_each_g, 8);
         break;
     case op_mail:
         p->mail = (int)soak_below(a, n_mails);

@@ -15,7 +15,7 @@
 #define READ      (CHECKED + LARGE)
 #define BY_TARGET (READ + LARGE)
 #define BY_PE(pe) (BY_TARGET + LARGE + (pe)*LARGE)
-_Static_assert(BY_PE(3) <= HEAP, "all places are in the heap");
+_Static_assert(BY_PE(3) <= HEAP, "all entries are in the heap");
 
 static uint8_t source[LARGE]; /* zeroes */
 
@@ -132,8 +132,8 @@ static void check_others(struct pe *pe)
 static unsigned count_questions(const struct gsh_proxy *proxy)
 {
     unsigned n = 0;
-    for (uint32_t i = 0; i < proxy->asked.n_places; i++) {
-        n += proxy->asked.places[i].task != NULL;
+    for (uint32_t i = 0; i < proxy->asked.n_entries; i++) {
+        n += proxy->asked.entries[i].task != NULL;
     }
     return n;
 }

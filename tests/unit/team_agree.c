@@ -120,7 +120,7 @@ static void hear_late(bool has_earlier_death)
     begin(&old);
     hear(0, 2);
     begin(&next[0]);
-    await(&gsh_page_place(&instances[1], 1, 0)->taken, 1);
+    await(&gsh_page_inbox(&instances[1], 1, 0)->taken, 1);
     hear(1, 2);
     end(&old);
     begin(&next[1]);
@@ -138,7 +138,7 @@ static void hear_early(void)
                 next[] = {{.me = 0, .pes = live, .n = 2}, {.me = 1, .pes = live, .n = 2}};
     make_job();
     begin(&old);
-    await(&gsh_page_place(&instances[1], 1, 0)->sent, 1);
+    await(&gsh_page_inbox(&instances[1], 1, 0)->sent, 1);
     hear(0, 2);
     end(&old);
     hear(1, 2);
@@ -159,7 +159,7 @@ static void know_before(void)
     hear(0, 2);
     begin(&old);
     end(&old);
-    CHECK_EQ(gsh_page_place(&instances[1], 1, 0)->sent, 0);
+    CHECK_EQ(gsh_page_inbox(&instances[1], 1, 0)->sent, 0);
     end_job();
 }
 
@@ -204,7 +204,7 @@ static void vote_alike(int odd)
         CHECK(odd < 0 || strstr(voters[i].text, "PE 0 registers 64 bytes") != NULL);
     }
     /* one message to the next PE, without words for each member */
-    const struct gsh_page_place *next = gsh_page_place(&instances[1], 1, 0);
+    const struct gsh_page_inbox *next = gsh_page_inbox(&instances[1], 1, 0);
     CHECK(odd >= 0 || (next->sent == 1 && next->words[GSH_BALLOT_OWN_WORDS - 1] == 0));
     end_job();
 }

@@ -6,7 +6,7 @@
 #include "dialects/nccl/comm/launch.h"
 
 /* 0: in no window that the call works on directly. */
-static uint64_t place_of(const struct ncclComm *comm, const char *direct)
+static uint64_t offset_of(const struct ncclComm *comm, const char *direct)
 {
     return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
 }
@@ -26,8 +26,8 @@ ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
         {"ncclDataType_t", (uint64_t)c->type},
         {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
         {"root", (uint64_t)c->root},
-        {"window of sendbuff", place_of(comm, source)},
-        {"window of recvbuff", place_of(comm, dest)},
+        {"window of sendbuff", offset_of(comm, source)},
+        {"window of recvbuff", offset_of(comm, dest)},
     };
     struct gsh_nccl_alike args = {
         .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};

@@ -100,11 +100,11 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
         return gsh_nccl_fail(ncclInvalidArgument, "%s: scalar %p of type %d: not valid", call,
                              scalar, (int)datatype);
     }
-    int place = 0;
-    while (place < GSH_NCCL_MAX_OPS && comm->ops[place].is_used) {
-        place++;
+    int record_index = 0;
+    while (record_index < GSH_NCCL_MAX_OPS && comm->ops[record_index].is_used) {
+        record_index++;
     }
-    if (place == GSH_NCCL_MAX_OPS) {
+    if (record_index == GSH_NCCL_MAX_OPS) {
         return gsh_nccl_fail(ncclInvalidUsage, "%s: a communicator has at most %d operators", call,
                              GSH_NCCL_MAX_OPS);
     }
@@ -114,8 +114,8 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     } else {
         made.scalar_at = scalar;
     }
-    comm->ops[place] = made;
-    *op = (ncclRedOp_t)(ncclNumOps + place);
+    comm->ops[record_index] = made;
+    *op = (ncclRedOp_t)(ncclNumOps + record_index);
     return ncclSuccess;
 }
 
@@ -123,12 +123,13 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
 {
     static const char call[] = "ncclRedOpDestroy";
     ncclResult_t r = gsh_nccl_need(call, comm);
-    unsigned place = (unsigned)op - ncclNumOps;
-    if (r == ncclSuccess && (place >= GSH_NCCL_MAX_OPS || !comm->ops[place].is_used)) {
+    unsigned record_index = (unsigned)op - ncclNumOps;
+    if (r == ncclSuccess &&
+        (record_index >= GSH_NCCL_MAX_OPS || !comm->ops[record_index].is_used)) {
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: operator %d was not made", call, (int)op);
     }
     if (r == ncclSuccess) {
-        comm->ops[place].is_used = false;
+        comm->ops[record_index].is_used = false;
     }
     return r;
 }

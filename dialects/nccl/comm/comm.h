@@ -16,7 +16,7 @@ struct gsh_nccl_window {
     char *buffer; /* its symmetric address; equal to user if not is_registered */
     size_t bytes;
     int flags;
-    int place;          /* in the job's records */
+    int record_index;   /* in the job's records */
     bool is_registered; /* for comm's ranks alone, and must be undone */
     uint64_t mark;      /* 0, or its part of comm's marks */
 };
@@ -24,7 +24,7 @@ struct gsh_nccl_window {
 struct gsh_nccl_devcomm {
     struct gsh_nccl_devcomm *next;
     struct gsh_nccl_range range;
-    int place;        /* of its window in the job's records */
+    int record_index; /* of its window in the job's records */
     ncclDevComm made; /* a copy */
 };
 
@@ -151,7 +151,7 @@ int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
 /* words.c, for gshmemx_layer_explain_by: asks the PE's communicators, until one has the word. */
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
 
-/* place.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
+/* near_ranks.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
  * ranks, all of the same size and each within a run of near ranks: the largest size for which this
  * holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);

@@ -4,7 +4,7 @@
 #include "dialects/nccl/comm/comm.h"
 
 /* The index of the array element at the address; -1: outside. */
-static int64_t place_in(const void *address, const void *array, size_t n, size_t bytes)
+static int64_t index_in(const void *address, const void *array, size_t n, size_t bytes)
 {
     uint64_t off = (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)array;
     return off / bytes < n ? (int64_t)(off / bytes) : -1;
@@ -13,7 +13,7 @@ static int64_t place_in(const void *address, const void *array, size_t n, size_t
 static int64_t lsa_barrier(const ncclDevComm *d, ncclLsaBarrierHandle h, const void *address)
 {
     size_t bytes = (size_t)GSHMEM_NCCL_LSA_BARRIER_WORDS(d->lsaSize) * sizeof(uint32_t);
-    return place_in(address, d->resources + (size_t)h.bufHandle * GSHMEM_NCCL_RESOURCE_UNIT,
+    return index_in(address, d->resources + (size_t)h.bufHandle * GSHMEM_NCCL_RESOURCE_UNIT,
                     (size_t)h.nBarriers, bytes);
 }
 
@@ -41,7 +41,7 @@ static bool explain_devcomm(const ncclDevComm *d, const void *address, int rank,
         return true;
     }
     size_t n_contexts = (size_t)d->ginContextCount, n = (size_t)d->ginSignalCount;
-    at = place_in(address, d->signals, n_contexts * n, sizeof(uint64_t));
+    at = index_in(address, d->signals, n_contexts * n, sizeof(uint64_t));
     if (at >= 0 && rank >= 0) { /* a barrier's; each rank has one on each other rank */
         snprintf(text, bytes, " (GIN barrier %d, rank %d)",
                  gin_barrier(d, (uint32_t)((uint64_t)at % n)), rank);
@@ -53,7 +53,7 @@ static bool explain_devcomm(const ncclDevComm *d, const void *address, int rank,
         return true;
     }
     n = (size_t)d->ginCounterCount;
-    at = place_in(address, d->counters, n_contexts * n, sizeof(uint64_t));
+    at = index_in(address, d->counters, n_contexts * n, sizeof(uint64_t));
     if (at >= 0) {
         snprintf(text, bytes, " (counter %d of context %d)", (int)(at % (int64_t)n),
                  (int)(at / (int64_t)n));
@@ -77,7 +77,7 @@ static bool explain(const struct ncclComm *comm, void *arg)
     char *text = q->text;
     const size_t bytes = q->bytes;
     int rank = peer >= 0 ? gsh_nccl_rank_of(comm, peer) : -1;
-    int64_t from = place_in(address, comm->signals, (size_t)comm->n_ranks, sizeof(uint64_t));
+    int64_t from = index_in(address, comm->signals, (size_t)comm->n_ranks, sizeof(uint64_t));
     if (from >= 0) {
         snprintf(text, bytes, " (ncclWaitSignal for rank %d)", (int)from);
         return true;
@@ -87,7 +87,7 @@ static bool explain(const struct ncclComm *comm, void *arg)
             return true;
         }
     }
-    if (place_in(address, comm->range.base, 1, comm->range.bytes) < 0) {
+    if (index_in(address, comm->range.base, 1, comm->range.bytes) < 0) {
         return false;
     }
     if (rank >= 0) {

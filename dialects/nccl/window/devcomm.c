@@ -280,14 +280,14 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
-    entry->place = gsh_nccl_record_take(comm->job);
-    if (entry->place < 0) {
+    entry->record_index = gsh_nccl_record_take(comm->job);
+    if (entry->record_index < 0) {
         gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
         free(entry);
         return gsh_nccl_record_none(c->name);
     }
-    gsh_nccl_record_write(comm, entry->place, d.resources, p.bytes, 0);
-    d.resourceWindow = &comm->job->windows[entry->place];
+    gsh_nccl_record_write(comm, entry->record_index, d.resources, p.bytes, 0);
+    d.resourceWindow = &comm->job->windows[entry->record_index];
     (void)make_plan(comm, q, &d, true);
     entry->made = d;
     pthread_mutex_lock(&comm->job->lock);
@@ -347,7 +347,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     pthread_mutex_lock(&comm->job->lock);
     *p = entry->next;
     pthread_mutex_unlock(&comm->job->lock);
-    gsh_nccl_record_give(comm, entry->place);
+    gsh_nccl_record_give(comm, entry->record_index);
     gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
     free(entry);
 }
@@ -373,7 +373,7 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
                              "more",
                              call);
     }
-    gsh_nccl_record_hide(comm, (*p)->place);
+    gsh_nccl_record_hide(comm, (*p)->record_index);
     end(comm, p);
     return ncclSuccess;
 }

@@ -67,7 +67,7 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 
 static ncclWindow_t handle_of(const struct ncclComm *comm, const struct gsh_nccl_window *w)
 {
-    return &comm->job->windows[w->place];
+    return &comm->job->windows[w->record_index];
 }
 
 static struct gsh_nccl_window **find(struct ncclComm *comm, ncclWindow_t win)
@@ -229,16 +229,16 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     const struct gsh_nccl_registration *asked = &c->registration;
     const bool is_symmetric = gshmemx_layer_is_symmetric(asked->buffer, asked->bytes) != 0;
     struct gsh_nccl_window *w = malloc(sizeof(*w));
-    const int place = w != NULL ? gsh_nccl_record_take(comm->job) : -1;
+    const int record_index = w != NULL ? gsh_nccl_record_take(comm->job) : -1;
     const uint64_t mark =
-        is_symmetric && place >= 0 ? mark_of(comm, number, asked->buffer, asked->bytes) : 0;
+        is_symmetric && record_index >= 0 ? mark_of(comm, number, asked->buffer, asked->bytes) : 0;
     ncclResult_t r = ncclSuccess;
     if (GSH_CHECKS && comm->n_ranks > 1) {
         gshmem_uint64_p(&comm->note[1 + number % 2], comm->marks + mark, comm->job->my_pe);
         gshmem_fence(); /* the note comes last; other ranks wait for it */
     }
-    leave_note(comm, number, !is_symmetric && place >= 0);
-    if (place < 0) {
+    leave_note(comm, number, !is_symmetric && record_index >= 0);
+    if (record_index < 0) {
         r = w != NULL ? gsh_nccl_record_none(c->name)
                       : gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
         free(w);
@@ -248,7 +248,7 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
                                   .buffer = asked->buffer,
                                   .bytes = asked->bytes,
                                   .flags = asked->flags,
-                                  .place = place,
+                                  .record_index = record_index,
                                   .mark = mark};
     comm->marks += mark;
     if (!is_symmetric) {
@@ -258,11 +258,11 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
     }
     if (r != ncclSuccess) {
         comm->marks -= mark;
-        gsh_nccl_record_give(comm, place);
+        gsh_nccl_record_give(comm, record_index);
         free(w);
         return r;
     }
-    gsh_nccl_record_write(comm, place, w->buffer, w->bytes, w->flags);
+    gsh_nccl_record_write(comm, record_index, w->buffer, w->bytes, w->flags);
     w->next = comm->windows;
     comm->windows = w;
     *asked->window = handle_of(comm, w);
@@ -302,9 +302,9 @@ static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_window *w = c->deregistration.window;
     if (c->deregistration.is_visible) {
-        gsh_nccl_record_hide(c->comm, w->place);
+        gsh_nccl_record_hide(c->comm, w->record_index);
     }
-    gsh_nccl_record_give(c->comm, w->place);
+    gsh_nccl_record_give(c->comm, w->record_index);
     if (!w->is_registered) {
         return ncclSuccess;
     }
@@ -355,7 +355,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     struct gsh_nccl_window *w = unlink_window(comm, p);
     const bool is_in_group = gsh_nccl_is_in_group();
     if (!is_in_group) {
-        gsh_nccl_record_hide(comm, w->place);
+        gsh_nccl_record_hide(comm, w->record_index);
     }
     /* If a thread has several ranks, the others' turns come later. */
     struct gsh_nccl_call c = {.name = call,
@@ -389,7 +389,7 @@ void gsh_nccl_windows_free(struct ncclComm *comm)
 {
     while (comm->windows != NULL) {
         struct gsh_nccl_window *w = unlink_window(comm, &comm->windows);
-        gsh_nccl_record_give(comm, w->place);
+        gsh_nccl_record_give(comm, w->record_index);
         if (w->is_registered) {
             (void)unregister("ncclCommDestroy", comm, w);
         }

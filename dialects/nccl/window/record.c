@@ -7,16 +7,16 @@
 
 int gsh_nccl_record_take(struct gsh_nccl_job *job)
 {
-    int place = 0;
+    int record_index = 0;
     pthread_mutex_lock(&job->lock);
-    while (place < GSH_NCCL_N_WINDOWS && job->is_window_used[place] != 0) {
-        place++;
+    while (record_index < GSH_NCCL_N_WINDOWS && job->is_window_used[record_index] != 0) {
+        record_index++;
     }
-    if (place < GSH_NCCL_N_WINDOWS) {
-        job->is_window_used[place] = 1;
+    if (record_index < GSH_NCCL_N_WINDOWS) {
+        job->is_window_used[record_index] = 1;
     }
     pthread_mutex_unlock(&job->lock);
-    return place < GSH_NCCL_N_WINDOWS ? place : -1;
+    return record_index < GSH_NCCL_N_WINDOWS ? record_index : -1;
 }
 
 ncclResult_t gsh_nccl_record_none(const char *call)
@@ -34,7 +34,8 @@ uint64_t gsh_nccl_comm_id(struct ncclComm *comm)
     return comm->id;
 }
 
-void gsh_nccl_record_write(struct ncclComm *comm, int place, void *buffer, size_t bytes, int flags)
+void gsh_nccl_record_write(struct ncclComm *comm, int record_index, void *buffer, size_t bytes,
+                           int flags)
 {
     struct ncclWindow_vidmem record = {
         .local = (uint64_t)(uintptr_t)buffer,
@@ -47,21 +48,21 @@ void gsh_nccl_record_write(struct ncclComm *comm, int place, void *buffer, size_
         .owner = gsh_nccl_comm_id(comm),
         .state = comm->job->state,
     };
-    gsh_nccl_write(&comm->job->windows[place], &record, sizeof(record));
+    gsh_nccl_write(&comm->job->windows[record_index], &record, sizeof(record));
 }
 
-void gsh_nccl_record_hide(struct ncclComm *comm, int place)
+void gsh_nccl_record_hide(struct ncclComm *comm, int record_index)
 {
     static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
     struct gshmemx_layer_turn turn;
     gsh_nccl_enter(comm->job, &turn);
-    gsh_nccl_write(&comm->job->windows[place].owner, &gone, sizeof(gone));
+    gsh_nccl_write(&comm->job->windows[record_index].owner, &gone, sizeof(gone));
     gsh_nccl_leave(&turn);
 }
 
-void gsh_nccl_record_give(struct ncclComm *comm, int place)
+void gsh_nccl_record_give(struct ncclComm *comm, int record_index)
 {
     pthread_mutex_lock(&comm->job->lock);
-    comm->job->is_window_used[place] = 0;
+    comm->job->is_window_used[record_index] = 0;
     pthread_mutex_unlock(&comm->job->lock);
 }

@@ -17,12 +17,12 @@ extern const unsigned char gsh_coll_0_fatbin[], gsh_coll_1_fatbin[], gsh_coll_2_
     gsh_coll_3_fatbin[], gsh_coll_4_fatbin[], gsh_coll_5_fatbin[];
 
 /* Where each kernel is. */
-struct kernel_place {
+struct kernel_location {
     const char *name;
     int part;
 };
 
-static const struct kernel_place places[GSH_COLL_KERNEL_COUNT] = {
+static const struct kernel_location locations[GSH_COLL_KERNEL_COUNT] = {
     [GSH_COLL_KERNEL_move] = {"gsh_kernel_coll_move", 0},
     [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
     [GSH_COLL_KERNEL_far] = {"gsh_kernel_coll_far", 5},
@@ -70,12 +70,13 @@ static enum gsh_result load_kernels(struct gsh_instance *pe)
     enum gsh_result r = GSH_OK;
     for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
         CUfunction kernel = NULL;
-        if (places[i].name == NULL) {
+        if (locations[i].name == NULL) {
             continue;
         }
-        r = load_part(pe, places[i].part);
+        r = load_part(pe, locations[i].part);
         if (r == GSH_OK) {
-            r = gsh_cuda_load_kernel(d, d->coll_modules[places[i].part], places[i].name, &kernel);
+            r = gsh_cuda_load_kernel(d, d->coll_modules[locations[i].part], locations[i].name,
+                                     &kernel);
         }
         d->coll_kernels[i] = r == GSH_OK ? kernel : NULL;
     }
@@ -89,7 +90,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
     enum gsh_coll_kernel kernel = launch->kernel;
     enum gsh_result r = GSH_OK;
     uint32_t adder = kernel == GSH_COLL_KERNEL_far ? launch->args->compute.adder : (uint32_t)kernel;
-    if (places[adder].name == NULL) {
+    if (locations[adder].name == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
     }
     /* The caller may be capturing a graph; loading is not part of it. */

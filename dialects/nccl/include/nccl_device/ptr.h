@@ -269,7 +269,7 @@ __device__ __forceinline__ ncclWindow_t ncclFindWindow(Coop coop, const ncclDevC
     const uint64_t address = reinterpret_cast<uint64_t>(ptr);
     for (uint32_t i = 0; i < comm.nWindows; i++) {
         ncclWindow_t w = comm.windows + i;
-        if (w->owner == 0) /* places are taken in order: no later one was ever used */
+        if (w->owner == 0) /* records are taken in order: no later one was ever used */
             break;
         if (w->owner == comm.id && address - w->local < w->bytes)
             return w;
