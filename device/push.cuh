@@ -201,7 +201,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t await_word(const Context &c, const uint
     spin s;
     uint64_t seen = load_acquire(word);
     while (seen < value) {
-        s.turn(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_GE, word, value, seen);
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_GE, word, value, seen);
         seen = load_acquire(word);
     }
     s.done();
@@ -344,8 +344,8 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t await_answer(const Context &c, const re
     spin s;
     words2 seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
     while ((uint32_t)(seen.low >> 32) != mark || (uint32_t)(seen.high >> 32) != mark) {
-        s.turn(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_EQ, &cell->word[0],
-               (uint64_t)mark, seen.low >> 32);
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, r->call, r->pe, GSHMEM_CMP_EQ, &cell->word[0],
+                       (uint64_t)mark, seen.low >> 32);
         seen = load_relaxed_words(reinterpret_cast<const words2 *>(cell));
     }
     s.done();

@@ -230,14 +230,15 @@ template <class Context>
 __device__ __noinline__ void await_epoch(const sync_call<Context> *s, const uint64_t *word, int pe)
 {
     uint64_t epoch = s->epoch;
-    spin turns;
+    spin polls;
     for (;;) {
         uint64_t seen = s->is_barrier ? load_acquire(word) : load_relaxed(word);
         if (seen >= epoch)
             break;
-        turns.turn(s->c, GSH_REPORT_SYNC_TIMEOUT, s->call, pe, GSHMEM_CMP_GE, word, epoch, seen);
+        polls.keep_polling(s->c, GSH_REPORT_SYNC_TIMEOUT, s->call, pe, GSHMEM_CMP_GE, word, epoch,
+                           seen);
     }
-    turns.done();
+    polls.done();
 }
 
 /* The rounds between leaders; one thread. */

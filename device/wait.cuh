@@ -99,19 +99,20 @@ __device__ __forceinline__ uint64_t look_around_at(const Context &c, uint64_t st
     return call_noinline<look_around<Context>>(c, start, &t);
 }
 
-/* The spin: poll; after a failed poll call turn() with the value, otherwise done(). For waits that
- * are rare or whose polls take long: each check reads the abort word. */
+/* The spin: poll; after a failed poll call keep_polling() with the value, otherwise done(). For
+ * waits that are rare or whose polls take long: each check reads the abort word. */
 struct spin {
-    static constexpr uint32_t turns_between = is_cpu_device ? 1 : 512;
+    static constexpr uint32_t polls_between = is_cpu_device ? 1 : 512;
     uint64_t start = 0;
-    uint32_t turns = 0;
+    uint32_t polls = 0;
 
     template <class Type, class Context>
-    __device__ __forceinline__ void turn(const Context &c, uint32_t kind, const char *call, int pe,
-                                         int cmp, const Type *address, Type expected, Type seen)
+    __device__ __forceinline__ void keep_polling(const Context &c, uint32_t kind, const char *call,
+                                                 int pe, int cmp, const Type *address,
+                                                 Type expected, Type seen)
     {
         spin_pause();
-        if (++turns % turns_between == 0)
+        if (++polls % polls_between == 0)
             start =
                 look_around_at(c, start | abort_bits, kind, call, pe, cmp, address, expected, seen);
     }
@@ -129,7 +130,7 @@ __device__ __forceinline__ Type spin_on(const Context &c, const Type *word, Load
     Type seen = load(word);
     for (uint64_t start = 0; !is_enough(seen);) {
         GSHMEM_NO_UNROLL
-        for (uint32_t turns = looks_between; turns != 0; turns--) {
+        for (uint32_t polls = looks_between; polls != 0; polls--) {
             spin_pause();
             seen = load(word);
             if (is_enough(seen)) {
@@ -299,7 +300,7 @@ __device__ __forceinline__ size_t find_any(const Context &c, const Type *ivars, 
         for (;;) {
             size_t looked_at = SIZE_MAX;
             Type seen = 0;
-            for (size_t turn = 0; turn < nelems; turn++) {
+            for (size_t pass = 0; pass < nelems; pass++) {
                 i = i + 1 < nelems ? i + 1 : 0;
                 if (is_left_out(status, i))
                     continue;
@@ -315,8 +316,8 @@ __device__ __forceinline__ size_t find_any(const Context &c, const Type *ivars, 
                 spin_pause();
             if (!is_wait || looked_at == SIZE_MAX)
                 return (size_t)SIZE_MAX;
-            s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
-                   (Type)values[looked_at], seen);
+            s.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
+                           (Type)values[looked_at], seen);
         }
     });
 }
@@ -348,8 +349,8 @@ __device__ __forceinline__ size_t find_some(const Context &c, const Type *ivars,
                 s.done();
                 return found;
             }
-            s.turn(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
-                   (Type)values[looked_at], seen);
+            s.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, call, -1, cmp, ivars + looked_at,
+                           (Type)values[looked_at], seen);
         }
     });
 }

@@ -96,7 +96,7 @@ struct inbox {
             spin s;
             do {
                 spin_pause();
-                if (++s.turns % spin::turns_between == 0)
+                if (++s.polls % spin::polls_between == 0)
                     around([&] {
                         s.start = look_around_at(
                             all.c, s.start | abort_bits, GSH_REPORT_SYNC_TIMEOUT, call,

@@ -247,8 +247,9 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
     if (channel == 0 && threadIdx.x == blockDim.x - 1) {
         detail::spin spin;
         while (!check_length(a, c, t, piece))
-            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer], GSHMEM_CMP_EQ,
-                      &here[GSH_NCCL_LENGTH_LINE].low, flag << 32, (uint64_t)0);
+            spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer],
+                              GSHMEM_CMP_EQ, &here[GSH_NCCL_LENGTH_LINE].low, flag << 32,
+                              (uint64_t)0);
         spin.done();
     }
     for (uint32_t i = threadIdx.x; 8 * i < bytes; i += blockDim.x) {
@@ -256,8 +257,8 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
         detail::spin spin;
         line l = detail::load_relaxed_words(here + i);
         while (!has_come(l, flag)) {
-            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer], GSHMEM_CMP_EQ,
-                      &here[i].low, flag << 32, l.low);
+            spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer],
+                              GSHMEM_CMP_EQ, &here[i].low, flag << 32, l.low);
             l = detail::load_relaxed_words(here + i);
         }
         spin.done();
@@ -350,8 +351,8 @@ __device__ void await_arrived(const A &a, const context &c, const gsh_nccl_trans
                            t.bytes >> 32 << 32 | seen >> 32, 0);
         if (channel == 0 && is_first)
             (void)check_length(a, c, t, piece);
-        spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[t.peer], GSHMEM_CMP_EQ, word, expected,
-                  seen);
+        spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[t.peer], GSHMEM_CMP_EQ, word,
+                          expected, seen);
     }
     spin.done();
     detail::acquire_awaited();
@@ -550,8 +551,8 @@ __device__ void run_in_turns(const A &a, const context &c, path *paths, uint32_t
             __syncthreads();
         }
         if (threadIdx.x == 0 && n_open > 0 && !has_moved)
-            spin.turn(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,
-                      in_vain.word, in_vain.expected, in_vain.seen);
+            spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,
+                              in_vain.word, in_vain.expected, in_vain.seen);
     }
     spin.done();
 }

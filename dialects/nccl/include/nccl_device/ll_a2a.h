@@ -51,14 +51,15 @@ template <class Coop> class ncclLLA2ASession
         uint64_t words[lines_of<Type>()];
         Type data;
         for (uint32_t i = 0; i < lines_of<Type>(); i++) {
-            detail::spin turns;
+            detail::spin polls;
             line l = detail::load_relaxed_words(from + i);
             while (!is_of(l, epoch)) {
-                turns.turn(context{*comm.state, 0}, GSH_REPORT_WAIT_TIMEOUT, "ncclLLA2ASession", -1,
-                           GSHMEM_CMP_EQ, &from[i].low, (uint64_t)epoch << 32, l.low);
+                polls.keep_polling(context{*comm.state, 0}, GSH_REPORT_WAIT_TIMEOUT,
+                                   "ncclLLA2ASession", -1, GSHMEM_CMP_EQ, &from[i].low,
+                                   (uint64_t)epoch << 32, l.low);
                 l = detail::load_relaxed_words(from + i);
             }
-            turns.done();
+            polls.done();
             words[i] = (uint32_t)l.low | l.high << 32;
         }
         memcpy(&data, words, sizeof(Type));
