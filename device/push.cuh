@@ -5,12 +5,12 @@
  *
  * Why no wait is endless. Room at a position needs only that lower positions of the ring are
  * written. The threads that reserved those write them, waiting for nothing but room: threads that
- * reserve together have all taken their turns before. A cell's turn needs only that holders of
- * lower tickets go on, and an answer only the proxy. Threads of a warp may be made to wait for each
- * other after any branch; so one warp never has unwritten reservations in two rings, and takes the
- * turns of several rings in the order of the rings (ask). Threads that arrive separately wait only
- * for what the others do on their own; GPUs guarantee that progress since compute capability
- * 7.0. */
+ * reserve together have all been served by their cells before. A thread that waits for a reply cell
+ * waits only for threads with lower tickets; one that waits for a reply waits only for the proxy.
+ * Threads of a warp may be made to wait for each other after any branch; so one warp never has
+ * unwritten reservations in two rings, and takes the cells of several rings in the order of the
+ * rings (ask). Threads that arrive separately wait only for what the others do on their own; GPUs
+ * guarantee that progress since compute capability 7.0. */
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 
@@ -191,7 +191,7 @@ __device__ __forceinline__ bool is_in(uint32_t group)
 #endif
 }
 
-/* Waits until *word, written with release by the proxy (or a turn's last holder), has reached
+/* Waits until *word, written with release by the proxy (or by the cell's last holder), has reached
  * value: what came before that is seen. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY uint64_t await_word(const Context &c, const uint64_t *word,
@@ -321,7 +321,7 @@ __device__ __forceinline__ void write_request(const Context &c, const request *r
 
 /* ---- values that come back ------------------------------------------------------------------- */
 
-/* Takes a ticket for each thread of the group and waits for the turns of all their cells: a thread
+/* Takes a ticket for each thread of the group and waits until all their cells serve them: a thread
  * that went on alone would reserve for the group, and a thread that has reserved must not wait for
  * a turn. */
 template <class Context> __device__ __forceinline__ void take_ticket(const Context &c, request *r)
@@ -330,7 +330,8 @@ template <class Context> __device__ __forceinline__ void take_ticket(const Conte
     if (rank_in(r->group) == 0)
         first = atomic_add(&ring_of(c, r)->gpu_ticket, (uint64_t)size_of(r->group));
     r->immediate = of_first(r->group, first) + rank_in(r->group);
-    call_noinline<await_word<Context>>(c, &ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+    call_noinline<await_word<Context>>(c,
+                                       &ring_of(c, r)->gpu_serving[r->immediate % GSH_RING_REPLIES],
                                        r->immediate / GSH_RING_REPLIES, r);
     meet(r->group);
 }
@@ -350,7 +351,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t await_answer(const Context &c, const re
     }
     s.done();
     /* pairs with await_word in take_ticket: the cell has been read */
-    store_release(&ring_of(c, r)->gpu_turn[r->immediate % GSH_RING_REPLIES],
+    store_release(&ring_of(c, r)->gpu_serving[r->immediate % GSH_RING_REPLIES],
                   r->immediate / GSH_RING_REPLIES + 1);
     return (uint32_t)seen.low | seen.high << 32;
 }

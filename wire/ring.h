@@ -25,9 +25,10 @@
  *   fence or quiet entry of each ring with traffic orders all of it: ring target % n_rings in the
  *   default context, ring n_rings - 1 + i in context i.
  * - A returned value (g, fetching AMOs) goes to a reply cell. A thread takes ticket t, waits until
- *   cell t % GSH_RING_REPLIES has turn t / GSH_RING_REPLIES, asks, waits until both words of the
- *   cell carry GSH_RING_REPLY_MARK(t), and passes the turn on: +1. Only the holder of the turn has
- *   a request under way for the cell, and neighbouring turns have different marks. */
+ *   cell t % GSH_RING_REPLIES serves t / GSH_RING_REPLIES, asks, waits until both words of the cell
+ *   carry GSH_RING_REPLY_MARK(t), and lets the cell serve the next: +1. Only the holder of the
+ *   ticket that a cell serves has a request under way for the cell, and neighbouring tickets of a
+ *   cell have different marks. */
 #ifndef GSHMEM_RING_H
 #define GSHMEM_RING_H
 
@@ -102,7 +103,8 @@ enum gsh_ring_op {
 
 /* Written by the proxy, read by kernels; in host memory mapped for the device. Each word validates
  * itself, so one read returns the answer: bits 0-31 are a half of the value, the lower half first;
- * bits 32-63 are the mark, which is never that of the previous turn nor the 0 of fresh memory. */
+ * bits 32-63 are the mark, which is never that of the cell's previous ticket nor the 0 of fresh
+ * memory. */
 struct gsh_ring_reply {
     uint64_t word[2];
 } GSH_RING_ALIGNED;
@@ -137,7 +139,7 @@ struct gsh_ring {
     uint64_t reserved2[12];
     uint64_t gpu_ticket; /* of the next reply */
     uint64_t reserved3[15];
-    uint64_t gpu_turn[GSH_RING_REPLIES];
+    uint64_t gpu_serving[GSH_RING_REPLIES];
 };
 GSH_RING_ASSERT(sizeof(struct gsh_ring) == 512 + 8 * GSH_RING_REPLIES, "gsh_ring is wire");
 

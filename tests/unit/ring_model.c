@@ -20,19 +20,19 @@ enum {
 
 enum mutation {
     NONE,
-    SAME_LAP_BIT,    /* the bit does not change with the lap */
-    NO_ROOM_CHECK,   /* producers never look at the tail */
-    ROOM_FOR_MORE,   /* they assume one slot too many */
-    HEADER_ALONE,    /* the reader checks the lap bits of the header only */
-    FIRST_WORDS,     /* the reader checks the first word of each slot only */
-    TAIL_TOO_EARLY,  /* the reader returns slots before it has read them all */
-    TAIL_NEVER_LAST, /* the reader keeps the last slots until it has more to return */
-    NO_TURN,         /* askers do not wait for their turn of the cell */
-    TURN_TOO_LATE,   /* they wait for it when they have reserved, as a warp whose first thread
-                        reserves for the others while these still wait */
-    TURN_TOO_EARLY,  /* they pass it on before they have read the answer */
-    NO_MARK,         /* they take whatever is in the cell as the answer */
-    HALF_AN_ANSWER,  /* they check one of its two words */
+    SAME_LAP_BIT,      /* the bit does not change with the lap */
+    NO_ROOM_CHECK,     /* producers never look at the tail */
+    ROOM_FOR_MORE,     /* they assume one slot too many */
+    HEADER_ALONE,      /* the reader checks the lap bits of the header only */
+    FIRST_WORDS,       /* the reader checks the first word of each slot only */
+    TAIL_TOO_EARLY,    /* the reader returns slots before it has read them all */
+    TAIL_NEVER_LAST,   /* the reader keeps the last slots until it has more to return */
+    NO_SERVING,        /* askers do not wait until the cell serves them */
+    SERVING_TOO_LATE,  /* they wait for it when they have reserved, as a warp whose first thread
+                       reserves for the others while these still wait */
+    SERVING_TOO_EARLY, /* they pass it on before they have read the answer */
+    NO_MARK,           /* they take whatever is in the cell as the answer */
+    HALF_AN_ANSWER,    /* they check one of its two words */
     MUTATIONS
 };
 
@@ -49,7 +49,7 @@ struct config {
     struct op ops[MAX_PRODUCERS][MAX_OPS];
 };
 
-enum step { TICKET, TURN, LOAD_TAIL, RESERVE, ROOM, STORE_TAIL, WRITE, ANSWER, PASS, DONE };
+enum step { TICKET, AWAIT_CELL, LOAD_TAIL, RESERVE, ROOM, STORE_TAIL, WRITE, ANSWER, PASS, DONE };
 
 struct producer {
     uint8_t step, op, position, tail, ticket;
@@ -63,7 +63,7 @@ struct state {
     uint8_t head, gpu_tail, cpu_tail, next_ticket;
     uint8_t position,
         n_read; /* the reader's: of the next request, and words of it that were read */
-    uint8_t turn[MAX_CELLS];
+    uint8_t serving[MAX_CELLS];
     uint8_t cell[MAX_CELLS][2];
     uint8_t slot[MAX_SLOTS][2];
     uint8_t owner[MAX_POSITIONS];   /* of a request's first position, until taken: 1 + 8 p + op */
@@ -150,7 +150,7 @@ static bool has_room(const struct search *s, const struct state *t, unsigned p, 
 /* What a producer does next when there is room. */
 static uint8_t step_with_room(const struct search *s, const struct state *t, unsigned p)
 {
-    return s->mutation == TURN_TOO_LATE && op_of(s, t, p)->has_answer ? TURN : WRITE;
+    return s->mutation == SERVING_TOO_LATE && op_of(s, t, p)->has_answer ? AWAIT_CELL : WRITE;
 }
 
 static void reserve(struct search *s, struct state *t, unsigned p)
@@ -200,7 +200,7 @@ static bool read_answer(struct search *s, struct state *t, unsigned p)
         fail(s, "an answer to another request");
     }
     me->seen++;
-    if (me->seen == 2 && s->mutation == TURN_TOO_EARLY) {
+    if (me->seen == 2 && s->mutation == SERVING_TOO_EARLY) {
         next_op(s, t, p);
     } else if (me->seen == 2) {
         me->step = PASS;
@@ -208,10 +208,10 @@ static bool read_answer(struct search *s, struct state *t, unsigned p)
     return true;
 }
 
-static void pass_turn(const struct search *s, struct state *t, unsigned p)
+static void serve_next(const struct search *s, struct state *t, unsigned p)
 {
     unsigned ticket = t->p[p].ticket;
-    t->turn[ticket % s->config->n_cells] = (uint8_t)(ticket / s->config->n_cells + 1);
+    t->serving[ticket % s->config->n_cells] = (uint8_t)(ticket / s->config->n_cells + 1);
 }
 
 /* The producer's next step. False: it is not possible now. */
@@ -221,14 +221,14 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
     switch (me->step) {
     case TICKET:
         me->ticket = t->next_ticket++;
-        me->step = s->mutation == TURN_TOO_LATE ? LOAD_TAIL : TURN;
+        me->step = s->mutation == SERVING_TOO_LATE ? LOAD_TAIL : AWAIT_CELL;
         return true;
-    case TURN:
-        if (s->mutation != NO_TURN &&
-            t->turn[me->ticket % s->config->n_cells] < me->ticket / s->config->n_cells) {
+    case AWAIT_CELL:
+        if (s->mutation != NO_SERVING &&
+            t->serving[me->ticket % s->config->n_cells] < me->ticket / s->config->n_cells) {
             return false;
         }
-        me->step = s->mutation == TURN_TOO_LATE ? WRITE : LOAD_TAIL;
+        me->step = s->mutation == SERVING_TOO_LATE ? WRITE : LOAD_TAIL;
         return true;
     case LOAD_TAIL:
         me->tail = t->gpu_tail;
@@ -250,14 +250,14 @@ static bool step_producer(struct search *s, struct state *t, unsigned p)
         return true;
     case WRITE:
         write_slots(s, t, p);
-        if (s->mutation == TURN_TOO_EARLY && me->step == ANSWER) {
-            pass_turn(s, t, p);
+        if (s->mutation == SERVING_TOO_EARLY && me->step == ANSWER) {
+            serve_next(s, t, p);
         }
         return true;
     case ANSWER:
         return read_answer(s, t, p);
     case PASS:
-        pass_turn(s, t, p);
+        serve_next(s, t, p);
         next_op(s, t, p);
         return true;
     default:
