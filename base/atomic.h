@@ -47,10 +47,10 @@ static inline void gsh_pause(void)
 #endif
 }
 
-/* One turn of a host spin: *turn counts up from 0. Pauses, then yields the core, then sleeps up to
- * 50 us, so that more PEs than cores make progress. */
-void gsh_backoff(unsigned *turn);
-/* As gsh_backoff, for a spin whose work in each turn is pause enough. */
-void gsh_backoff_busy(unsigned *turn);
+/* One poll of a host spin: *backoff counts up from 0. Pauses, then yields the core, then sleeps up
+ * to 50 us, so that more PEs than cores make progress. */
+void gsh_backoff(unsigned *backoff);
+/* As gsh_backoff, for a spin whose work in each poll is pause enough. */
+void gsh_backoff_busy(unsigned *backoff);
 
 #endif

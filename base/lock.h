@@ -22,9 +22,9 @@ static inline bool gsh_lock_try(struct gsh_lock *lock)
 
 static inline void gsh_lock_take(struct gsh_lock *lock)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     while (!gsh_lock_try(lock)) {
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 

@@ -96,8 +96,8 @@ static enum gsh_mpi_status mpi_open(void *mpi_comm, void **out, int *rank, int *
 static enum gsh_mpi_status finish(struct handle *h, MPI_Request *request, const char *call,
                                   uint64_t deadline_ns, struct gsh_mpi_error *error)
 {
-    for (unsigned turn = 0;; turn++) {
-        struct timespec pause = {0, turn < 1000 ? 0 : 50000};
+    for (unsigned backoff = 0;; backoff++) {
+        struct timespec pause = {0, backoff < 1000 ? 0 : 50000};
         int is_done = 0;
         int code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) {
@@ -112,7 +112,7 @@ static enum gsh_mpi_status finish(struct handle *h, MPI_Request *request, const 
             snprintf(error->text, sizeof(error->text), "%s: not all PEs came", call);
             return GSH_MPI_TIMEOUT;
         }
-        if (turn >= 100) {
+        if (backoff >= 100) {
             nanosleep(&pause, NULL);
         }
     }

@@ -18,11 +18,11 @@ struct shm {
 /* Waits until rank has stored round `round`. */
 static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     /* acquire: pairs with the release in publish() of that rank */
     while (gsh_load_acquire_u64(&s->areas[rank]->seq) < round) {
-        enum gsh_result r = s->wait(s->context, &turn, &start_ns, rank);
+        enum gsh_result r = s->wait(s->context, &backoff, &start_ns, rank);
         if (r != GSH_OK) {
             return r;
         }

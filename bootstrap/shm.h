@@ -21,9 +21,9 @@ struct gsh_shm_area {
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };
 
-/* Called in every turn of a wait, with the rank that has not arrived. Any result but GSH_OK ends
+/* Called in every poll of a wait, with the rank that has not arrived. Any result but GSH_OK ends
  * the wait with that result. */
-typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *turn, uint64_t *start_ns,
+typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *backoff, uint64_t *start_ns,
                                            int rank);
 
 /* areas[rank] is rank's area as mapped here; the array is kept by the caller. base's abort is

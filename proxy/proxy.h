@@ -89,7 +89,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, con
 
 /* Messages of the runtime (collectives over far PEs): at most gsh_proxy_message_max bytes, arrive
  * in order, are kept until they are received. Any thread. receive waits for the next message with
- * that tag from pe; it calls wait() in each turn and ends if the result is not GSH_OK. */
+ * that tag from pe; it calls wait() in each poll and ends if the result is not GSH_OK. */
 size_t gsh_proxy_message_max(const struct gsh_proxy *proxy);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag,
                                                 const void *data, size_t bytes);

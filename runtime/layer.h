@@ -168,13 +168,13 @@ bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, in
 enum { GSHMEMX_LAYER_TEAM_WORDS = 72 };
 uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member);
 
-/* One turn of a wait for PE `target` to make that call: backs off; ends the job when the time limit
+/* One poll of a wait for PE `target` to make that call: backs off; ends the job when the time limit
  * has passed, and the process when the job is ending. False: it has died. All zeros at first. */
 struct gshmemx_layer_wait {
     uint64_t start_ns;
-    unsigned turn;
+    unsigned backoff;
 };
-bool gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait);
+bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -21,7 +21,7 @@
  * the rest of a round. */
 #define POLLS_PER_ROUND 8
 /* Turns of a spin before a waiting host thread begins to sleep between them: milliseconds. */
-#define SPIN_TURNS 20000u
+#define SPIN_POLLS 20000u
 
 /* ---- the lock, as host threads take it ---- */
 
@@ -75,19 +75,19 @@ static void count_waiting(struct gsh_proxy *proxy, int change)
 }
 
 /* Between enter and leave: makes a round, and lets others take the lock. */
-static void wait_turn(struct gsh_proxy *proxy, unsigned *turn)
+static void wait_poll(struct gsh_proxy *proxy, unsigned *backoff)
 {
     unsigned n = make_round(proxy);
     bool is_alone = proxy->n_waiting <= 1;
-    unsigned after_spin = *turn > SPIN_TURNS ? *turn - SPIN_TURNS : 0;
+    unsigned after_spin = *backoff > SPIN_POLLS ? *backoff - SPIN_POLLS : 0;
     gsh_lock_give(&proxy->lock);
     if (n > 0 && is_alone) {
-        *turn = 0;
+        *backoff = 0;
     } else if (after_spin == 0) {
-        gsh_spin(turn);
+        gsh_spin(backoff);
     } else {
         gsh_backoff(&after_spin);
-        *turn = after_spin + SPIN_TURNS;
+        *backoff = after_spin + SPIN_POLLS;
     }
     gsh_lock_take(&proxy->lock);
 }
@@ -161,14 +161,14 @@ static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
  * transport may still use it. */
 static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uint64_t *value)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     bool is_first = true;
     while (!is_over(proxy, task) && proxy->failure == GSH_OK) {
         if (is_first) {
             count_waiting(proxy, 1);
         }
         is_first = false;
-        wait_turn(proxy, &turn);
+        wait_poll(proxy, &backoff);
     }
     if (!is_first) {
         count_waiting(proxy, -1);
@@ -204,7 +204,7 @@ static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
 {
     uint64_t tails[GSH_ENGINE_RINGS_MAX];
     int n_rings = proxy->n_rings;
-    unsigned turn = 0;
+    unsigned backoff = 0;
     for (int r = 0; r < n_rings; r++) {
         tails[r] = proxy->rings[r]->ctx == request->ctx ? proxy->rings[r]->tail : 0;
     }
@@ -212,7 +212,7 @@ static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
     enum gsh_result result = await(proxy, task, &request->value);
     for (int r = 0; r < n_rings && result == GSH_OK; r++) {
         while (proxy->rings[r]->head < tails[r] && proxy->failure == GSH_OK) {
-            wait_turn(proxy, &turn);
+            wait_poll(proxy, &backoff);
         }
         result = proxy->failure;
     }
@@ -245,13 +245,13 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
 
 enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request *request)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     if (request->op == GSH_FAR_QUIET || request->op == GSH_FAR_FENCE || request->is_fetch) {
         return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
     }
     enter(proxy);
     while (proxy->n_posted[request->ctx] >= GSH_POSTED_MAX && proxy->failure == GSH_OK) {
-        wait_turn(proxy, &turn);
+        wait_poll(proxy, &backoff);
     }
     struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
     if (task != NULL) {
@@ -443,7 +443,7 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
 {
     struct gsh_mail *mail;
     enum gsh_result r = GSH_OK;
-    unsigned turn = 0;
+    unsigned backoff = 0;
     enter(proxy);
     count_waiting(proxy, 1);
     while ((mail = take_mail(proxy, pe, tag)) == NULL) {
@@ -451,7 +451,7 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
         if (r != GSH_OK) {
             break;
         }
-        wait_turn(proxy, &turn);
+        wait_poll(proxy, &backoff);
         gsh_lock_give(&proxy->lock);
         r = wait != NULL ? wait(context, pe) : GSH_OK;
         gsh_lock_take(&proxy->lock);

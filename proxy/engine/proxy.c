@@ -101,12 +101,12 @@ enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options, struct
 static void close_down(struct gsh_proxy *proxy)
 {
     uint64_t start_ns = gsh_now_ns();
-    unsigned turn = 0;
+    unsigned backoff = 0;
     gsh_lock_take(&proxy->lock);
     proxy->is_closing = true;
     while (proxy->n_outs > 0 && proxy->failure == GSH_OK && gsh_now_ns() - start_ns < CLOSE_NS) {
         gsh_engine_round(proxy, 1);
-        gsh_spin(&turn);
+        gsh_spin(&backoff);
     }
     gsh_lock_give(&proxy->lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One turn of everything the proxy does. */
+ * One round of everything the proxy does. */
 #ifndef GSH_ROUND_H
 #define GSH_ROUND_H
 

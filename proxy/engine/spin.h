@@ -5,10 +5,10 @@
 
 #include "base/atomic.h"
 
-/* One turn of a spin that never sleeps: pauses and sometimes yields. */
-static inline void gsh_spin(unsigned *turn)
+/* One poll of a spin that never sleeps: pauses and sometimes yields. */
+static inline void gsh_spin(unsigned *backoff)
 {
-    unsigned t = (*turn)++ % 80; /* of which gsh_backoff makes 64 pauses, 16 yields */
+    unsigned t = (*backoff)++ % 80; /* of which gsh_backoff makes 64 pauses, 16 yields */
     gsh_backoff(&t);
 }
 

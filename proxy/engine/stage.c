@@ -148,14 +148,14 @@ enum gsh_result gsh_stage_create(struct gsh_proxy *proxy)
 static void drain(struct gsh_stage *stage)
 {
     uint64_t start_ns = gsh_now_ns();
-    unsigned turn = 0;
+    unsigned backoff = 0;
     enum gsh_result r = GSH_OK;
     while (gsh_stage_is_busy(stage) && r == GSH_OK && gsh_now_ns() - start_ns < DRAIN_NS) {
         for (int copy_stream = 0; r == GSH_OK && copy_stream < GSH_COPY_STREAMS; copy_stream++) {
             r = stage->ops->poll(stage->copy_streams, (enum gsh_copy_stream)copy_stream,
                                  &stage->n_ended[copy_stream]);
         }
-        gsh_spin(&turn);
+        gsh_spin(&backoff);
     }
 }
 

@@ -19,8 +19,8 @@
  * core less than 2 %, and delays the first request after a pause by half a millisecond. */
 #define NAP_NS 500000
 
-/* For how many turns the thread leaves rounds to waiting host threads. */
-#define POLITE_TURNS 64u
+/* For how many polls the thread leaves rounds to waiting host threads. */
+#define POLITE_POLLS 64u
 /* While host threads make calls they make progress themselves, and the lock and the core are best
  * left to them: the thread checks only this often whether that is still so. A request just after
  * the last call waits this long. With fewer cores than threads each poll takes a core from another
@@ -99,7 +99,7 @@ static void stand_back(void)
 static unsigned round_unless_host(struct gsh_proxy *proxy, unsigned *n_skipped)
 {
     unsigned n = 0;
-    if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_TURNS) {
+    if (gsh_load_relaxed_u32(&proxy->n_waiting) > 0 && ++*n_skipped < POLITE_POLLS) {
         return 0;
     }
     *n_skipped = 0;
@@ -116,7 +116,7 @@ static void *thread_main(void *context)
     struct gsh_proxy *proxy = context;
     uint64_t idle_since = 0;
     uint32_t seen = 0;
-    unsigned n_skipped = 0, turn = 0;
+    unsigned n_skipped = 0, backoff = 0;
     if (proxy->options.thread_start != NULL) {
         proxy->options.thread_start(proxy->options.context);
     }
@@ -128,7 +128,7 @@ static void *thread_main(void *context)
         }
         if (round_unless_host(proxy, &n_skipped) > 0) {
             idle_since = 0;
-            turn = 0;
+            backoff = 0;
             continue;
         }
         uint64_t now = gsh_now_ns();
@@ -136,7 +136,7 @@ static void *thread_main(void *context)
             idle_since = now;
         }
         if (now - idle_since < proxy->options.spin_ns) {
-            gsh_spin(&turn);
+            gsh_spin(&backoff);
             continue;
         }
         go_to_sleep(proxy);

@@ -17,7 +17,7 @@
 /* Pieces to one peer that UCX has not sent yet. */
 #define PIECES_MAX 32
 /* Pieces posted to one peer in a progress call, before the others have their turn. */
-#define TURN_PIECES 128
+#define MAX_PIECES_AT_ONCE 128
 
 struct gsh_ucx_transfer {
     struct gsh_ucx_transfer *next;
@@ -78,7 +78,7 @@ static void send_next(struct gsh_ucx_peer *peer)
 static unsigned send_some(struct gsh_ucx_peer *peer)
 {
     unsigned n = 0;
-    while (peer->transfers != NULL && has_room(peer) && n < TURN_PIECES) {
+    while (peer->transfers != NULL && has_room(peer) && n < MAX_PIECES_AT_ONCE) {
         if (gsh_ucx_reserve_one(peer->ucx, &peer->ucx->messages) != GSH_OK) {
             gsh_ucx_break(peer, "no memory for a message to it");
             break;

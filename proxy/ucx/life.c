@@ -16,7 +16,7 @@
 #define TICKS_BEFORE_ASKING 4 /* of 16 in the time limit */
 #define TICKS_BEFORE_LOSS   15
 #define PEERS_PER_TICK      1024
-#define TURNS_PER_CLOCK     64 /* reading the clock costs as much as an empty progress */
+#define POLLS_PER_CLOCK     64 /* reading the clock costs as much as an empty progress */
 #define LEAVE_NS            UINT64_C(2000000000)
 
 /* ---- losing ---- */
@@ -108,7 +108,7 @@ static void look_after(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 
 void gsh_ucx_tick(struct gsh_ucx *u)
 {
-    if (u->next_tick_ns == 0 || (++u->turn % TURNS_PER_CLOCK != 0 && !u->is_clock_due)) {
+    if (u->next_tick_ns == 0 || (++u->n_polls % POLLS_PER_CLOCK != 0 && !u->is_clock_due)) {
         return;
     }
     if (u->is_clock_due && u->timer_fd >= 0) {

@@ -158,7 +158,7 @@ struct gsh_ucx {
     int timer_fd;
     uint64_t tick_ns, next_tick_ns; /* tick_ns 0: no peer is watched */
     size_t tick_cursor;
-    unsigned turn;
+    unsigned n_polls;
     bool is_clock_due;
     bool is_in_progress, is_leaving;
     bool has_rma;       /* puts and gets may be UCX's own; else all are messages */

@@ -6,7 +6,7 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
@@ -55,13 +55,13 @@ uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member)
     return gsh_page_dialect_words(pe, t->pes[member], (uint32_t)t->handle);
 }
 
-bool gshmemx_layer_wait_turn(const char *call, int target, struct gshmemx_layer_wait *wait)
+bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     if (gsh_is_death_among(pe, &target, 1)) {
         return false;
     }
-    if (gsh_host_sync_turn(pe, &wait->turn, &wait->start_ns)) {
+    if (gsh_host_sync_poll(pe, &wait->backoff, &wait->start_ns)) {
         gsh_abort(pe, 1, "%s: waited %.1f s for PE %d to make that call", call,
                   gsh_host_sync_limit_s(pe), target);
     }

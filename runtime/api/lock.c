@@ -11,7 +11,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "wire/lock.h"
 
 /* One call on a lock. */
@@ -67,11 +67,11 @@ static uint32_t look(const struct lock *l)
  * that it waits for; -1: another thread of this PE. */
 static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, int whom)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     uint32_t seen;
     while (seen = look(l), ((seen & bits) != 0) != wants_any) {
-        if (gsh_host_wait_turn(l->pe, &turn, &start_ns)) {
+        if (gsh_host_wait_poll(l->pe, &backoff, &start_ns)) {
             gsh_abort(l->pe, 1,
                       "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64
                       "), behind PE %d",

@@ -15,7 +15,7 @@
 #include "runtime/instance/device_ops.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "runtime/team/team.h"
 
 /* From the lowest bit: the owner, its first unit (GSH_TEAM_UNITS_MAX), and a count that is 0 in no
@@ -148,7 +148,7 @@ static void meet(struct gsh_instance *pe, const char *call, const struct meeting
         pes[i] = (int)(word & ((1u << OWNER_BITS) - 1));
         if (word == word_of(m, pes[i])) {
             i++;
-        } else if (gsh_host_sync_turn(pe, &turn, &start_ns)) {
+        } else if (gsh_host_sync_poll(pe, &turn, &start_ns)) {
             gsh_abort(pe, 1, "%s: waited %.1f s for the PE with my_index %d", call,
                       gsh_host_sync_limit_s(pe), i);
         }

@@ -7,7 +7,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {
@@ -68,7 +68,7 @@ static struct gsh_poll sweep_for_any(struct gsh_instance *pe, const struct gsh_w
 static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indices)
 {
     struct gsh_instance *pe = enter(w);
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     for (;;) {
         struct gsh_poll s =
@@ -76,7 +76,7 @@ static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indice
         if (s.held != SIZE_MAX || s.unmet == SIZE_MAX) {
             return s;
         }
-        if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+        if (gsh_host_wait_poll(pe, &backoff, &start_ns)) {
             gsh_poll_timed_out(pe, w, &s);
         }
     }

@@ -11,7 +11,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 /* Words per load: one copy on CUDA, one stack buffer here. */
 #define CHUNK 64
@@ -136,7 +136,7 @@ void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
 
 void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     /* The comparisons of elements before `from` have held once; they need not hold any longer. */
     size_t from = 0;
@@ -149,7 +149,7 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w,
         if (is_on_stream && gsh_page_is_leaving(pe->page)) {
             return;
         }
-        if (gsh_host_wait_turn(pe, &turn, &start_ns)) {
+        if (gsh_host_wait_poll(pe, &backoff, &start_ns)) {
             gsh_poll_timed_out(pe, w, &s);
         }
     }

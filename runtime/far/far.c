@@ -9,7 +9,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 /* ---- requests ---- */
 
@@ -119,11 +119,11 @@ static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *
     while (end - tail < pe->far->n_slots && is_written(pe->far, ring, end)) {
         end++;
     }
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     while ((tail = taken(ring)) < end &&
            gsh_load_relaxed_u32(&pe->page->control.abort_word) != GSH_ABORT_LEAVE_FAR) {
-        gsh_host_wait_turn(pe, &turn, &start_ns); /* the proxy has a time limit of its own */
+        gsh_host_wait_poll(pe, &backoff, &start_ns); /* the proxy has a time limit of its own */
     }
     return tail;
 }

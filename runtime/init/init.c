@@ -32,7 +32,7 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "runtime/instance/watch.h"
 #include "runtime/init/buffers.h"
 #include "runtime/init/setup.h"
@@ -272,13 +272,13 @@ static enum gsh_result meet(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result page_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *start_ns, int rank)
 {
     struct gsh_instance *pe = context;
     if (gsh_is_death(pe)) {
         return gsh_note_death("a collective call");
     }
-    if (gsh_host_sync_turn(pe, turn, start_ns)) {
+    if (gsh_host_sync_poll(pe, backoff, start_ns)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), rank);
     }

@@ -15,7 +15,7 @@
 #include "runtime/instance/message_tag.h"
 #include "runtime/instance/end.h"
 #include "runtime/init/net.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 /* The first bytes of the data travel with it; that is all for a barrier or a vote of the heap. */
 struct head {
@@ -46,11 +46,11 @@ static uint64_t tag_of(const struct leg *leg)
     return GSH_NET_TAG(GSH_NET_JOB, leg->job->sequence, leg->round);
 }
 
-static enum gsh_result turn(void *context, int from_pe)
+static enum gsh_result check_wait(void *context, int from_pe)
 {
     struct leg *leg = context;
     struct gsh_instance *pe = leg->job->pe;
-    if (gsh_host_sync_look(pe, &leg->start_ns)) {
+    if (gsh_host_sync_check(pe, &leg->start_ns)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), from_pe);
     }
@@ -64,7 +64,8 @@ static enum gsh_result send_part(struct leg *leg, const void *data, size_t bytes
 
 static enum gsh_result receive_part(struct leg *leg, void *data, size_t bytes)
 {
-    return gsh_proxy_receive(leg->job->pe->proxy, leg->from, tag_of(leg), data, bytes, turn, leg);
+    return gsh_proxy_receive(leg->job->pe->proxy, leg->from, tag_of(leg), data, bytes, check_wait,
+                             leg);
 }
 
 static void merge(struct head *seen, const struct head *other)

@@ -16,7 +16,7 @@
 #include "runtime/instance/news.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "runtime/instance/watch.h"
 
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
@@ -75,13 +75,13 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
     if (r == GSH_OK || (r == GSH_ERR_PEER && gsh_deaths_are_single(pe))) {
         return;
     }
-    unsigned turn = 0;
+    unsigned backoff = 0;
     uint64_t start_ns = 0;
     while (gsh_news_is_ending(pe->net)) {
         if (gsh_page_is_leaving(pe->page)) {
             return; /* the job is being given up, so the result does not matter */
         }
-        gsh_host_wait_turn(pe, &turn, &start_ns);
+        gsh_host_wait_poll(pe, &backoff, &start_ns);
     }
     gsh_require(pe, call, r);
 }

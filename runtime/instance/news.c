@@ -26,13 +26,13 @@ void gsh_news_leave_net(struct gsh_net *net)
 
 void gsh_news_await_end(struct gsh_net *net)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     if (gsh_news_take_end(net)) {
         return;
     }
     /* acquire: pairs with the release in gsh_news_leave_net */
     while (!__atomic_load_n(&net->is_done, __ATOMIC_ACQUIRE)) {
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 
@@ -46,7 +46,7 @@ void gsh_news_pass_on(struct gsh_net *net)
     struct gsh_instance *pe = net->pe;
     uint64_t start_ns = gsh_now_ns();
     uint64_t linger_ns = net->news.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
-    unsigned turn = 0;
+    unsigned backoff = 0;
     for (int distance = 1; distance < pe->n_pes; distance *= 2) {
         int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
         if (to != net->lost_pe) {
@@ -55,7 +55,7 @@ void gsh_news_pass_on(struct gsh_net *net)
     }
     while (gsh_now_ns() - start_ns < linger_ns) {
         gsh_proxy_help(pe->proxy);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 

@@ -20,7 +20,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/message_tag.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
@@ -28,8 +28,8 @@
 enum { WORD_KEY, WORD_LIST, WORD_N_OR, WORD_MAX, WORD_OR = WORD_MAX + GSH_BALLOT_MAX_WORDS };
 _Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' inboxes have room for other words");
 
-/* A thread that waits for one PE takes what the others have sent once in this many turns. */
-#define TURNS_TO_TAKE_ALL 16
+/* A thread that waits for one PE takes what the others have sent once in this many polls. */
+#define POLLS_TO_TAKE_ALL 16
 
 /* A message that has been taken from its inbox and not yet received. */
 struct gsh_mail {
@@ -211,12 +211,12 @@ static bool is_lost(const struct exchange *x)
 }
 
 /* False: the wait is given up, or some PE of the list has died, and the other may not come. */
-static bool await_turn(struct exchange *x, unsigned *turn, int other)
+static bool await_poll(struct exchange *x, unsigned *backoff, int other)
 {
     if (is_stopped(x) || is_lost(x)) {
         return false;
     }
-    if (gsh_host_sync_turn(x->pe, turn, &x->start_ns)) {
+    if (gsh_host_sync_poll(x->pe, backoff, &x->start_ns)) {
         timed_out(x, other);
     }
     return true;
@@ -240,14 +240,14 @@ static bool try_send(const struct exchange *x, int to, const struct gsh_ballot *
 static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballot)
 {
     struct gsh_teams *teams = x->pe->teams;
-    for (unsigned turn = 0;;) {
+    for (unsigned backoff = 0;;) {
         gsh_lock_take(&teams->lock);
         bool is_sent = try_send(x, to, ballot);
         if (!is_sent) {
             take_all(x);
         }
         gsh_lock_give(&teams->lock);
-        if (is_sent || !await_turn(x, &turn, to)) {
+        if (is_sent || !await_poll(x, &backoff, to)) {
             return;
         }
     }
@@ -257,9 +257,9 @@ static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot
 {
     struct gsh_teams *teams = x->pe->teams;
     struct gsh_mail *mail = NULL;
-    for (unsigned turn = 0, n_turns = 1;; n_turns++) {
+    for (unsigned backoff = 0, n_polls = 1;; n_polls++) {
         gsh_lock_take(&teams->lock);
-        if (n_turns % TURNS_TO_TAKE_ALL == 0) {
+        if (n_polls % POLLS_TO_TAKE_ALL == 0) {
             take_all(x);
         } else {
             take_from(x, from);
@@ -269,7 +269,7 @@ static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot
         if (mail != NULL) {
             break;
         }
-        if (!await_turn(x, &turn, from)) {
+        if (!await_poll(x, &backoff, from)) {
             return;
         }
     }
@@ -288,10 +288,10 @@ void gsh_mail_destroy(struct gsh_teams *teams)
 
 /* ---- on another node ---- */
 
-static enum gsh_result message_turn(void *context, int from)
+static enum gsh_result message_poll(void *context, int from)
 {
     struct exchange *x = context;
-    if (gsh_host_sync_look(x->pe, &x->start_ns)) {
+    if (gsh_host_sync_check(x->pe, &x->start_ns)) {
         timed_out(x, from);
     }
     gsh_lock_take(&x->pe->teams->lock); /* a PE of this node may wait for room */
@@ -333,7 +333,7 @@ static void receive_far(struct exchange *x, int from, struct gsh_ballot *ballot)
     bool is_left = is_lost(x);
     for (size_t at = 0; at < bytes && !is_left; at += max) {
         enum gsh_result r = gsh_proxy_receive(proxy, from, tag_of(x), (uint8_t *)words + at,
-                                              gsh_min_u64(bytes - at, max), message_turn, x);
+                                              gsh_min_u64(bytes - at, max), message_poll, x);
         is_left = is_lost(x) || (r != GSH_OK && is_stopped(x));
         if (!is_left) {
             gsh_require_far(x->pe, x->call, r);

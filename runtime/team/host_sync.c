@@ -12,7 +12,7 @@
 #include "runtime/instance/message_tag.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 struct arrival {
     struct gsh_instance *pe;
@@ -49,13 +49,13 @@ static bool is_lost(const struct arrival *a)
  * since some member has died. */
 static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     /* acquire: pairs with that member's release in gsh_host_sync or sync_nodes */
     while (gsh_load_acquire_u64(word) < a.epoch) {
         if (is_lost(&a)) {
             return gsh_load_acquire_u64(word) >= a.epoch; /* the same */
         }
-        if (gsh_host_sync_turn(a.pe, &turn, &a.start_ns)) {
+        if (gsh_host_sync_poll(a.pe, &backoff, &a.start_ns)) {
             timed_out(&a, member_pe, gsh_load_acquire_u64(word));
         }
     }
@@ -67,10 +67,10 @@ static struct gsh_page_words *words(const struct arrival *a, int member_pe)
     return gsh_page_words(a->pe, member_pe, (uint32_t)a->team->handle);
 }
 
-static enum gsh_result message_turn(void *context, int member_pe)
+static enum gsh_result message_poll(void *context, int member_pe)
 {
     struct arrival *a = context;
-    if (gsh_host_sync_look(a->pe, &a->start_ns)) {
+    if (gsh_host_sync_check(a->pe, &a->start_ns)) {
         timed_out(a, member_pe, a->epoch - 1);
     }
     return is_lost(a) ? gsh_note_death(a->call) : GSH_OK;
@@ -89,7 +89,7 @@ static void tell_leaders(struct arrival a)
             GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)a.team->handle << 32 | (uint32_t)a.epoch, round);
         gsh_require_far(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
         gsh_require_far(a.pe, a.call,
-                        gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_turn, &a));
+                        gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_poll, &a));
     }
 }
 

@@ -52,14 +52,14 @@ static int pes_process(const struct pes *pe, int rank)
     return rank * pe->n_processes / pe->n;
 }
 
-static enum gsh_result pes_wait(void *context, unsigned *turn, uint64_t *start_ns, int rank)
+static enum gsh_result pes_wait(void *context, unsigned *backoff, uint64_t *start_ns, int rank)
 {
     struct pes *pe = context;
     (void)start_ns;
     if (gsh_load_acquire_u32(&pe->shared->is_gone[rank])) {
         return gsh_note(GSH_ERR_PEER, "PE %d is gone", rank);
     }
-    gsh_backoff(turn);
+    gsh_backoff(backoff);
     return GSH_OK;
 }
 

@@ -15,10 +15,10 @@ static void *add(void *tries)
 {
     pthread_barrier_wait(&begin);
     for (int i = 0; i < n_adds; i++) {
-        unsigned turn = 0;
+        unsigned backoff = 0;
         if (tries) {
             while (!gsh_lock_try(&lock)) {
-                gsh_backoff(&turn);
+                gsh_backoff(&backoff);
             }
         } else {
             gsh_lock_take(&lock);

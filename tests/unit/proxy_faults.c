@@ -21,9 +21,9 @@ static bool has_failed(struct pe *pe)
 
 static void await_failure(struct pe *pe)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     while (!has_failed(pe)) {
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 

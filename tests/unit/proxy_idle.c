@@ -24,13 +24,13 @@ static void pass_time(uint64_t ns)
 
 static void stay_asleep(struct pe *pe)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     int target = (pe->me + 1) % pe->n;
     run_amo(pe, target, COUNTER, GSH_AMO_ADD, 1, true);
     run_quiet(pe);
     pes_barrier(pe);
     while (naps_or_sleeps(pe, false) == 0) {
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
     pes_barrier(pe);
     pass_time(100000000); /* the last acknowledgements have come; if not, a sleep more is counted */
@@ -45,9 +45,9 @@ static void stay_asleep(struct pe *pe)
 static void nap(struct pe *pe)
 {
     uint64_t start_ns = gsh_now_ns(), before = naps_or_sleeps(pe, true), n = 0;
-    unsigned turn = 0;
+    unsigned backoff = 0;
     while (n < 20) {
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
         n = naps_or_sleeps(pe, true) - before;
     }
     CHECK(n <= (gsh_now_ns() - start_ns) / 500000 + 2);
@@ -87,10 +87,10 @@ static void wake_from_host(struct pe *pe)
                                   .pe = target,
                                   .remote_off = WORD,
                                   .operand = i};
-        unsigned turn = 0;
+        unsigned backoff = 0;
         CHECK(gsh_proxy_post(pe->proxy, &amo) == GSH_OK);
         while (gsh_load_acquire_u64((uint64_t *)(pe->heap + WORD)) < i) {
-            gsh_backoff(&turn);
+            gsh_backoff(&backoff);
         }
     }
     pes_barrier(pe);

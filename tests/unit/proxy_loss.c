@@ -83,11 +83,11 @@ static void quiet_all(struct pe *pe)
     for (gsh_context ctx = 0; ctx < 2; ctx++) {
         struct gsh_request quiet = {.op = GSH_FAR_QUIET, .ctx = ctx};
         struct ring *ring = &pe->rings[ctx];
-        unsigned turn = 0;
+        unsigned backoff = 0;
         CHECK_EQ(gsh_proxy_run(pe->proxy, &quiet), GSH_OK);
         while (gsh_load_acquire_u64(&ring->cpu.cpu_done) != ring->head) {
             gsh_proxy_help(pe->proxy);
-            gsh_backoff(&turn);
+            gsh_backoff(&backoff);
         }
     }
 }
@@ -178,13 +178,13 @@ static bool is_clean(struct gsh_proxy *proxy)
 /* Until the transport and the copy streams have given back what they had. */
 static void await_clean(struct pe *pe)
 {
-    unsigned turn = 0;
+    unsigned backoff = 0;
     for (bool is = false; !is;) {
         gsh_proxy_help(pe->proxy);
         gsh_lock_take(&pe->proxy->lock);
         is = is_clean(pe->proxy);
         gsh_lock_give(&pe->proxy->lock);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 
@@ -218,7 +218,7 @@ static void be_lost(struct pe *pe)
 static void learn(struct pe *pe)
 {
     static const struct gsh_message bad = {.kind = GSH_MESSAGE_ACK, .acks = UINT32_MAX};
-    unsigned turn = 0;
+    unsigned backoff = 0;
     if (how == IS_SILENT || how == IS_HEARD_OF) {
         gsh_proxy_lose(pe->proxy, LOST);
         gsh_proxy_lose(pe->proxy, LOST);
@@ -229,10 +229,10 @@ static void learn(struct pe *pe)
     }
     while (!is_lost_here(pe)) {
         if (how == ENDS) { /* the loop transport finds it by what it carries */
-            gsh_proxy_notify(pe->proxy, LOST, &turn, sizeof(turn));
+            gsh_proxy_notify(pe->proxy, LOST, &backoff, sizeof(backoff));
         }
         gsh_proxy_help(pe->proxy);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
 }
 

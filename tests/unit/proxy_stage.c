@@ -40,7 +40,7 @@ static void check_all_free(struct pe *pe)
         ring_quiet(&pe->rings[0]);
     }
     pes_barrier(pe);
-    unsigned turn = 0;
+    unsigned backoff = 0;
     bool is_free = false;
     while (!is_free) { /* an acknowledgement may come before the proxy there has continued */
         gsh_lock_take(&pe->proxy->lock);
@@ -48,7 +48,7 @@ static void check_all_free(struct pe *pe)
             stage->n_free_slots == stage->n_chunks && stage->n_free_chunks == stage->n_chunks &&
             stage->n_free_outs == GSH_STAGE_SMALL_OUTS && stage->n_free_ins == GSH_STAGE_SMALL_INS;
         gsh_lock_give(&pe->proxy->lock);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
     pes_barrier(pe);
 }
@@ -147,7 +147,7 @@ static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
     struct gsh_transport *t = pe->proxy->transport;
     struct late_op late = {.op.done = late_done};
     bool is_pending = false, is_done;
-    unsigned turn = 0;
+    unsigned backoff = 0;
     gsh_lock_take(&pe->proxy->lock);
     enum gsh_result r =
         bytes ? t->ops->put(t, 0, 0, GSH_STAGE_OFF, bytes, n_bytes, &late.op, &is_pending)
@@ -157,7 +157,7 @@ static void run_late(struct pe *pe, const void *bytes, uint64_t n_bytes)
     gsh_lock_give(&pe->proxy->lock);
     while (!is_done) {
         gsh_proxy_help(pe->proxy);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
         gsh_lock_take(&pe->proxy->lock);
         is_done = late.is_done;
         gsh_lock_give(&pe->proxy->lock);
@@ -211,7 +211,7 @@ static void differ(struct pe *pe)
     uint8_t *source = calloc(1, BYTES);
     struct gsh_request put = {
         .op = GSH_FAR_PUT, .pe = 1, .remote_off = DATA, .local = source, .bytes = BYTES};
-    unsigned turn = 0;
+    unsigned backoff = 0;
     if (pe->me == 0) {
         (void)!gsh_proxy_post(pe->proxy, &put);
     }
@@ -220,7 +220,7 @@ static void differ(struct pe *pe)
         gsh_lock_take(&pe->proxy->lock);
         has_failed = pe->n_fails > 0;
         gsh_lock_give(&pe->proxy->lock);
-        gsh_backoff(&turn);
+        gsh_backoff(&backoff);
     }
     if (pe->me == 1) {
         CHECK_EQ(pe->n_fails, 1);

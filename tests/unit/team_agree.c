@@ -103,8 +103,8 @@ static void end(struct part *p)
 
 static void await(const uint64_t *word, uint64_t value)
 {
-    for (unsigned turn = 0; gsh_load_acquire_u64(word) != value;) {
-        gsh_backoff(&turn);
+    for (unsigned backoff = 0; gsh_load_acquire_u64(word) != value;) {
+        gsh_backoff(&backoff);
     }
 }
 

@@ -48,12 +48,12 @@ int main(void)
     uint64_t before = gsh_now_ns();
     CHECK(gsh_now_ns() >= before);
 
-    unsigned turn = 0, last = 0;
+    unsigned backoff = 0, last = 0;
     for (int i = 0; i < 600; i++) {
-        last = turn;
-        gsh_backoff(&turn);
-        CHECK(turn >= last);
+        last = backoff;
+        gsh_backoff(&backoff);
+        CHECK(backoff >= last);
     }
-    CHECK_EQ(turn, last); /* has reached its longest nap and stays there */
+    CHECK_EQ(backoff, last); /* has reached its longest nap and stays there */
     return test_result();
 }

@@ -480,7 +480,7 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
 /* The block's paths take turns, and no path waits during its turn: whatever other ranks wait for
  * first makes progress. paths: space for them. */
 template <class A>
-__device__ void run_in_turns(const A &a, const context &c, path *paths, uint32_t n_paths)
+__device__ void run_interleaved(const A &a, const context &c, path *paths, uint32_t n_paths)
 {
     __shared__ bool is_ready;
     if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
@@ -567,7 +567,7 @@ template <class A> __device__ void run(const A &a, path *paths)
     if (n_paths == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
         run_alone(a, c, row, blockIdx.x % a.n_channels);
     else
-        run_in_turns(a, c, paths, n_paths);
+        run_interleaved(a, c, paths, n_paths);
 }
 
 } // namespace transfer

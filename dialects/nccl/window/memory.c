@@ -130,7 +130,7 @@ static int find_absent(const char *call, const struct ncclComm *comm, uint64_t n
         uint64_t note = 2 * number;
         while (is_there && rank != comm->rank &&
                (note = gshmem_uint64_g(comm->note, pe)) < 2 * number) {
-            is_there = gshmemx_layer_wait_turn(call, pe, &wait);
+            is_there = gshmemx_layer_wait_poll(call, pe, &wait);
         }
         absent = absent < 0 && note > 2 * number ? rank : absent;
     }
@@ -180,7 +180,7 @@ static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, u
         struct gshmemx_layer_wait wait = {0};
         const int pe = comm->pe_of[rank];
         while (is_there && rank != comm->rank && gshmem_uint64_g(comm->note, pe) < 2 * number) {
-            is_there = gshmemx_layer_wait_turn(call, pe, &wait);
+            is_there = gshmemx_layer_wait_poll(call, pe, &wait);
         }
         if (is_there && rank != comm->rank &&
             gshmem_uint64_g(&comm->note[1 + number % 2], pe) != comm->marks) {

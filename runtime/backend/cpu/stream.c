@@ -13,7 +13,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
-#include "runtime/instance/turn.h"
+#include "runtime/instance/host_wait.h"
 
 /* Of the executor's code. */
 static enum gsh_result result_of(int code)

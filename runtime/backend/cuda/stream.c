@@ -214,7 +214,7 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
 #define FAR_PENDING_MAX 192u
 
 /* Turns of a wait before asking CUDA whether it still works: after an error no kernel counts. */
-#define TURNS_PER_QUERY 1024u
+#define POLLS_PER_QUERY 1024u
 
 /* Gives back what await_launches has counted for a launch that does not take place. */
 static void forget_launch(struct gsh_cuda_device *d, uint64_t done)
@@ -236,7 +236,7 @@ static enum gsh_result query_device(struct gsh_cuda_device *d)
 static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream, uint64_t *at)
 {
     const uint64_t *done = (const uint64_t *)d->out.words + GSH_CUDA_FAR_WORD;
-    unsigned turn = 0, n_turns = 0;
+    unsigned backoff = 0, n_polls = 0;
     enum gsh_result r = GSH_OK;
     bool entered = gsh_cuda_enter(d), is_in_graph = is_captured(d, stream);
     gsh_cuda_leave(d, entered);
@@ -247,8 +247,8 @@ static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream
     *at = (uint64_t)(uintptr_t)done;
     uint64_t mine = __atomic_add_fetch(&d->n_far_launched, 1, __ATOMIC_RELAXED);
     while (r == GSH_OK && mine - gsh_load_relaxed_u64(done) > FAR_PENDING_MAX) {
-        gsh_backoff(&turn);
-        if (++n_turns % TURNS_PER_QUERY == 0) {
+        gsh_backoff(&backoff);
+        if (++n_polls % POLLS_PER_QUERY == 0) {
             r = query_device(d);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One turn of a wait of the host: backs off, lets the proxy work, and checks what bounds it. */
-#include "runtime/instance/turn.h"
+ * One poll of a wait of the host: backs off, lets the proxy work, and checks what bounds it. */
+#include "runtime/instance/host_wait.h"
 
 #include <unistd.h>
 #include "base/atomic.h"
@@ -14,23 +14,23 @@
 
 /* The job is ending: the PE that set the abort word has reported why, and its process or the watch
  * ends this one. */
-static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *turn)
+static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *backoff)
 {
     gsh_report_print(pe);
     if (pe == gsh_instance_bound()) {
         gsh_flush_stdout();
     }
     for (unsigned i = 0; i < 100000; i++) {
-        gsh_backoff(turn);
+        gsh_backoff(backoff);
     }
     _exit(1);
 }
 
 /* Checks what bounds a wait. */
-static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, uint64_t limit_ns)
+static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns, uint64_t limit_ns)
 {
     if (gsh_page_is_ending(pe->page)) {
-        await_end(pe, turn);
+        await_end(pe, backoff);
     }
     if (pe->env.wait_timeout_ns == 0) {
         return false;
@@ -43,32 +43,32 @@ static bool look(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns, ui
 }
 
 /* What is awaited may come through the proxy, or depend on a request of a waiting peer. */
-static void back_off(struct gsh_instance *pe, unsigned *turn)
+static void back_off(struct gsh_instance *pe, unsigned *backoff)
 {
     if (pe->proxy != NULL) {
         gsh_proxy_help(pe->proxy);
-        gsh_backoff_busy(turn);
+        gsh_backoff_busy(backoff);
     } else {
-        gsh_backoff(turn);
+        gsh_backoff(backoff);
     }
 }
 
-bool gsh_host_wait_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+bool gsh_host_wait_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns)
 {
-    back_off(pe, turn);
-    return look(pe, turn, start_ns, pe->env.wait_timeout_ns);
+    back_off(pe, backoff);
+    return look(pe, backoff, start_ns, pe->env.wait_timeout_ns);
 }
 
-bool gsh_host_sync_turn(struct gsh_instance *pe, unsigned *turn, uint64_t *start_ns)
+bool gsh_host_sync_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns)
 {
-    back_off(pe, turn);
-    return look(pe, turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+    back_off(pe, backoff);
+    return look(pe, backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
 }
 
-bool gsh_host_sync_look(struct gsh_instance *pe, uint64_t *start_ns)
+bool gsh_host_sync_check(struct gsh_instance *pe, uint64_t *start_ns)
 {
-    unsigned turn = 0;
-    return look(pe, &turn, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+    unsigned backoff = 0;
+    return look(pe, &backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
 }
 
 double gsh_host_sync_limit_s(const struct gsh_instance *pe)
