@@ -43,7 +43,7 @@ void gshmemx_layer_drop_uniqueid(const gshmemx_uniqueid_t *id);
 void *gshmemx_layer_pe(void);
 
 /* The PE that a thread acted for, and the device that was current. */
-struct gshmemx_layer_turn {
+struct gshmemx_layer_scope {
     void *pe, *before;
     uint64_t serial;
     int state;
@@ -52,8 +52,8 @@ struct gshmemx_layer_turn {
 };
 /* The calling thread acts for pe, with pe's device current, until it leaves. device: on the CPU
  * device, its number for cudaSetDevice. Turns nest. */
-void gshmemx_layer_enter(void *pe, int device, struct gshmemx_layer_turn *turn);
-void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn);
+void gshmemx_layer_enter(void *pe, int device, struct gshmemx_layer_scope *scope);
+void gshmemx_layer_leave(const struct gshmemx_layer_scope *scope);
 /* The calling thread's current device, before or after init: CUDA's number of it, or on the CPU
  * device what cudaSetDevice was last given; -1: there is none. */
 int gshmemx_layer_current_device(void);

@@ -102,30 +102,30 @@ void *gshmemx_layer_pe(void)
     return gsh_instance_of_program();
 }
 
-void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_turn *turn)
+void gshmemx_layer_enter(void *of, int device, struct gshmemx_layer_scope *scope)
 {
     struct gsh_instance *pe = of;
     struct gsh_spoken before;
     gsh_instance_speak(pe, &before);
-    *turn = (struct gshmemx_layer_turn){.pe = pe,
-                                        .before = before.pe,
-                                        .serial = before.serial,
-                                        .state = before.state,
-                                        .device = gshmemx_cpu_device_chosen()};
+    *scope = (struct gshmemx_layer_scope){.pe = pe,
+                                          .before = before.pe,
+                                          .serial = before.serial,
+                                          .state = before.state,
+                                          .device = gshmemx_cpu_device_chosen()};
     if (device >= 0) {
         gshmemx_cpu_device_choose(device);
     }
-    turn->entered = pe->device_ops != NULL && pe->device_ops->enter(pe);
+    scope->entered = pe->device_ops != NULL && pe->device_ops->enter(pe);
 }
 
-void gshmemx_layer_leave(const struct gshmemx_layer_turn *turn)
+void gshmemx_layer_leave(const struct gshmemx_layer_scope *scope)
 {
-    struct gsh_instance *pe = turn->pe;
-    const struct gsh_spoken before = {turn->before, turn->serial, turn->state};
-    if (turn->entered) {
+    struct gsh_instance *pe = scope->pe;
+    const struct gsh_spoken before = {scope->before, scope->serial, scope->state};
+    if (scope->entered) {
         pe->device_ops->leave(pe, true);
     }
-    gshmemx_cpu_device_choose(turn->device);
+    gshmemx_cpu_device_choose(scope->device);
     gsh_instance_speak_again(&before);
 }
 

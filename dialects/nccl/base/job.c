@@ -86,14 +86,14 @@ struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win)
     return j;
 }
 
-void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *turn)
+void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_scope *scope)
 {
-    gshmemx_layer_enter(job->pe, job->device, turn);
+    gshmemx_layer_enter(job->pe, job->device, scope);
 }
 
-void gsh_nccl_leave(const struct gshmemx_layer_turn *turn)
+void gsh_nccl_leave(const struct gshmemx_layer_scope *scope)
 {
-    gshmemx_layer_leave(turn);
+    gshmemx_layer_leave(scope);
 }
 
 /* ---- giving up ---- */
@@ -105,10 +105,10 @@ bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job)
 
 static void leave_kernels(const struct gsh_nccl_job *job, bool on)
 {
-    struct gshmemx_layer_turn turn;
-    gsh_nccl_enter(job, &turn);
+    struct gshmemx_layer_scope scope;
+    gsh_nccl_enter(job, &scope);
     gshmemx_layer_leave_kernels(on);
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
 }
 
 void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
@@ -156,11 +156,11 @@ void gsh_nccl_jobs_lose(void *pe, bool is_full)
 
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     leave_kernels(job, true);
-    gsh_nccl_enter(job, &turn);
+    gsh_nccl_enter(job, &scope);
     gshmemx_layer_synchronize();
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     leave_kernels(job, false);
     if (gsh_nccl_job_is_given_up(job)) { /* meanwhile, by another thread */
         leave_kernels(job, true);
@@ -317,7 +317,7 @@ static void free_job(struct gsh_nccl_job *job)
 static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, void *pe,
                          bool is_ours, struct gsh_nccl_job **out)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     struct gsh_nccl_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
@@ -330,14 +330,14 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
                                  .worker = w->worker};
     pthread_mutex_init(&job->lock, NULL);
     pthread_mutex_init(&job->turn, NULL);
-    gsh_nccl_enter(job, &turn);
+    gsh_nccl_enter(job, &scope);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
     ncclResult_t r = lay_desk(call, job);
     if (r == ncclSuccess) {
         r = make_meet(call, job);
     }
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
         free_job(job);
         return r;
@@ -349,10 +349,10 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
 
 static int n_pes_of(void *pe)
 {
-    struct gshmemx_layer_turn turn;
-    gshmemx_layer_enter(pe, -1, &turn);
+    struct gshmemx_layer_scope scope;
+    gshmemx_layer_enter(pe, -1, &scope);
     int n = gshmem_n_pes();
-    gshmemx_layer_leave(&turn);
+    gshmemx_layer_leave(&scope);
     return n;
 }
 
@@ -432,7 +432,7 @@ bool gsh_nccl_job_put_early(struct gsh_nccl_job *job)
 
 void gsh_nccl_job_put(struct gsh_nccl_job *job)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     pthread_mutex_lock(&job->lock);
     bool is_last = --job->n_comms == 0;
     pthread_mutex_unlock(&job->lock);
@@ -447,10 +447,10 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     if (job->is_ours) { /* the end frees what follows, too */
         gshmemx_layer_finalize(job->pe);
     } else {
-        gsh_nccl_enter(job, &turn);
+        gsh_nccl_enter(job, &scope);
         gshmem_team_destroy(job->meet);
         gshmem_free(job->desk);
-        gsh_nccl_leave(&turn);
+        gsh_nccl_leave(&scope);
     }
     gsh_nccl_worker_end(job->worker);
     free_job(job);

@@ -36,7 +36,7 @@ struct gsh_nccl_job {
     bool is_ours;              /* started for a communicator, by its id */
     ncclUniqueId id;           /* if it is ours */
     pthread_t maker;
-    int device; /* selected by a turn (runtime/layer.h), or -1 */
+    int device; /* selected by a scope (runtime/layer.h), or -1 */
     struct gsh_nccl_worker
         *worker; /* makes calls in which ranks agree; NULL: the caller does; atomic,
                     since a thread may create it while others make calls */
@@ -102,9 +102,9 @@ void gsh_nccl_jobs_lose(void *pe, bool is_full);
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);
 
 /* Calls between the two concern the job's PE, on its device. */
-struct gshmemx_layer_turn;
-void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_turn *turn);
-void gsh_nccl_leave(const struct gshmemx_layer_turn *turn);
+struct gshmemx_layer_scope;
+void gsh_nccl_enter(const struct gsh_nccl_job *job, struct gshmemx_layer_scope *scope);
+void gsh_nccl_leave(const struct gshmemx_layer_scope *scope);
 /* The job of this process whose window records hold the handle, or NULL. */
 struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 

@@ -33,13 +33,13 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
 {
     ncclResult_t r = answer("ncclCommCuDevice", comm, device);
     if (r == ncclSuccess) {
-        struct gshmemx_layer_turn turn;
-        gsh_nccl_enter(comm->job, &turn);
+        struct gshmemx_layer_scope scope;
+        gsh_nccl_enter(comm->job, &scope);
         *device = gshmemx_layer_cuda_device();
-        if (*device < 0) { /* the CPU device: a turn selects the rank's, or it is the caller's */
+        if (*device < 0) { /* the CPU device: a scope selects the rank's, or it is the caller's */
             *device = gshmemx_layer_current_device();
         }
-        gsh_nccl_leave(&turn);
+        gsh_nccl_leave(&scope);
     }
     return r;
 }

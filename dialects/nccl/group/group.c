@@ -62,27 +62,27 @@ static void free_call(struct queued *q)
 
 static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     if (c->comm == NULL) {
         return c->run(c);
     }
-    gsh_nccl_enter(c->comm->job, &turn);
+    gsh_nccl_enter(c->comm->job, &scope);
     if (c->family == GSH_NCCL_COLLECTIVE) {
         gsh_nccl_latest_add(c->name, &c->comm->latest, &c->collective);
     }
     ncclResult_t r = c->run(c);
     gsh_nccl_leave_stream(c->comm);
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     return r;
 }
 
 static ncclResult_t launch_gathered(const struct gsh_nccl_gatherer *gatherer, struct ncclComm *comm)
 {
-    struct gshmemx_layer_turn turn;
-    gsh_nccl_enter(comm->job, &turn);
+    struct gshmemx_layer_scope scope;
+    gsh_nccl_enter(comm->job, &scope);
     ncclResult_t r = gatherer->launch(comm);
     gsh_nccl_leave_stream(comm);
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     return r;
 }
 

@@ -57,11 +57,11 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 /* Waits until streams have finished all their work of the communicator. */
 static void settle(struct ncclComm *comm)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     if (comm->trail.has_stream) {
-        gsh_nccl_enter(comm->job, &turn);
+        gsh_nccl_enter(comm->job, &scope);
         gshmemx_layer_synchronize();
-        gsh_nccl_leave(&turn);
+        gsh_nccl_leave(&scope);
         comm->trail.has_stream = 0;
     }
 }
@@ -94,10 +94,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
  * has died, the others do not meet, and may still write what the communicator has: it is kept. */
 static void end(struct ncclComm *comm)
 {
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     struct gsh_nccl_job *job = comm->job;
     struct gsh_nccl_crew *crew = comm->crew;
-    gsh_nccl_enter(job, &turn);
+    gsh_nccl_enter(job, &scope);
     bool is_kept = gsh_nccl_comm_is_lost(comm) ||
                    !gsh_nccl_turn_try("ncclCommDestroy", job, comm->meet, NULL, 0);
     if (!is_kept) {
@@ -110,7 +110,7 @@ static void end(struct ncclComm *comm)
         }
         gsh_nccl_turn_give(job);
     }
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     if (is_kept) {
         gsh_nccl_comm_keep(comm);
     } else {

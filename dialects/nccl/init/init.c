@@ -56,19 +56,19 @@ static ncclResult_t make_of_all(const struct gsh_nccl_call *c, const struct gsh_
 static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish)
 {
     struct gsh_nccl_job *job = NULL;
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     ncclResult_t r = gsh_nccl_job_get(c->name, wish, &job);
     if (r != ncclSuccess) {
         gsh_nccl_worker_end(wish->worker);
         return r;
     }
-    gsh_nccl_enter(job, &turn);
+    gsh_nccl_enter(job, &scope);
     r = gsh_nccl_turn_take(c->name, job, job->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = make_of_all(c, wish, job);
         gsh_nccl_turn_give(job);
     }
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
         gsh_nccl_job_put(job);
     }

@@ -54,10 +54,10 @@ void gsh_nccl_record_write(struct ncclComm *comm, int record_index, void *buffer
 void gsh_nccl_record_hide(struct ncclComm *comm, int record_index)
 {
     static const uint64_t gone = GSHMEM_NCCL_WINDOW_GONE;
-    struct gshmemx_layer_turn turn;
-    gsh_nccl_enter(comm->job, &turn);
+    struct gshmemx_layer_scope scope;
+    gsh_nccl_enter(comm->job, &scope);
     gsh_nccl_write(&comm->job->windows[record_index].owner, &gone, sizeof(gone));
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
 }
 
 void gsh_nccl_record_give(struct ncclComm *comm, int record_index)

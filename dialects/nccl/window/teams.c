@@ -81,15 +81,15 @@ static ncclResult_t lsa_pointer(const char *call, ncclWindow_t window, size_t of
                                 bool is_world, void **out)
 {
     struct ncclWindow_vidmem w;
-    struct gshmemx_layer_turn turn;
+    struct gshmemx_layer_scope scope;
     const struct gsh_nccl_job *job = gsh_nccl_job_of_window(window);
     if (job == NULL || out == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: window %p, result %p: not valid", call,
                              (void *)window, (void *)out);
     }
-    gsh_nccl_enter(job, &turn);
+    gsh_nccl_enter(job, &scope);
     gsh_nccl_read(&w, window, sizeof(w));
-    gsh_nccl_leave(&turn);
+    gsh_nccl_leave(&scope);
     if (offset >= w.bytes) {
         return gsh_nccl_fail(ncclInvalidArgument, "%s: the window has %zu bytes, not %zu", call,
                              (size_t)w.bytes, offset);
