@@ -167,7 +167,7 @@ void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
     }
 }
 
-/* ---- turns ---- */
+/* ---- the agreement lock ---- */
 
 /* As long on all members, so that they vote together again, and other than for other teams, so that
  * two that hold each other up do not do so again and again. */
@@ -179,11 +179,11 @@ static void pause_before_next(gshmem_team_t team, unsigned n_tries)
     nanosleep(&pause, NULL);
 }
 
-bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                       const int *pes, int n)
+bool gsh_nccl_agreement_trylock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n)
 {
     for (unsigned n_tries = 0;; n_tries++) {
-        bool is_mine = pthread_mutex_trylock(&job->turn) == 0;
+        bool is_mine = pthread_mutex_trylock(&job->agreement) == 0;
         bool is_all = gshmemx_layer_vote(call, team, pes, n, is_mine, &job->is_given_up);
         bool is_over = gsh_nccl_job_is_given_up(job) ||
                        (pes == NULL ? gshmemx_layer_has_died_in(job->pe, team)
@@ -192,7 +192,7 @@ bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t
             return true;
         }
         if (is_mine) {
-            gsh_nccl_turn_give(job);
+            gsh_nccl_agreement_unlock(job);
         }
         if (is_over) {
             return false;
@@ -201,18 +201,18 @@ bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t
     }
 }
 
-ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                                const int *pes, int n)
+ncclResult_t gsh_nccl_agreement_lock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                     const int *pes, int n)
 {
-    if (gsh_nccl_turn_try(call, job, team, pes, n)) {
+    if (gsh_nccl_agreement_trylock(call, job, team, pes, n)) {
         return ncclSuccess;
     }
     return gsh_nccl_job_is_given_up(job) ? gsh_nccl_job_given_up(call, job) : gsh_nccl_lost(call);
 }
 
-void gsh_nccl_turn_give(struct gsh_nccl_job *job)
+void gsh_nccl_agreement_unlock(struct gsh_nccl_job *job)
 {
-    pthread_mutex_unlock(&job->turn);
+    pthread_mutex_unlock(&job->agreement);
 }
 
 /* ---- the worker ---- */
@@ -308,7 +308,7 @@ static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
 
 static void free_job(struct gsh_nccl_job *job)
 {
-    pthread_mutex_destroy(&job->turn);
+    pthread_mutex_destroy(&job->agreement);
     pthread_mutex_destroy(&job->lock);
     free(job);
 }
@@ -329,7 +329,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
                                  .device = w->worker != NULL && is_ours ? w->device : -1,
                                  .worker = w->worker};
     pthread_mutex_init(&job->lock, NULL);
-    pthread_mutex_init(&job->turn, NULL);
+    pthread_mutex_init(&job->agreement, NULL);
     gsh_nccl_enter(job, &scope);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();

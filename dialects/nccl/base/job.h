@@ -48,7 +48,7 @@ struct gsh_nccl_job {
     bool is_given_up; /* for good; atomic */
     bool is_full;     /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
     bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
-    pthread_mutex_t turn;           /* see gsh_nccl_turn_take */
+    pthread_mutex_t agreement;      /* see gsh_nccl_agreement_lock */
     pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
     char *desk;                     /* the parts that follow, in this order */
     uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
@@ -113,25 +113,26 @@ void gsh_nccl_drop_id(const ncclUniqueId *id);
 
 /* A call in which members agree uses parts of the desk, the PE's collectives of the host, and the
  * heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
- * other communicators. So it is made in the PE's turn. A thread takes its PE's turn only if it is
- * free, then the members vote whether all of them have it; unless all do, they give it back, and
- * try again. So nobody has a turn while waiting for a rank that may wait for that turn, whatever
- * the order in which threads of different ranks come. pes: the n of the team's members that take
- * part, the same on all; NULL: all members. An error, without the turn, if the job is given up or
- * one of them has died. */
-ncclResult_t gsh_nccl_turn_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                                const int *pes, int n);
+ * other communicators. So it is made under the PE's agreement lock. A thread takes its PE's lock
+ * only if it is free; then the members vote whether all of them hold theirs. Unless all do, they
+ * release the lock, and try again. So nobody holds a lock while waiting for a rank that may wait
+ * for that lock, whatever the order in which threads of different ranks come. pes: the n of the
+ * team's members that take part, the same on all; NULL: all members. An error, without the lock, if
+ * the job is given up or one of them has died. */
+ncclResult_t gsh_nccl_agreement_lock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                     const int *pes, int n);
 /* The same without a word; false: the error. */
-bool gsh_nccl_turn_try(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                       const int *pes, int n);
-void gsh_nccl_turn_give(struct gsh_nccl_job *job);
+bool gsh_nccl_agreement_trylock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                const int *pes, int n);
+void gsh_nccl_agreement_unlock(struct gsh_nccl_job *job);
 
 /* ncclRemoteError if a member of the team, of all PEs or of a communicator, has died. */
 ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *job,
                                   gshmem_team_t team);
 /* A barrier of the team, after this PE's puts. */
 ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
-/* In the PE's turn: every member contributes `bytes` bytes and gets those of all, in team order. */
+/* With the PE's agreement lock held: every member contributes `bytes` bytes and gets those of all,
+ * in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);
 

@@ -32,9 +32,9 @@ struct gsh_nccl_holding {
     struct gsh_nccl_grown *grown;         /* the newest first, in the same order on all members */
 };
 
-/* Both are collective over the team, the communicator's, and made in the PE's turn (job.h). take
- * finds a range, the same on all members, in whole granules. give_back ends the holding: no member
- * uses any of it, and all of it has been laid by. */
+/* Both are collective over the team, the communicator's, and made with the PE's agreement lock held
+ * (job.h). take finds a range, the same on all members, in whole granules. give_back ends the
+ * holding: no member uses any of it, and all of it has been laid by. */
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                            struct gsh_nccl_holding *holding, const struct gsh_nccl_wanted *wanted,
                            struct gsh_nccl_range *range);

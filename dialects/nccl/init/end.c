@@ -42,10 +42,10 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
 static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = finalize(c);
-        gsh_nccl_turn_give(job);
+        gsh_nccl_agreement_unlock(job);
     }
     if (r != ncclSuccess && gsh_nccl_comm_is_lost(c->comm)) {
         r = ncclSuccess; /* nothing is left to be waited for */
@@ -81,7 +81,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     }
     settle(comm);
     if (comm->crew != NULL || gsh_nccl_comm_is_lost(comm)) {
-        comm->is_finalized = true; /* the other ranks' turns come later; destroying waits for all */
+        comm->is_finalized = true; /* the other ranks' calls come later; destroying waits for all */
         return ncclSuccess;
     }
     struct gsh_nccl_call c = {.name = call, .run = run_finalize, .comm = comm, .meets = true};
@@ -99,7 +99,7 @@ static void end(struct ncclComm *comm)
     struct gsh_nccl_crew *crew = comm->crew;
     gsh_nccl_enter(job, &scope);
     bool is_kept = gsh_nccl_comm_is_lost(comm) ||
-                   !gsh_nccl_turn_try("ncclCommDestroy", job, comm->meet, NULL, 0);
+                   !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->meet, NULL, 0);
     if (!is_kept) {
         if (!comm->is_finalized || crew != NULL) {
             (void)gshmem_barrier(comm->meet);
@@ -108,7 +108,7 @@ static void end(struct ncclComm *comm)
         if (!is_kept) {
             gsh_nccl_comm_take_apart(comm);
         }
-        gsh_nccl_turn_give(job);
+        gsh_nccl_agreement_unlock(job);
     }
     gsh_nccl_leave(&scope);
     if (is_kept) {

@@ -38,7 +38,7 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
     return r;
 }
 
-/* In the PE's turn. */
+/* With the PE's agreement lock held. */
 static ncclResult_t make_of_all(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish,
                                 struct gsh_nccl_job *job)
 {
@@ -63,10 +63,10 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_n
         return r;
     }
     gsh_nccl_enter(job, &scope);
-    r = gsh_nccl_turn_take(c->name, job, job->meet, NULL, 0);
+    r = gsh_nccl_agreement_lock(c->name, job, job->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = make_of_all(c, wish, job);
-        gsh_nccl_turn_give(job);
+        gsh_nccl_agreement_unlock(job);
     }
     gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
@@ -220,10 +220,10 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 static ncclResult_t run_grow(const struct gsh_nccl_call *c)
 {
     ncclUniqueId id = {0};
-    ncclResult_t r = gsh_nccl_turn_take(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = share_id(c, &id);
-        gsh_nccl_turn_give(c->comm->job);
+        gsh_nccl_agreement_unlock(c->comm->job);
     }
     if (r != ncclSuccess) {
         gsh_nccl_worker_end(c->birth.worker);

@@ -12,12 +12,12 @@ ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
 bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent);
 
 /* Makes the communicator that the call, a birth, asks for, of these PEs, and takes over pe_of.
- * Collective over them. The job is entered, in the PE's turn, and already counts the new
- * communicator. */
+ * Collective over them. The job is entered, with the PE's agreement lock held, and already counts
+ * the new communicator. */
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
                                 int n_ranks, int rank);
-/* Gives back all that a communicator has, also one that is half made. Its PE is
- * entered, in its turn. Collective. */
+/* Gives back all that a communicator has, also one that is half made. Its PE is entered, its
+ * agreement lock held. Collective. */
 void gsh_nccl_comm_take_apart(struct ncclComm *comm);
 
 #endif

@@ -32,7 +32,7 @@ static int by_key(const void *a, const void *b)
                             : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* In the PE's turn. */
+/* With the PE's agreement lock held. */
 static ncclResult_t split(const struct gsh_nccl_call *c)
 {
     struct ncclComm *parent = c->comm;
@@ -73,10 +73,10 @@ static ncclResult_t split(const struct gsh_nccl_call *c)
 static ncclResult_t run_split(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = split(c);
-        gsh_nccl_turn_give(job);
+        gsh_nccl_agreement_unlock(job);
     }
     return r;
 }
@@ -129,13 +129,13 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
             pe_of[n++] = parent->pe_of[i];
         }
     }
-    ncclResult_t r = gsh_nccl_turn_take(c->name, parent->job, parent->meet, pe_of, n);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, parent->job, parent->meet, pe_of, n);
     if (r != ncclSuccess) {
         free(pe_of);
         return r;
     }
     r = make_part(c, pe_of, n, rank);
-    gsh_nccl_turn_give(parent->job);
+    gsh_nccl_agreement_unlock(parent->job);
     return r;
 }
 

@@ -239,7 +239,7 @@ static ncclDevCommRequirements *copy_requirements(const ncclDevCommRequirements 
     return copy;
 }
 
-/* In the PE's turn. */
+/* With the PE's agreement lock held. */
 static ncclResult_t create(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
@@ -302,10 +302,10 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
 static ncclResult_t run_create(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_turn_take(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = create(c);
-        gsh_nccl_turn_give(job);
+        gsh_nccl_agreement_unlock(job);
     }
     return r;
 }

@@ -208,12 +208,12 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
             "does",
             call, w->bytes, (void *)w->user, absent);
     }
-    r = gsh_nccl_turn_take(call, comm->job, comm->meet, NULL, 0);
+    r = gsh_nccl_agreement_lock(call, comm->job, comm->meet, NULL, 0);
     if (r != ncclSuccess) {
         return r;
     }
     int error = gshmemx_layer_register(call, comm->meet, w->user, w->bytes, &alias);
-    gsh_nccl_turn_give(comm->job);
+    gsh_nccl_agreement_unlock(comm->job);
     if (error == 0) {
         w->buffer = alias;
         w->is_registered = true;
@@ -291,7 +291,8 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
     return gsh_nccl_submit(r, &c);
 }
 
-/* Ends the members' access to each other's memory: collective over them, in the PE's turn. */
+/* Ends the members' access to each other's memory: collective over them, with the PE's agreement
+ * lock held. */
 static ncclResult_t unregister(const char *call, struct ncclComm *comm,
                                const struct gsh_nccl_window *w)
 {
@@ -308,10 +309,10 @@ static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
     if (!w->is_registered) {
         return ncclSuccess;
     }
-    ncclResult_t r = gsh_nccl_turn_take(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->meet, NULL, 0);
     if (r == ncclSuccess) {
         r = unregister(c->name, c->comm, w);
-        gsh_nccl_turn_give(c->comm->job);
+        gsh_nccl_agreement_unlock(c->comm->job);
     }
     return r;
 }
@@ -357,7 +358,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
     if (!is_in_group) {
         gsh_nccl_record_hide(comm, w->record_index);
     }
-    /* If a thread has several ranks, the others' turns come later. */
+    /* If a thread has several ranks, the other ranks' calls come later. */
     struct gsh_nccl_call c = {.name = call,
                               .family = GSH_NCCL_DEREGISTER,
                               .run = run_deregister,
