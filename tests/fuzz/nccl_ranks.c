@@ -16,7 +16,7 @@
 
 static struct fuzz_input in;
 static uint64_t words[2][GSHMEMX_LAYER_TEAM_WORDS];
-static char desk[1];
+static char segment[1];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -102,7 +102,7 @@ static void fuzz_ranks(void)
 static void fuzz_near(void)
 {
     int n = 1 + (int)fuzz_take(&in, 1) % MAX_RANKS, pe_of[MAX_RANKS];
-    struct gsh_nccl_job job = {.n_pes = n, .desk = desk};
+    struct gsh_nccl_job job = {.n_pes = n, .segment = segment};
     static struct ncclComm comm;
     memset(&comm, 0, sizeof(comm));
     comm.job = &job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Start and end of gshmem under communicators, and the desk. */
+ * Start and end of gshmem under communicators, and the segment. */
 #include "dialects/nccl/base/job.h"
 
 #include <stdlib.h>
@@ -236,14 +236,14 @@ bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job)
     return worker != NULL;
 }
 
-/* ---- the desk ---- */
+/* ---- the segment ---- */
 
 static size_t round_up(size_t n, size_t unit)
 {
     return (n + unit - 1) / unit * unit;
 }
 
-static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
+static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
 {
     size_t state_bytes = 0;
     const struct gsh_state *state = NULL;
@@ -258,18 +258,18 @@ static ncclResult_t lay_desk(const char *call, struct gsh_nccl_job *job)
     size_t head = round_up(2 * offer_bytes + GSH_NCCL_EXCHANGE_BYTES + all_bytes + windows_bytes +
                                state_bytes,
                            GSH_NCCL_GRANULE_BYTES);
-    job->desk = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + GSH_NCCL_ARENA_BYTES);
-    if (job->desk == NULL) {
+    job->segment = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + GSH_NCCL_FIXED_PART_BYTES);
+    if (job->segment == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: the heap has no %zu bytes for communicators",
-                             call, head + GSH_NCCL_ARENA_BYTES);
+                             call, head + GSH_NCCL_FIXED_PART_BYTES);
     }
-    job->offer_in = (uint64_t *)job->desk;
-    job->offer_out = (uint64_t *)(job->desk + offer_bytes);
-    job->one = job->desk + 2 * offer_bytes;
+    job->offer_in = (uint64_t *)job->segment;
+    job->offer_out = (uint64_t *)(job->segment + offer_bytes);
+    job->one = job->segment + 2 * offer_bytes;
     job->all = job->one + GSH_NCCL_EXCHANGE_BYTES;
     job->windows = (struct ncclWindow_vidmem *)(job->all + all_bytes);
     job->state = (struct gsh_state *)((char *)job->windows + windows_bytes);
-    job->arena = job->desk + head;
+    job->fixed_part = job->segment + head;
     memset(job->free_map, 0xff, sizeof(job->free_map));
     gsh_nccl_write(job->state, state, state_bytes);
     gsh_nccl_clear(job->windows, windows_bytes);
@@ -301,7 +301,7 @@ static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
 {
     int error = gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, job->n_pes, NULL, 0, &job->meet);
     if (error != 0) {
-        gshmem_free(job->desk);
+        gshmem_free(job->segment);
     }
     return gsh_nccl_base(call, error);
 }
@@ -333,7 +333,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, vo
     gsh_nccl_enter(job, &scope);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
-    ncclResult_t r = lay_desk(call, job);
+    ncclResult_t r = make_segment(call, job);
     if (r == ncclSuccess) {
         r = make_meet(call, job);
     }
@@ -449,7 +449,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     } else {
         gsh_nccl_enter(job, &scope);
         gshmem_team_destroy(job->meet);
-        gshmem_free(job->desk);
+        gshmem_free(job->segment);
         gsh_nccl_leave(&scope);
     }
     gsh_nccl_worker_end(job->worker);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE as this dialect sees it: who started gshmem, and the desk, one symmetric allocation: places
- * where ranks tell each other something, records of windows, and the arena of pool.h. So
- * communicators of a part of the job have symmetric memory, too, which gshmem_malloc gives only to
- * all PEs together. */
+ * A PE as this dialect sees it: who started gshmem, and the segment, one symmetric allocation:
+ * places where ranks tell each other something, records of windows, and the fixed part of pool.h.
+ * So communicators of a part of the job have symmetric memory, too, which gshmem_malloc gives only
+ * to all PEs together. */
 #ifndef GSH_NCCL_JOB_H
 #define GSH_NCCL_JOB_H
 
@@ -18,13 +18,14 @@ enum {
     GSH_NCCL_EXCHANGE_BYTES = 64, /* the most that a PE contributes to one exchange */
 };
 
-/* Of the arena; pool.h says how it is used. */
+/* Of the fixed part; pool.h says how it is used. */
 enum {
     GSH_NCCL_GRANULE_BYTES = 4096,
-    GSH_NCCL_ARENA_BYTES = 128 << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
-    GSH_NCCL_N_GRANULES = GSH_NCCL_ARENA_BYTES / GSH_NCCL_GRANULE_BYTES,
+    GSH_NCCL_FIXED_PART_BYTES = 128
+                                << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
+    GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES,
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
-    /* What members tell each other: the free granules, then which grown ranges are laid by. */
+    /* What members tell each other: the free granules, then which grown ranges are retired. */
     GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
 };
 
@@ -50,12 +51,12 @@ struct gsh_nccl_job {
     bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
     pthread_mutex_t agreement;      /* see gsh_nccl_agreement_lock */
     pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
-    char *desk;                     /* the parts that follow, in this order */
+    char *segment;                  /* the parts that follow, in this order */
     uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
     char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state; /* a copy, for kernels */
-    char *arena;
+    char *fixed_part;
     uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };
@@ -77,7 +78,7 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *
                               struct gsh_nccl_job **job);
 /* There is one more communicator; to be undone by gsh_nccl_job_put. */
 void gsh_nccl_job_hold(struct gsh_nccl_job *job);
-/* A communicator of the job is gone; after the last one the desk is freed and gshmem, if it is
+/* A communicator of the job is gone; after the last one the segment is freed and gshmem, if it is
  * ours, ends. That is collective over all PEs, unless one has died: then the job is given up. */
 void gsh_nccl_job_put(struct gsh_nccl_job *job);
 /* The same if others are left: true. Else nothing has happened. Any thread. */
@@ -111,8 +112,8 @@ struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 /* No communicator will use the id: releases what this process has for it. */
 void gsh_nccl_drop_id(const ncclUniqueId *id);
 
-/* A call in which members agree uses parts of the desk, the PE's collectives of the host, and the
- * heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
+/* A call in which members agree uses parts of the segment, the PE's collectives of the host, and
+ * the heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
  * other communicators. So it is made under the PE's agreement lock. A thread takes its PE's lock
  * only if it is free; then the members vote whether all of them hold theirs. Unless all do, they
  * release the lock, and try again. So nobody holds a lock while waiting for a rank that may wait

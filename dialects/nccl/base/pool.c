@@ -14,7 +14,7 @@ enum { GROWN_UNIT = 2 << 20, MAX_GROWN_TOLD = 64 };
 struct gsh_nccl_grown {
     struct gsh_nccl_grown *next;
     struct gsh_nccl_range range;
-    bool is_laid_by;
+    bool is_retired;
 };
 
 /* ---- granules ---- */
@@ -67,7 +67,7 @@ static void mark(uint64_t *map, size_t first, size_t n, bool is_to_be_free)
     }
 }
 
-/* ---- the arena ---- */
+/* ---- the fixed part ---- */
 
 static void mark_taken(struct gsh_nccl_job *job, struct gsh_nccl_holding *holding, size_t first,
                        size_t n)
@@ -75,7 +75,7 @@ static void mark_taken(struct gsh_nccl_job *job, struct gsh_nccl_holding *holdin
     pthread_mutex_lock(&job->lock);
     mark(job->free_map, first, n, false);
     pthread_mutex_unlock(&job->lock);
-    mark(holding->laid_by, first, n, false);
+    mark(holding->retired, first, n, false);
 }
 
 /* Takes at least `least` granules and at most a fair share, of those free on all members. */
@@ -89,8 +89,9 @@ static bool take_granules(struct gsh_nccl_job *job, struct gsh_nccl_holding *hol
         size_t first = first_fit(map, n);
         if (first < GSH_NCCL_N_GRANULES) {
             mark_taken(job, holding, first, n);
-            *range = (struct gsh_nccl_range){.base = job->arena + first * GSH_NCCL_GRANULE_BYTES,
-                                             .bytes = n * GSH_NCCL_GRANULE_BYTES};
+            *range =
+                (struct gsh_nccl_range){.base = job->fixed_part + first * GSH_NCCL_GRANULE_BYTES,
+                                        .bytes = n * GSH_NCCL_GRANULE_BYTES};
             return true;
         }
         if (n == least) {
@@ -101,27 +102,27 @@ static bool take_granules(struct gsh_nccl_job *job, struct gsh_nccl_holding *hol
 
 /* ---- growing ---- */
 
-/* Bit i: the i-th grown range is laid by on this PE. */
-static uint64_t laid_by_here(const struct gsh_nccl_holding *holding)
+/* Bit i: the i-th grown range is retired on this PE. */
+static uint64_t retired_here(const struct gsh_nccl_holding *holding)
 {
     uint64_t bits = 0;
     int i = 0;
     for (const struct gsh_nccl_grown *g = holding->grown; g != NULL && i < MAX_GROWN_TOLD;
          g = g->next, i++) {
-        bits |= (uint64_t)g->is_laid_by << i;
+        bits |= (uint64_t)g->is_retired << i;
     }
     return bits;
 }
 
-/* Takes one that all members have laid by. */
-static bool take_grown(struct gsh_nccl_holding *holding, uint64_t laid_by, size_t least,
+/* Takes one that all members have retired. */
+static bool take_grown(struct gsh_nccl_holding *holding, uint64_t retired, size_t least,
                        struct gsh_nccl_range *range)
 {
     int i = 0;
     for (struct gsh_nccl_grown *g = holding->grown; g != NULL && i < MAX_GROWN_TOLD;
          g = g->next, i++) {
-        if ((laid_by >> i & 1) != 0 && g->range.bytes >= least) {
-            g->is_laid_by = false;
+        if ((retired >> i & 1) != 0 && g->range.bytes >= least) {
+            g->is_retired = false;
             *range = g->range;
             return true;
         }
@@ -150,7 +151,7 @@ static ncclResult_t grow(const char *call, gshmem_team_t team, struct gsh_nccl_h
                              "%s: of the %d bytes that communicators and device communicators "
                              "share, %zu are not free in a row, and a rank could not get or share "
                              "more",
-                             call, GSH_NCCL_ARENA_BYTES, bytes);
+                             call, GSH_NCCL_FIXED_PART_BYTES, bytes);
     }
     *range = (struct gsh_nccl_range){.base = symmetric, .bytes = bytes};
     *g = (struct gsh_nccl_grown){.next = holding->grown, .range = *range};
@@ -160,7 +161,7 @@ static ncclResult_t grow(const char *call, gshmem_team_t team, struct gsh_nccl_h
 
 /* ---- taking and giving back ---- */
 
-/* What all members have free or laid by. */
+/* What all members have free or retired. */
 static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                    const struct gsh_nccl_holding *holding, uint64_t *offer)
 {
@@ -172,9 +173,9 @@ static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, g
     memcpy(offer, job->free_map, sizeof(job->free_map));
     pthread_mutex_unlock(&job->lock);
     for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
-        offer[i] |= holding->laid_by[i];
+        offer[i] |= holding->retired[i];
     }
-    offer[GSH_NCCL_MAP_WORDS] = laid_by_here(holding);
+    offer[GSH_NCCL_MAP_WORDS] = retired_here(holding);
     gsh_nccl_write(job->offer_in, offer, GSH_NCCL_OFFER_WORDS * sizeof(*offer));
     int error = gshmem_uint64_and_reduce(team, job->offer_out, job->offer_in, GSH_NCCL_OFFER_WORDS);
     if (error == 0) {
@@ -214,7 +215,7 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
                : r;
 }
 
-void gsh_nccl_lay_by(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
+void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
                      struct gsh_nccl_range range)
 {
     struct gsh_nccl_grown *g = holding->grown;
@@ -222,10 +223,10 @@ void gsh_nccl_lay_by(const struct gsh_nccl_job *job, struct gsh_nccl_holding *ho
         g = g->next;
     }
     if (g != NULL) {
-        g->is_laid_by = true;
+        g->is_retired = true;
     } else if (range.base != NULL) {
-        size_t off = (size_t)(range.base - job->arena);
-        mark(holding->laid_by, off / GSH_NCCL_GRANULE_BYTES, granules_of(range.bytes), true);
+        size_t off = (size_t)(range.base - job->fixed_part);
+        mark(holding->retired, off / GSH_NCCL_GRANULE_BYTES, granules_of(range.bytes), true);
     }
 }
 
@@ -240,8 +241,8 @@ void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_
     }
     pthread_mutex_lock(&job->lock);
     for (size_t i = 0; i < GSH_NCCL_MAP_WORDS; i++) {
-        job->free_map[i] |= holding->laid_by[i];
-        holding->laid_by[i] = 0;
+        job->free_map[i] |= holding->retired[i];
+        holding->retired[i] = 0;
     }
     pthread_mutex_unlock(&job->lock);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of communicators and device communicators: ranges, each at the same place of the heap
- * on all members of one communicator. Most lie in the arena, a part of the desk (job.h), where the
- * members agree on granules that all of them have free. Where the arena has no decent range left,
- * the pool grows: each member gives memory of its process, which becomes symmetric for the members
- * alone (gshmemx_layer_register).
+ * on all members of one communicator. Most lie in the fixed part, a part of the segment (job.h),
+ * where the members agree on granules that all of them have free. Where the fixed part has no
+ * decent range left, the pool grows: each member gives memory of its process, which becomes
+ * symmetric for the members alone (gshmemx_layer_register).
  *
- * No range is given back by itself: other members may still write to it. It is laid by for its
+ * No range is given back by itself: other members may still write to it. It is retired for its
  * communicator, which may take it again, and all go back together when the communicator ends. */
 #ifndef GSH_NCCL_POOL_H
 #define GSH_NCCL_POOL_H
@@ -26,22 +26,22 @@ struct gsh_nccl_wanted {
     size_t least, decent, most;
 };
 
-/* What one communicator has laid by, and what has grown for it. */
+/* What one communicator has retired, and what has grown for it. */
 struct gsh_nccl_holding {
-    uint64_t laid_by[GSH_NCCL_MAP_WORDS]; /* a bit for each granule of the arena */
+    uint64_t retired[GSH_NCCL_MAP_WORDS]; /* a bit for each granule of the fixed part */
     struct gsh_nccl_grown *grown;         /* the newest first, in the same order on all members */
 };
 
 /* Both are collective over the team, the communicator's, and made with the PE's agreement lock held
  * (job.h). take finds a range, the same on all members, in whole granules. give_back ends the
- * holding: no member uses any of it, and all of it has been laid by. */
+ * holding: no member uses any of it, and all of it has been retired. */
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                            struct gsh_nccl_holding *holding, const struct gsh_nccl_wanted *wanted,
                            struct gsh_nccl_range *range);
 void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                         struct gsh_nccl_holding *holding);
 /* This member's part of it is not used any more; accepts no range. */
-void gsh_nccl_lay_by(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
+void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
                      struct gsh_nccl_range range);
 
 #endif

@@ -8,7 +8,7 @@
 /* 0: in no window that the call works on directly. */
 static uint64_t offset_of(const struct ncclComm *comm, const char *direct)
 {
-    return direct != NULL ? (uint64_t)(direct - comm->job->desk) + 1 : 0;
+    return direct != NULL ? (uint64_t)(direct - comm->job->segment) + 1 : 0;
 }
 
 ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,

@@ -21,9 +21,9 @@ enum {
 
 static int64_t distance_to(const struct ncclComm *comm, int rank, bool *is_near)
 {
-    char *there = gshmem_ptr(comm->job->desk, comm->pe_of[rank]);
+    char *there = gshmem_ptr(comm->job->segment, comm->pe_of[rank]);
     *is_near = there != NULL;
-    return (int64_t)((intptr_t)there - (intptr_t)comm->job->desk);
+    return (int64_t)((intptr_t)there - (intptr_t)comm->job->segment);
 }
 
 static int greatest_divisor(int a, int b)

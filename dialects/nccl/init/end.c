@@ -106,7 +106,7 @@ static void end(struct ncclComm *comm)
         }
         is_kept = gsh_nccl_comm_is_lost(comm);
         if (!is_kept) {
-            gsh_nccl_comm_take_apart(comm);
+            gsh_nccl_comm_unmake(comm);
         }
         gsh_nccl_agreement_unlock(job);
     }

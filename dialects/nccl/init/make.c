@@ -66,7 +66,7 @@ bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncc
     return config->blocking == 0;
 }
 
-void gsh_nccl_comm_take_apart(struct ncclComm *comm)
+void gsh_nccl_comm_unmake(struct ncclComm *comm)
 {
     gsh_nccl_windows_free(comm);
     gsh_nccl_devcomms_free(comm);
@@ -78,7 +78,7 @@ void gsh_nccl_comm_take_apart(struct ncclComm *comm)
     } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
-    gsh_nccl_lay_by(comm->job, &comm->holding, comm->range);
+    gsh_nccl_retire(comm->job, &comm->holding, comm->range);
     gsh_nccl_give_back("ncclCommDestroy", comm->job, comm->meet, &comm->holding);
     if (comm->meet != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->meet);
@@ -174,7 +174,7 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
         comm->job = NULL; /* other ranks may still use what it has so far */
     } else if (r != ncclSuccess) {
         gsh_nccl_comm_hide(comm);
-        gsh_nccl_comm_take_apart(comm);
+        gsh_nccl_comm_unmake(comm);
         comm->job = NULL;
     }
     if (c->birth.shell != NULL) {

@@ -18,6 +18,6 @@ ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_j
                                 int n_ranks, int rank);
 /* Gives back all that a communicator has, also one that is half made. Its PE is entered, its
  * agreement lock held. Collective. */
-void gsh_nccl_comm_take_apart(struct ncclComm *comm);
+void gsh_nccl_comm_unmake(struct ncclComm *comm);
 
 #endif

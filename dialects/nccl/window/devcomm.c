@@ -282,7 +282,7 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginCounterCount = (int)p.n_counters;
     entry->record_index = gsh_nccl_record_take(comm->job);
     if (entry->record_index < 0) {
-        gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
+        gsh_nccl_retire(comm->job, &comm->holding, entry->range);
         free(entry);
         return gsh_nccl_record_none(c->name);
     }
@@ -348,7 +348,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     *p = entry->next;
     pthread_mutex_unlock(&comm->job->lock);
     gsh_nccl_record_give(comm, entry->record_index);
-    gsh_nccl_lay_by(comm->job, &comm->holding, entry->range);
+    gsh_nccl_retire(comm->job, &comm->holding, entry->range);
     free(entry);
 }
 

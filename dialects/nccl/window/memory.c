@@ -141,7 +141,7 @@ static int find_absent(const char *call, const struct ncclComm *comm, uint64_t n
 static uint64_t mark_of(const struct ncclComm *comm, uint64_t number, const char *buffer,
                         size_t bytes)
 {
-    const uint64_t parts[] = {number, (uint64_t)(buffer - comm->job->desk), bytes};
+    const uint64_t parts[] = {number, (uint64_t)(buffer - comm->job->segment), bytes};
     uint64_t mark = 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         mark = (mark ^ parts[i]) * 0x9e3779b97f4a7c15u;
