@@ -98,7 +98,7 @@ LAYERS = [
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams",
         "base/error", "base/param", "base/foreign", "base/type", "base/worker", "base/job", "base/pool",
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/place",
-        "comm/crew", "comm/words",
+        "comm/clique", "comm/words",
         "group/call", "group/simulate", "group/group",
         "window/record", "window/window", "window/memory", "window/devcomm", "window/requirements", "window/teams",
         "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",

@@ -71,7 +71,7 @@ struct ncclComm {
     struct gsh_nccl_job *job;       /* NULL until the communicator is made; atomic until then */
     struct gsh_nccl_worker *worker; /* makes the communicator, or NULL */
     bool is_aborted;                /* while it was being made; atomic */
-    struct gsh_nccl_crew *crew;     /* crew.h; or NULL */
+    struct gsh_nccl_clique *clique; /* clique.h; or NULL */
     bool is_nonblocking;
     int result;       /* atomic: ncclInProgress while the worker has work for it, then the result */
     char *error_text; /* for that result; or NULL */

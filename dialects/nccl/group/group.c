@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dialects/nccl/base/worker.h"
-#include "dialects/nccl/comm/crew.h"
+#include "dialects/nccl/comm/clique.h"
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/group/simulate.h"
 #include "runtime/layer.h"
@@ -264,7 +264,7 @@ static struct ncclComm *made_by(const struct batch *b, const struct queued *q)
 }
 
 /* Batches that workers have run for this thread, which waited for them. */
-static void make_crew(const struct batch *batches)
+static void make_clique(const struct batch *batches)
 {
     int n = 0, i = 0;
     for (const struct batch *b = batches; b != NULL; b = b->next) {
@@ -283,7 +283,7 @@ static void make_crew(const struct batch *batches)
             }
         }
     }
-    gsh_nccl_crew_make(comms, n);
+    gsh_nccl_clique_make(comms, n);
     free(comms);
 }
 
@@ -332,7 +332,7 @@ static ncclResult_t run_all(struct queued *calls)
         }
     }
     if (result == ncclSuccess) {
-        make_crew(mine);
+        make_clique(mine);
     }
     while (mine != NULL) {
         struct batch *b = mine;

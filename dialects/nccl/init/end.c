@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "dialects/nccl/base/worker.h"
-#include "dialects/nccl/comm/crew.h"
+#include "dialects/nccl/comm/clique.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/init/make.h"
 #include "dialects/nccl/window/window.h"
@@ -80,7 +80,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         return gsh_nccl_refuse(r);
     }
     settle(comm);
-    if (comm->crew != NULL || gsh_nccl_comm_is_lost(comm)) {
+    if (comm->clique != NULL || gsh_nccl_comm_is_lost(comm)) {
         comm->is_finalized = true; /* the other ranks' calls come later; destroying waits for all */
         return ncclSuccess;
     }
@@ -96,12 +96,12 @@ static void end(struct ncclComm *comm)
 {
     struct gshmemx_layer_scope scope;
     struct gsh_nccl_job *job = comm->job;
-    struct gsh_nccl_crew *crew = comm->crew;
+    struct gsh_nccl_clique *clique = comm->clique;
     gsh_nccl_enter(job, &scope);
     bool is_kept = gsh_nccl_comm_is_lost(comm) ||
                    !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->meet, NULL, 0);
     if (!is_kept) {
-        if (!comm->is_finalized || crew != NULL) {
+        if (!comm->is_finalized || clique != NULL) {
             (void)gshmem_barrier(comm->meet);
         }
         is_kept = gsh_nccl_comm_is_lost(comm);
@@ -117,8 +117,8 @@ static void end(struct ncclComm *comm)
         gsh_nccl_comm_discard(comm);
     }
     gsh_nccl_job_put(job);
-    if (crew != NULL) {
-        gsh_nccl_crew_done(crew);
+    if (clique != NULL) {
+        gsh_nccl_clique_done(clique);
     }
 }
 
@@ -153,20 +153,20 @@ static void watch_exit(void)
 static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
 {
     struct gsh_nccl_worker *worker = gsh_nccl_job_worker(comm->job);
-    struct gsh_nccl_crew *crew = comm->crew;
+    struct gsh_nccl_clique *clique = comm->clique;
     struct ending *e = calloc(1, sizeof(*e));
     if (e == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
     /* The program may finalize its own job next, so the end in such a job is awaited. */
-    bool is_awaited = crew == NULL && (!comm->is_nonblocking || !comm->job->is_ours);
-    bool is_last = crew != NULL && gsh_nccl_crew_let_go(crew);
+    bool is_awaited = clique == NULL && (!comm->is_nonblocking || !comm->job->is_ours);
+    bool is_last = clique != NULL && gsh_nccl_clique_let_go(clique);
     *e = (struct ending){.task = {.run = run_end, .is_awaited = is_awaited}, .comm = comm};
     pthread_once(&exit_once, watch_exit);
     gsh_nccl_comm_forget(comm);
     gsh_nccl_worker_post(worker, &e->task);
     if (is_last) {
-        gsh_nccl_crew_wait(crew);
+        gsh_nccl_clique_wait(clique);
     }
     if (is_awaited) {
         gsh_nccl_worker_wait(worker, &e->task);
@@ -183,9 +183,9 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     }
     /* acquire: pairs with the release in gsh_nccl_comm_end_call */
     bool is_in_progress = __atomic_load_n(&comm->result, __ATOMIC_ACQUIRE) == ncclInProgress;
-    if (comm->crew != NULL) { /* the other ranks no longer wait for this one */
-        (void)gsh_nccl_crew_let_go(comm->crew);
-        gsh_nccl_crew_done(comm->crew);
+    if (comm->clique != NULL) { /* the other ranks no longer wait for this one */
+        (void)gsh_nccl_clique_let_go(comm->clique);
+        gsh_nccl_clique_done(comm->clique);
     }
     /* seq_cst, as is gsh_nccl_comm_make, which stores job and then loads is_aborted: at least one
      * of the two sees the other's store */
