@@ -106,7 +106,7 @@ struct ncclComm {
     struct gsh_nccl_devcomm *devcomms; /* changed with the job's lock held */
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
-    struct gsh_nccl_trail trail;
+    struct gsh_nccl_stream_chain chain;
 
     struct gsh_nccl_gathering gathering;
     struct gsh_nccl_latest latest;

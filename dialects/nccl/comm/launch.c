@@ -48,7 +48,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 {
     int settle = 0;
     /* an error comes back from the launch that follows */
-    (void)gsh_nccl_stream_ops()->enter(&comm->trail, stream, &settle);
+    (void)gsh_nccl_stream_ops()->enter(&comm->chain, stream, &settle);
     if (settle) {
         gshmemx_layer_synchronize();
     }
@@ -56,7 +56,7 @@ void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
 
 void gsh_nccl_leave_stream(struct ncclComm *comm)
 {
-    if (comm->trail.is_open) {
-        (void)gsh_nccl_stream_ops()->leave(&comm->trail);
+    if (comm->chain.is_open) {
+        (void)gsh_nccl_stream_ops()->leave(&comm->chain);
     }
 }

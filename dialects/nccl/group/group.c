@@ -105,7 +105,7 @@ static ncclResult_t run_calls(struct queued *calls)
             r = gsh_nccl_latest_result(&comm->latest);
         }
         if (comm != NULL) {
-            comm->trail.is_alive = 0; /* the program may destroy its streams from now on */
+            comm->chain.is_alive = 0; /* the program may destroy its streams from now on */
         }
     }
     return r;

@@ -58,11 +58,11 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 static void settle(struct ncclComm *comm)
 {
     struct gshmemx_layer_scope scope;
-    if (comm->trail.has_stream) {
+    if (comm->chain.has_stream) {
         gsh_nccl_enter(comm->job, &scope);
         gshmemx_layer_synchronize();
         gsh_nccl_leave(&scope);
-        comm->trail.has_stream = 0;
+        comm->chain.has_stream = 0;
     }
 }
 
@@ -252,7 +252,7 @@ void gsh_nccl_comm_revoke(struct ncclComm *comm)
 {
     comm->is_revoked = true;
     gsh_nccl_job_interrupt(comm->job);
-    comm->trail.has_stream = 0;
+    comm->chain.has_stream = 0;
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)

@@ -70,8 +70,8 @@ void gsh_nccl_comm_unmake(struct ncclComm *comm)
 {
     gsh_nccl_windows_free(comm);
     gsh_nccl_devcomms_free(comm);
-    if (comm->trail.event != NULL) {
-        gsh_nccl_stream_ops()->end(&comm->trail);
+    if (comm->chain.event != NULL) {
+        gsh_nccl_stream_ops()->end(&comm->chain);
     }
     if (comm->team == GSHMEM_TEAM_WORLD) {
         comm->job->has_world = false;

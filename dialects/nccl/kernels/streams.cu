@@ -102,7 +102,7 @@ int exchange_capture_mode(int mode)
 }
 #endif
 
-int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
+int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next, int *settle)
 {
     const cudaStream_t stream = (cudaStream_t)next;
     const uint64_t capture = capture_of(stream);
@@ -128,7 +128,7 @@ int enter(gsh_nccl_trail *t, gshmemx_stream_t next, int *settle)
     return r;
 }
 
-int leave(gsh_nccl_trail *t)
+int leave(gsh_nccl_stream_chain *t)
 {
     const int is_open = t->is_open;
     t->is_open = 0;
@@ -144,7 +144,7 @@ int leave(gsh_nccl_trail *t)
     return (int)cudaEventRecord((cudaEvent_t)t->event, (cudaStream_t)t->stream);
 }
 
-void end(gsh_nccl_trail *t)
+void end(gsh_nccl_stream_chain *t)
 {
     if (t->event != nullptr)
         (void)cudaEventDestroy((cudaEvent_t)t->event);

@@ -25,7 +25,7 @@ struct gsh_nccl_wait {
 };
 
 /* The calls of a communicator so far. */
-struct gsh_nccl_trail {
+struct gsh_nccl_stream_chain {
     gshmemx_stream_t stream; /* the latest call's */
     uint64_t capture;        /* the graph that this call was captured into; 0: none */
     void *event;             /* follows the latest call; NULL: not recorded */
@@ -39,14 +39,14 @@ struct gsh_nccl_trail {
 struct gsh_nccl_stream_ops {
     int (*prepare)(void); /* as in args.h */
     int (*wait)(const struct gsh_nccl_wait *args, gshmemx_stream_t stream);
-    /* A call is about to go onto the stream: orders it after the trail, unless one of them is
+    /* A call is about to go onto the stream: orders it after the chain, unless one of them is
      * captured into a graph that the other is not part of: the program orders graphs. *settle: the
      * host must wait for the device, the first time that the stream changes, if the program may
      * already have destroyed the stream before. */
-    int (*enter)(struct gsh_nccl_trail *trail, gshmemx_stream_t stream, int *settle);
+    int (*enter)(struct gsh_nccl_stream_chain *chain, gshmemx_stream_t stream, int *settle);
     /* The call has been enqueued. */
-    int (*leave)(struct gsh_nccl_trail *trail);
-    void (*end)(struct gsh_nccl_trail *trail);
+    int (*leave)(struct gsh_nccl_stream_chain *chain);
+    void (*end)(struct gsh_nccl_stream_chain *chain);
     /* Orders earlier work on `before` ahead of later work on `after`. */
     int (*join)(gshmemx_stream_t before, gshmemx_stream_t after);
     /* Whether all of them are captured into one graph, or none is. */

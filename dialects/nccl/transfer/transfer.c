@@ -142,7 +142,7 @@ static size_t main_stream(const struct ncclComm *comm)
 {
     const struct gsh_nccl_gathering *g = &comm->gathering;
     for (size_t i = 0; i < g->n_streams; i++) {
-        if (comm->trail.has_stream && comm->trail.stream == g->streams[i]) {
+        if (comm->chain.has_stream && comm->chain.stream == g->streams[i]) {
             return i;
         }
     }
