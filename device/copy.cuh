@@ -201,8 +201,8 @@ struct ragged_copy {
     uint32_t rank, size;
     unsigned head, tail; /* bytes of the edges */
     unsigned shift;
-    bool is_alike;   /* both sides agree in their last four address bits */
-    size_t nvectors; /* between the edges */
+    bool is_same_alignment; /* both sides agree in their last four address bits */
+    size_t nvectors;        /* between the edges */
 };
 
 /* Copies the vectors, Unroll in flight per thread: rank, rank + size and so on. All loads of an
@@ -448,7 +448,7 @@ __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
     r->shift = 0;
     if (r->head + r->tail > 0)
         copy_edges<Direction, Group>(r);
-    if (r->is_alike && r->size % copy_tuning<Group>::row == 0 && r->nvectors >> 31 == 0)
+    if (r->is_same_alignment && r->size % copy_tuning<Group>::row == 0 && r->nvectors >> 31 == 0)
         copy_aligned<Direction, Group>(r->rank, r->size, r->dest + r->head, r->source + r->head,
                                        (int)r->nvectors);
     else

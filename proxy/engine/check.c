@@ -5,7 +5,7 @@
 /* Far beyond every heap, and small enough that no span overflows. */
 #define STRIDE_MAX (INT64_C(1) << 48)
 
-static const char not_alike[] = "its length is not that of its kind";
+static const char wrong_length[] = "its length is not that of its kind";
 static const char outside[] = "its range is not in the heap";
 static const char no_operation[] = "its operation is none, or its word not aligned";
 static const char no_elements[] = "its elements are not in the heap, or too many";
@@ -80,7 +80,7 @@ const char *gsh_message_fault(const struct gsh_engine_peer *peer, const struct g
     }
     if (bytes > (has_data(m->kind) ? proxy->data_max : 0) ||
         (m->kind == GSH_MESSAGE_NOTICE && bytes > GSH_PROXY_NOTICE_MAX)) {
-        return not_alike;
+        return wrong_length;
     }
     switch (m->kind) {
     case GSH_MESSAGE_AMO:
@@ -91,7 +91,7 @@ const char *gsh_message_fault(const struct gsh_engine_peer *peer, const struct g
         return put_signal_fault(proxy, m, bytes);
     case GSH_MESSAGE_IPUT:
         return !are_elements(proxy, m)                              ? no_elements
-               : bytes != m->strided.elem_bytes * m->strided.nelems ? not_alike
+               : bytes != m->strided.elem_bytes * m->strided.nelems ? wrong_length
                                                                     : NULL;
     case GSH_MESSAGE_GET:
         return get_fault(proxy, m);

@@ -84,14 +84,14 @@ static void merge(struct head *seen, const struct head *other)
 static enum gsh_result send_round(struct leg *leg, const uint8_t *data, size_t bytes)
 {
     struct head head = leg->job->seen;
-    bool is_alike = head.least == head.most;
+    bool is_same = head.least == head.most;
     size_t at = gsh_min_u64(bytes, sizeof(head.data)),
            max = gsh_proxy_message_max(leg->job->pe->proxy);
-    if (is_alike && bytes > 0) {
+    if (is_same && bytes > 0) {
         memcpy(head.data, data, at);
     }
     enum gsh_result r = send_part(leg, &head, sizeof(head));
-    for (; r == GSH_OK && is_alike && at < bytes; at += max) {
+    for (; r == GSH_OK && is_same && at < bytes; at += max) {
         r = send_part(leg, data + at, gsh_min_u64(bytes - at, max));
     }
     return r;
@@ -107,13 +107,13 @@ static enum gsh_result receive_round(struct leg *leg, uint8_t *data, size_t byte
     if (r != GSH_OK) {
         return r;
     }
-    bool is_alike =
+    bool is_same =
         leg->job->seen.least == leg->job->seen.most && head.least == wanted && head.most == wanted;
     merge(&leg->job->seen, &head);
-    if (is_alike && bytes > 0) {
+    if (is_same && bytes > 0) {
         memcpy(data, head.data, at);
     }
-    for (; r == GSH_OK && is_alike && at < bytes; at += max) {
+    for (; r == GSH_OK && is_same && at < bytes; at += max) {
         r = receive_part(leg, data + at, gsh_min_u64(bytes - at, max));
     }
     return r;

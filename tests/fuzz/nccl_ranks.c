@@ -118,7 +118,7 @@ static void fuzz_near(void)
 }
 
 /* Own collectives, between them any words of the neighbour. */
-static void fuzz_alike(void)
+static void fuzz_coll_check(void)
 {
     static struct ncclComm comm;
     memset(&comm, 0, sizeof(comm));
@@ -159,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         fuzz_near();
         break;
     default:
-        fuzz_alike();
+        fuzz_coll_check();
     }
     return 0;
 }

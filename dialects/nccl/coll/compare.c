@@ -21,7 +21,7 @@ ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
     const struct {
         const char *name;
         uint64_t value;
-    } fields[GSH_NCCL_ALIKE_FIELDS] = {
+    } fields[GSH_NCCL_CHECK_FIELDS] = {
         {"count", c->count},
         {"ncclDataType_t", (uint64_t)c->type},
         {"ncclRedOp_t", c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps},
@@ -29,9 +29,9 @@ ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
         {"window of sendbuff", offset_of(comm, source)},
         {"window of recvbuff", offset_of(comm, dest)},
     };
-    struct gsh_nccl_alike args = {
+    struct gsh_nccl_check args = {
         .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
-    for (int i = 0; i < GSH_NCCL_ALIKE_FIELDS; i++) {
+    for (int i = 0; i < GSH_NCCL_CHECK_FIELDS; i++) {
         args.values[i] = fields[i].value;
         snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", call, fields[i].name);
     }

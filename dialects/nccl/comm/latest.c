@@ -188,9 +188,9 @@ static void differ(const char *call, struct gsh_nccl_latest *l, int side, uint64
     if (!take_finding(l)) {
         return;
     }
-    const uint64_t n_alike = __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED);
-    uint64_t first = n_alike + 1 + N_ENTRIES > number ? n_alike + 1 : number + 1 - N_ENTRIES;
-    bool is_known = first == n_alike + 1; /* the calls before it are alike */
+    const uint64_t n_checked = __atomic_load_n(&neighbour->n_checked, __ATOMIC_RELAXED);
+    uint64_t first = n_checked + 1 + N_ENTRIES > number ? n_checked + 1 : number + 1 - N_ENTRIES;
+    bool is_known = first == n_checked + 1; /* the calls before it are alike */
     for (; first <= number; first++) {
         if (!read_entry(own, first, &a) || !read_entry(its, first, &b)) {
             is_known = false;
@@ -236,13 +236,13 @@ static void look_at(const char *call, struct gsh_nccl_latest *l, int side)
      * whether the entry is there */
     const uint64_t number = __atomic_load_n(&l->n, __ATOMIC_RELAXED);
     struct entry a, b;
-    if (number > __atomic_load_n(&neighbour->n_alike, __ATOMIC_RELAXED) &&
+    if (number > __atomic_load_n(&neighbour->n_checked, __ATOMIC_RELAXED) &&
         read_entry(its, number, &b) && read_entry(own, number, &a)) {
         if (a.sum != b.sum) {
             differ(call, l, side, number);
             return;
         }
-        __atomic_store_n(&neighbour->n_alike, number, __ATOMIC_RELAXED);
+        __atomic_store_n(&neighbour->n_checked, number, __ATOMIC_RELAXED);
     }
     /* pairs with the store in found there */
     if (__atomic_load_n(&its->has_differed, __ATOMIC_RELAXED) != 0 && take_finding(l)) {

@@ -25,7 +25,7 @@ struct gsh_nccl_latest {
     struct gsh_nccl_neighbour {
         uint64_t *its; /* NULL: there is none on this side */
         int rank;
-        uint64_t n_alike; /* atomic: so many collectives are known to be alike */
+        uint64_t n_checked; /* atomic: so many collectives are known to be the same */
     } neighbours[2];
     int finding; /* atomic: whether some differ */
     char text[512];

@@ -35,13 +35,13 @@ struct gsh_nccl_scale {
 
 /* Checking builds: checks that all members of the team have the same values. words: symmetric, for
  * one rank's values and then those of all. */
-enum { GSH_NCCL_ALIKE_FIELDS = 6 };
-struct gsh_nccl_alike {
+enum { GSH_NCCL_CHECK_FIELDS = 6 };
+struct gsh_nccl_check {
     const struct gsh_state *state;
     gshmem_team_t team;
     uint64_t *words;
-    uint64_t values[GSH_NCCL_ALIKE_FIELDS];
-    char names[GSH_NCCL_ALIKE_FIELDS][48]; /* for reports */
+    uint64_t values[GSH_NCCL_CHECK_FIELDS];
+    char names[GSH_NCCL_CHECK_FIELDS][48]; /* for reports */
 };
 
 /* Sends and receives go through rings: on each rank, n_channels for each rank that sends to it, of
@@ -140,7 +140,7 @@ struct gsh_nccl_kernels {
      * kernel do not hold lies in memory. 0: they hold it. */
     size_t (*transfer_memory)(const struct gsh_nccl_transfers *args);
     int (*transfer)(const struct gsh_nccl_transfers *args, gshmemx_stream_t stream);
-    int (*compare)(const struct gsh_nccl_alike *args, gshmemx_stream_t stream);
+    int (*compare)(const struct gsh_nccl_check *args, gshmemx_stream_t stream);
 };
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cpu;
 extern const struct gsh_nccl_kernels gsh_nccl_kernels_cuda;

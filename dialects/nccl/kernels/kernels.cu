@@ -142,19 +142,19 @@ __global__ void load_kernel(words_to_load a)
 /* ---- what ranks must agree on ---- */
 
 #if defined(GSHMEM_CHECKS)
-__global__ void alike_kernel(gsh_nccl_alike a)
+__global__ void check_kernel(gsh_nccl_check a)
 {
     const gshmem::context c = {*a.state, 0};
     if (gshmem::detail::is_given_up(c))
         return;
-    uint64_t *const all = a.words + GSH_NCCL_ALIKE_FIELDS;
-    for (uint32_t f = threadIdx.x; f < GSH_NCCL_ALIKE_FIELDS; f += blockDim.x)
+    uint64_t *const all = a.words + GSH_NCCL_CHECK_FIELDS;
+    for (uint32_t f = threadIdx.x; f < GSH_NCCL_CHECK_FIELDS; f += blockDim.x)
         a.words[f] = a.values[f];
     __syncthreads();
     gshmem::fcollectmem(c, gshmem::group_block(), a.team, all, a.words, sizeof a.values);
     const auto k = gshmem::detail::begin_coll(c, a.team, 0, "");
-    for (int i = (int)threadIdx.x; i < k.n * GSH_NCCL_ALIKE_FIELDS; i += (int)blockDim.x) {
-        const int f = i % GSH_NCCL_ALIKE_FIELDS, member = i / GSH_NCCL_ALIKE_FIELDS;
+    for (int i = (int)threadIdx.x; i < k.n * GSH_NCCL_CHECK_FIELDS; i += (int)blockDim.x) {
+        const int f = i % GSH_NCCL_CHECK_FIELDS, member = i / GSH_NCCL_CHECK_FIELDS;
         auto named = k;
         named.name = a.names[f];
         if (all[i] != a.values[f])
@@ -162,12 +162,12 @@ __global__ void alike_kernel(gsh_nccl_alike a)
     }
 }
 
-int launch_compare(const gsh_nccl_alike *a, gshmemx_stream_t stream)
+int launch_compare(const gsh_nccl_check *a, gshmemx_stream_t stream)
 {
-    return (int)gshmem_launch(alike_kernel, dim3(1), dim3(32), 0, stream, *a);
+    return (int)gshmem_launch(check_kernel, dim3(1), dim3(32), 0, stream, *a);
 }
 #else
-int launch_compare(const gsh_nccl_alike *, gshmemx_stream_t)
+int launch_compare(const gsh_nccl_check *, gshmemx_stream_t)
 {
     return 0;
 }
@@ -279,7 +279,7 @@ int prepare()
         (const void *)many_transfers_kernel,
         (const void *)load_kernel,
 #if defined(GSHMEM_CHECKS)
-        (const void *)alike_kernel,
+        (const void *)check_kernel,
 #endif
     };
     cudaFuncAttributes attributes;
