@@ -157,38 +157,38 @@ static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pe
 
 enum { MAX_ARGS = (GSH_BALLOT_MAX_WORDS - 1) / 2 };
 
-struct wish {
+struct request {
     const char *names[MAX_ARGS]; /* NULL after the last */
     int64_t args[MAX_ARGS];
 };
 
 /* What may be wrong with arguments that need not be the same on all PEs, in ascending order. */
-enum flaw { NO_FLAW, BAD_MASK, SAME_HANDLE, NO_HANDLE };
+enum config_error { NO_ERROR, BAD_MASK, SAME_HANDLE, NO_HANDLE };
 
-static enum gsh_result say_flaw(bool is_speaker, const char *call, uint64_t flaw)
+static enum gsh_result say_config_error(bool is_speaker, const char *call, uint64_t error)
 {
     static const char *const words[] = {
         [BAD_MASK] = "a PE's mask names fields that do not exist",
         [SAME_HANDLE] = "a PE gave one place for both teams",
         [NO_HANDLE] = "a PE gave NULL as the place of a new team",
     };
-    return flaw == NO_FLAW ? GSH_OK : say(is_speaker, GSH_ERR_ARG, call, words[flaw]);
+    return error == NO_ERROR ? GSH_OK : say(is_speaker, GSH_ERR_ARG, call, words[error]);
 }
 
-static enum flaw flaw_of(long masks, const gshmem_team_t *handle)
+static enum config_error config_error_of(long masks, const gshmem_team_t *handle)
 {
     long known = GSHMEM_TEAM_NUM_CONTEXTS | GSHMEMX_TEAM_NUM_CHANNELS;
-    return handle == NULL ? NO_HANDLE : (masks & ~known) != 0 ? BAD_MASK : NO_FLAW;
+    return handle == NULL ? NO_HANDLE : (masks & ~known) != 0 ? BAD_MASK : NO_ERROR;
 }
 
 /* Collective over the parent: all PEs ask for the same team. */
 static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct gsh_team *parent,
-                                const struct wish *wish, enum flaw flaw)
+                                const struct request *request, enum config_error error)
 {
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = error}};
     for (int i = 0; i < MAX_ARGS; i++) {
-        ballot.max[1 + 2 * i] = (uint64_t)wish->args[i];
-        ballot.max[2 + 2 * i] = ~(uint64_t)wish->args[i];
+        ballot.max[1 + 2 * i] = (uint64_t)request->args[i];
+        ballot.max[2 + 2 * i] = ~(uint64_t)request->args[i];
     }
     gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
     bool is_speaker = parent->my_index == 0;
@@ -196,17 +196,17 @@ static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct
         int64_t one = (int64_t)ballot.max[1 + 2 * i], other = (int64_t)~ballot.max[2 + 2 * i];
         if (one != other) {
             char text[160];
-            if (wish->names[i] == NULL) {
+            if (request->names[i] == NULL) {
                 snprintf(text, sizeof(text), "the PEs make different calls");
             } else {
                 snprintf(text, sizeof(text),
-                         "%s is %" PRId64 " on one PE and %" PRId64 " on another", wish->names[i],
-                         other, one);
+                         "%s is %" PRId64 " on one PE and %" PRId64 " on another",
+                         request->names[i], other, one);
             }
             return say(is_speaker, GSH_ERR_SYMMETRY, a->call, text);
         }
     }
-    return say_flaw(is_speaker, a->call, ballot.max[BALLOT_RESULT]);
+    return say_config_error(is_speaker, a->call, ballot.max[BALLOT_RESULT]);
 }
 
 /* Fields that the mask does not name have their defaults. */
@@ -288,12 +288,13 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t wanted = wanted_config(config, config_mask);
     struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
-    struct wish wish = {.names = {NULL, "start", "stride", "size", "num_contexts", "num_channels"},
-                        .args = {1, start, stride, size, wanted.num_contexts, wanted.num_channels}};
+    struct request request = {
+        .names = {NULL, "start", "stride", "size", "num_contexts", "num_channels"},
+        .args = {1, start, stride, size, wanted.num_contexts, wanted.num_channels}};
     struct gsh_team *parent;
     enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
     if (r == GSH_OK) {
-        r = agree_on(&a, parent, &wish, flaw_of(config_mask, new_team));
+        r = agree_on(&a, parent, &request, config_error_of(config_mask, new_team));
     }
     if (r == GSH_OK) {
         r = check_strided(call, parent, start, stride, size);
@@ -341,7 +342,7 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     struct gsh_instance *pe = gsh_instance_need(call);
     gshmem_team_config_t x = wanted_config(x_config, x_mask), y = wanted_config(y_config, y_mask);
     struct gsh_team_agreement a = {.pe = pe, .call = call, .key = GSH_AGREE_TEAM(parent_team)};
-    struct wish wish = {
+    struct request request = {
         .names = {NULL, "xrange", "the x axis's num_contexts", "the x axis's num_channels",
                   "the y axis's num_contexts", "the y axis's num_channels"},
         .args = {2, xrange, x.num_contexts, x.num_channels, y.num_contexts, y.num_channels}};
@@ -354,8 +355,8 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
         return gsh_public_error(r);
     }
     bool is_speaker = parent->my_index == 0;
-    enum flaw flaw = flaw_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
-    r = agree_on(&a, parent, &wish, flaw == NO_FLAW && x_team == y_team ? SAME_HANDLE : flaw);
+    enum config_error error = config_error_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
+    r = agree_on(&a, parent, &request, error == NO_ERROR && x_team == y_team ? SAME_HANDLE : error);
     if (r == GSH_OK && xrange < 1) {
         r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
     }
@@ -431,7 +432,7 @@ enum { BALLOT_WORD = 7 };
 /* Collective over the PEs of the list, which agree in ascending order: that way lists that only
  * differ in order are reported, rather than causing a wait. */
 static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const int *pes, int n,
-                                     const gshmem_team_config_t *config, enum flaw flaw,
+                                     const gshmem_team_config_t *config, enum config_error error,
                                      uint64_t *word)
 {
     struct gsh_instance *pe = a->pe;
@@ -454,7 +455,7 @@ static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const i
         "the PEs give different num_contexts",
         "the PEs give different num_channels",
     };
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = flaw}};
+    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = error}};
     for (int i = 0; i < 3; i++) {
         ballot.max[1 + 2 * i] = args[i];
         ballot.max[2 + 2 * i] = ~args[i];
@@ -469,7 +470,7 @@ static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const i
             return say(is_speaker, GSH_ERR_SYMMETRY, call, differ[i]);
         }
     }
-    enum gsh_result r = say_flaw(is_speaker, call, ballot.max[BALLOT_RESULT]);
+    enum gsh_result r = say_config_error(is_speaker, call, ballot.max[BALLOT_RESULT]);
     return r == GSH_OK ? check_config(call, is_speaker, config) : r;
 }
 
@@ -484,7 +485,7 @@ static enum gsh_result create(struct gsh_team_agreement a, const int *pes, int n
     }
     enum gsh_result r = check_list(a.pe, a.call, pes, n_pes, &me);
     if (r == GSH_OK) {
-        r = agree_on_list(&a, pes, n_pes, &wanted, flaw_of(config_mask, new_team), word);
+        r = agree_on_list(&a, pes, n_pes, &wanted, config_error_of(config_mask, new_team), word);
     }
     if (r == GSH_OK) {
         r = make_on(&a, pes, n_pes, me, &wanted, new_team);

@@ -278,7 +278,7 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
 
 /* Starts a PE by the id. A thread that speaks for no PE yet speaks for this one from now on, so it
  * can make gshmem's own calls. */
-static ncclResult_t start(const char *call, const struct gsh_nccl_job_wish *w, void **pe)
+static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w, void **pe)
 {
     gshmemx_uniqueid_t uid;
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
@@ -314,7 +314,7 @@ static void free_job(struct gsh_nccl_job *job)
 }
 
 /* The PE is there. */
-static ncclResult_t make(const char *call, const struct gsh_nccl_job_wish *w, void *pe,
+static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w, void *pe,
                          bool is_ours, struct gsh_nccl_job **out)
 {
     struct gshmemx_layer_scope scope;
@@ -357,7 +357,7 @@ static int n_pes_of(void *pe)
 }
 
 /* For a caller without a job, or with another one. */
-static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_wish *w)
+static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_request *w)
 {
     pthread_mutex_lock(&job->lock);
     bool is_needed = job->worker == NULL || job->worker == w->worker;
@@ -371,7 +371,7 @@ static void take_worker(struct gsh_nccl_job *job, const struct gsh_nccl_job_wish
     }
 }
 
-ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *w,
+ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_request *w,
                               struct gsh_nccl_job **out)
 {
     void *pe = w->pe;

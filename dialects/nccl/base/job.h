@@ -63,7 +63,7 @@ struct gsh_nccl_job {
 
 /* What InitRank was given, and by whom: the PE that the caller speaks for, or NULL, its thread, and
  * its current device, or -1 if unknown. worker: whose thread runs this; NULL: the caller's. */
-struct gsh_nccl_job_wish {
+struct gsh_nccl_job_request {
     int n_ranks, rank, device;
     const ncclUniqueId *id;
     void *pe;
@@ -74,7 +74,7 @@ struct gsh_nccl_job_wish {
 /* Gets a PE for a communicator: the caller's if the program has started gshmem with as many PEs, or
  * if the caller made one with the same id; otherwise a new one, collective over the ranks. It
  * counts one more communicator from now on. */
-ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_wish *wish,
+ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_request *request,
                               struct gsh_nccl_job **job);
 /* There is one more communicator; to be undone by gsh_nccl_job_put. */
 void gsh_nccl_job_hold(struct gsh_nccl_job *job);

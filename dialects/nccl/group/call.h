@@ -75,7 +75,7 @@ struct gsh_nccl_deregistration {
     bool is_visible;                /* kernels still find its record */
 };
 
-struct gsh_nccl_devcomm_wish {
+struct gsh_nccl_devcomm_request {
     const ncclDevCommRequirements *requirements; /* the call owns them */
     ncclDevComm *result;
 };
@@ -125,7 +125,7 @@ struct gsh_nccl_call {
         struct gsh_nccl_signals wait;
         struct gsh_nccl_registration registration;
         struct gsh_nccl_deregistration deregistration;
-        struct gsh_nccl_devcomm_wish devcomm;
+        struct gsh_nccl_devcomm_request devcomm;
         struct gsh_nccl_birth birth;
     };
 };

@@ -39,33 +39,35 @@ static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int r
 }
 
 /* With the PE's agreement lock held. */
-static ncclResult_t make_of_all(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish,
+static ncclResult_t make_of_all(const struct gsh_nccl_call *c,
+                                const struct gsh_nccl_job_request *request,
                                 struct gsh_nccl_job *job)
 {
-    int *pe_of = malloc((size_t)wish->n_ranks * sizeof(*pe_of));
+    int *pe_of = malloc((size_t)request->n_ranks * sizeof(*pe_of));
     ncclResult_t r = pe_of == NULL ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
-                                   : meet_ranks(c->name, job, wish->rank, pe_of);
+                                   : meet_ranks(c->name, job, request->rank, pe_of);
     if (r != ncclSuccess) {
         free(pe_of);
         return r;
     }
-    return gsh_nccl_comm_make(c, job, pe_of, wish->n_ranks, wish->rank);
+    return gsh_nccl_comm_make(c, job, pe_of, request->n_ranks, request->rank);
 }
 
 /* Makes a communicator of all of a job's PEs, the first in most jobs. */
-static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_nccl_job_wish *wish)
+static ncclResult_t make_first(const struct gsh_nccl_call *c,
+                               const struct gsh_nccl_job_request *request)
 {
     struct gsh_nccl_job *job = NULL;
     struct gshmemx_layer_scope scope;
-    ncclResult_t r = gsh_nccl_job_get(c->name, wish, &job);
+    ncclResult_t r = gsh_nccl_job_get(c->name, request, &job);
     if (r != ncclSuccess) {
-        gsh_nccl_worker_end(wish->worker);
+        gsh_nccl_worker_end(request->worker);
         return r;
     }
     gsh_nccl_enter(job, &scope);
     r = gsh_nccl_agreement_lock(c->name, job, job->meet, NULL, 0);
     if (r == ncclSuccess) {
-        r = make_of_all(c, wish, job);
+        r = make_of_all(c, request, job);
         gsh_nccl_agreement_unlock(job);
     }
     gsh_nccl_leave(&scope);
@@ -78,18 +80,18 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c, const struct gsh_n
 static ncclResult_t run_init(const struct gsh_nccl_call *c)
 {
     const struct gsh_nccl_birth *birth = &c->birth;
-    const struct gsh_nccl_job_wish wish = {.n_ranks = birth->meeting.n_ranks,
-                                           .rank = birth->meeting.rank,
-                                           .device = birth->device,
-                                           .id = &birth->meeting.id,
-                                           .pe = birth->pe,
-                                           .maker = birth->maker,
-                                           .worker = birth->worker,
-                                           .is_new = birth->has_own_job};
-    return make_first(c, &wish);
+    const struct gsh_nccl_job_request request = {.n_ranks = birth->meeting.n_ranks,
+                                                 .rank = birth->meeting.rank,
+                                                 .device = birth->device,
+                                                 .id = &birth->meeting.id,
+                                                 .pe = birth->pe,
+                                                 .maker = birth->maker,
+                                                 .worker = birth->worker,
+                                                 .is_new = birth->has_own_job};
+    return make_first(c, &request);
 }
 
-/* is_new: as in gsh_nccl_job_wish. */
+/* is_new: as in gsh_nccl_job_request. */
 static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
                             int rank, int device, const ncclConfig_t *config, bool is_new)
 {
@@ -229,14 +231,14 @@ static ncclResult_t run_grow(const struct gsh_nccl_call *c)
         gsh_nccl_worker_end(c->birth.worker);
         return r;
     }
-    const struct gsh_nccl_job_wish wish = {.n_ranks = c->birth.meeting.n_ranks,
-                                           .rank = c->comm->rank,
-                                           .device = c->birth.device,
-                                           .id = &id,
-                                           .maker = c->birth.maker,
-                                           .worker = c->birth.worker,
-                                           .is_new = true};
-    return make_first(c, &wish);
+    const struct gsh_nccl_job_request request = {.n_ranks = c->birth.meeting.n_ranks,
+                                                 .rank = c->comm->rank,
+                                                 .device = c->birth.device,
+                                                 .id = &id,
+                                                 .maker = c->birth.maker,
+                                                 .worker = c->birth.worker,
+                                                 .is_new = true};
+    return make_first(c, &request);
 }
 
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
