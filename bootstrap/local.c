@@ -146,7 +146,8 @@ static void wait_for_call(struct job *job, uint64_t call, const char *name, uint
 }
 
 /* With the mutex held: enters the current call and waits for the others. */
-static enum gsh_result meet(struct job *job, int rank, const char *name, uint64_t timeout_ns)
+static enum gsh_result wait_for_all(struct job *job, int rank, const char *name,
+                                    uint64_t timeout_ns)
 {
     uint64_t call = job->n_calls;
     job->is_in_call[rank] = true;
@@ -197,7 +198,7 @@ static enum gsh_result local_allgather(struct gsh_bootstrap *b, const void *mine
     }
     enum gsh_result r = job->result;
     if (r == GSH_OK) {
-        r = meet(job, b->rank, "allgather", b->timeout_ns);
+        r = wait_for_all(job, b->rank, "allgather", b->timeout_ns);
     }
     const char *result = job->buffers[i];
     pthread_mutex_unlock(&job->mutex);
@@ -219,7 +220,7 @@ static enum gsh_result local_barrier(struct gsh_bootstrap *b)
     }
     enum gsh_result r = job->result;
     if (r == GSH_OK) {
-        r = meet(job, b->rank, "barrier", b->timeout_ns);
+        r = wait_for_all(job, b->rank, "barrier", b->timeout_ns);
     }
     pthread_mutex_unlock(&job->mutex);
     return r == GSH_OK ? GSH_OK : gsh_fail(r, "%s", job->text);
@@ -335,7 +336,7 @@ enum gsh_result gsh_bootstrap_local_create(const void *key, int rank, int n_rank
     }
     enum gsh_result r = job->result;
     if (r == GSH_OK) {
-        r = meet(job, rank, "start-up", timeout_ns);
+        r = wait_for_all(job, rank, "start-up", timeout_ns);
     }
     pthread_mutex_unlock(&job->mutex);
     if (r != GSH_OK) {

@@ -376,10 +376,10 @@ static bool is_sent_away(enum gsh_result r)
 }
 
 /* may_fail: being sent away is an error, else it is *is_away, without a text. */
-static enum gsh_result meet(struct uid_bootstrap *u, const struct gsh_address *address,
-                            const struct gsh_uid_options *options, uint64_t deadline_ns,
-                            struct gsh_partner partners[GSH_UID_MAX_ROUNDS], bool may_fail,
-                            bool *is_away)
+static enum gsh_result
+contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
+                   const struct gsh_uid_options *options, uint64_t deadline_ns,
+                   struct gsh_partner partners[GSH_UID_MAX_ROUNDS], bool may_fail, bool *is_away)
 {
     int fd = -1;
     struct gsh_challenge challenge;
@@ -439,7 +439,8 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
 {
     for (int n_tries = 1;; n_tries++) {
         bool may_fail = n_tries == MAX_TRIES, is_away = false;
-        enum gsh_result r = meet(u, address, options, deadline_ns, partners, may_fail, &is_away);
+        enum gsh_result r =
+            contact_rendezvous(u, address, options, deadline_ns, partners, may_fail, &is_away);
         if (!is_away || may_fail) {
             return r;
         }

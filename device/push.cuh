@@ -109,7 +109,7 @@ __device__ __forceinline__ uint64_t of_first(uint32_t group, uint64_t value)
 }
 
 /* Returns when all of the group have come here. */
-__device__ __forceinline__ void meet(uint32_t group)
+__device__ __forceinline__ void sync_group(uint32_t group)
 {
     __syncwarp(group);
 }
@@ -129,7 +129,7 @@ inline uint64_t of_first(uint32_t, uint64_t value)
     return value;
 }
 
-inline void meet(uint32_t) {}
+inline void sync_group(uint32_t) {}
 #endif
 
 #if defined(__CUDACC__)
@@ -333,7 +333,7 @@ template <class Context> __device__ __forceinline__ void take_ticket(const Conte
     call_noinline<await_word<Context>>(c,
                                        &ring_of(c, r)->gpu_serving[r->immediate % GSH_RING_REPLIES],
                                        r->immediate / GSH_RING_REPLIES, r);
-    meet(r->group);
+    sync_group(r->group);
 }
 
 template <class Context>

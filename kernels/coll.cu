@@ -38,7 +38,7 @@ template <class Type> __device__ Type *pointer(uint64_t address)
 }
 
 /* Whether a kernel before this one may have been left. If all members are near, a GPU asks that
- * later, when it need not wait for the answer: in a meeting or a flight. */
+ * later, when it need not wait for the answer: in a barrier or an LL exchange. */
 __device__ __forceinline__ bool is_to_end(const gsh_kernel_coll_args &a)
 {
 #if defined(__CUDACC__) && !defined(GSHMEM_CHECKS)

@@ -37,7 +37,7 @@ __device__ GSHMEM_NOINLINE void end_far(const coll_call<Context> &k, Group g, ui
     const steps s = steps_of(k);
     if (reads_source && g.rank() == 0)
         far_done(k.c, k.name);
-    meet_near(k, g, s.near + 1);
+    sync_near(k, g, s.near + 1);
     set_steps(k, g, {s.far + n_steps, s.near + 1});
 }
 

@@ -266,7 +266,7 @@ __device__ GSHMEM_NOINLINE void finish_scan(const coll_call<Context> &k, Group g
     join_blocks(k.c, g, k.area(), k.name);
     if (g.block() == 0) {
         const steps s = steps_of(k);
-        meet_near(k, g.block_part(), s.near + 1);
+        sync_near(k, g.block_part(), s.near + 1);
         set_steps(k, g.block_part(), {s.far, s.near + 1});
     }
     join_blocks(k.c, g, k.area(), k.name);

@@ -141,7 +141,7 @@ __device__ GSHMEM_NOINLINE void leave_leader(const coll_call<Context> &k, Group 
 
 /* All near members see what the groups did once set_steps, which follows, has returned. */
 template <class Context, class Group>
-__device__ GSHMEM_NOINLINE void meet_near(const coll_call<Context> &k, Group g, uint64_t step)
+__device__ GSHMEM_NOINLINE void sync_near(const coll_call<Context> &k, Group g, uint64_t step)
 {
     spill(g, step);
     g.sync();

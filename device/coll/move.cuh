@@ -113,9 +113,9 @@ fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8
                 uint64_t bytes)
 {
     spill(g, dest, source, bytes);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, source == dest + (uint64_t)k.me * bytes);
-    all.meet();
+    all.sync();
     spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) /* itself last, while the others' bytes are in flight */
@@ -123,7 +123,7 @@ fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8
         spill(i);
         store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
     }
-    all.meet(true);
+    all.sync(true);
 }
 
 /* ---- alltoall ----------------------------------------------------------------------------------
@@ -135,9 +135,9 @@ alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8
                 uint64_t bytes)
 {
     spill(g, dest, source, bytes);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
-    all.meet();
+    all.sync();
     spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) {
@@ -146,7 +146,7 @@ alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8
         store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes),
                     plus(source, (uint64_t)member * bytes), bytes, member);
     }
-    all.meet(true);
+    all.sync(true);
 }
 
 /* Strided blocks: element i of the block for a member is at (i + member * nelems) * stride. */
@@ -156,8 +156,8 @@ __device__ GSHMEM_NOINLINE void alltoalls_direct(const coll_call<Context> &k, Gr
                                                  size_t nelems)
 {
     spill(g, dest, source, dst, sst, nelems);
-    meeting<Context, Group> all(k, g);
-    all.meet();
+    coll_barrier<Context, Group> all(k, g);
+    all.sync();
     GSHMEM_NO_UNROLL
     for (int i = 0; i < k.n; i++) {
         const int member = k.after(i);
@@ -167,7 +167,7 @@ __device__ GSHMEM_NOINLINE void alltoalls_direct(const coll_call<Context> &k, Gr
         for (size_t e = g.rank(); e < nelems; e += g.size())
             store_out(to + (ptrdiff_t)e * dst, load_plain(from + (ptrdiff_t)e * sst));
     }
-    all.meet(true);
+    all.sync(true);
 }
 
 /* ---- broadcast ---------------------------------------------------------------------------------
@@ -228,8 +228,8 @@ broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint
                  uint64_t bytes, int root)
 {
     spill(g, dest, source, bytes, root);
-    meeting<Context, Group> all(k, g);
-    all.meet();
+    coll_barrier<Context, Group> all(k, g);
+    all.sync();
     if (k.n == 2 || bytes < 4096) {
         const assignment t = assignment_of(g, k.n, dest == source);
         spill(t);
@@ -238,7 +238,7 @@ broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint
             spill(i);
             store_share(k, g, t.blocks, dest, source, bytes, k.after(i));
         }
-        all.meet(true);
+        all.sync(true);
         return;
     }
     const uint64_t each = ((bytes + (uint64_t)k.n - 1) / (uint64_t)k.n + 127) & ~(uint64_t)127;
@@ -255,7 +255,7 @@ broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint
         store_share(k, g, plus(dest, each * (uint64_t)member),
                     plus(source, each * (uint64_t)member), part(member), member);
     }
-    all.meet();
+    all.sync();
     const uint64_t begin = each * (uint64_t)k.me;
     const uint8_t *from = k.me == root ? source : dest;
     spill(begin, from);
@@ -264,7 +264,7 @@ broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint
         spill(i);
         store_share(k, g, plus(dest, begin), plus(from, begin), part(k.me), k.after(i));
     }
-    all.meet(true);
+    all.sync(true);
 }
 
 /* ---- collect -----------------------------------------------------------------------------------
@@ -298,16 +298,16 @@ __device__ GSHMEM_NOINLINE void collect_direct(const coll_call<Context> &k, Grou
 {
     spill(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
-    all.meet();
+    all.sync();
     spill(t);
     GSHMEM_NO_UNROLL
     for (int i = t.first; i <= t.last; i++) {
         spill(i, begin);
         store_share(k, g, t.blocks, plus(dest, begin), source, bytes, k.after(i));
     }
-    all.meet(true);
+    all.sync(true);
 }
 
 } // namespace detail

@@ -271,13 +271,13 @@ __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void reduce_direct(const coll_call<Co
                                                               uint64_t bytes, How how)
 {
     spill(g, dest, source, bytes);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const gsh_range mine = part_of(bytes, k.me, k.n);
     const terms s =
         of_members(plus(dest, mine.begin), plus(source, mine.begin), mine.bytes, k.n, false, true);
-    all.meet();
+    all.sync();
     how.add(k, rank_in_group_of(g), s);
-    all.meet(true);
+    all.sync(true);
 }
 
 template <class Context, class Group, class How>
@@ -286,12 +286,12 @@ reducescatter_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const 
                      uint64_t bytes, How how)
 {
     spill(g, dest, source, bytes);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const terms s =
         of_members(dest, plus(source, (uint64_t)k.me * bytes), bytes, k.n, false, false);
-    all.meet();
+    all.sync();
     how.add(k, rank_in_group_of(g), s);
-    all.meet(true);
+    all.sync(true);
 }
 
 /* By whole words if alignment and size allow. */
@@ -316,15 +316,15 @@ __device__ GSHMEM_NOINLINE void scan_direct(const coll_call<Context> &k, Group g
                                             bool is_inclusive, How how)
 {
     spill(g, dest, source, bytes, is_inclusive);
-    meeting<Context, Group> all(k, g);
+    coll_barrier<Context, Group> all(k, g);
     const bool is_in_place = dest == source;
     spill(is_in_place);
     const terms s = of_members(dest, source, bytes, is_inclusive ? k.me + 1 : k.me, false, false);
-    all.meet();
+    all.sync();
     GSHMEM_NO_UNROLL
     for (int m = k.n - 1; is_in_place && m > k.me; m--) {
         spill(m);
-        all.meet();
+        all.sync();
     }
     if (s.n > 0)
         how.add(k, rank_in_group_of(g), s);
@@ -333,7 +333,7 @@ __device__ GSHMEM_NOINLINE void scan_direct(const coll_call<Context> &k, Group g
     GSHMEM_NO_UNROLL
     for (int m = is_in_place ? k.me : 0; m >= 0; m--) {
         spill(m);
-        all.meet(m == 0);
+        all.sync(m == 0);
     }
 }
 

@@ -129,7 +129,7 @@ await_flag(const coll_call<Context> &call, const uint64_t *flag, uint64_t enough
 
 /* Only the first warp of a block raises flags and waits for them: what all threads of a block load
  * from memory, or keep there, takes long. */
-template <class Context, class Group> struct meeting {
+template <class Context, class Group> struct coll_barrier {
     typedef decltype(Group().block_part()) block_group;
     typedef typename flag_group<block_group>::type flag_threads;
     const coll_call<Context> &call;
@@ -142,7 +142,8 @@ template <class Context, class Group> struct meeting {
     uint32_t has_left; /* on the CPU device the kernel has asked first */
 #endif
 
-    __device__ __forceinline__ meeting(const coll_call<Context> &k, Group group) : call(k), g(group)
+    __device__ __forceinline__ coll_barrier(const coll_call<Context> &k, Group group)
+        : call(k), g(group)
     {
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
         has_left = load_has_left(k.c);
@@ -163,7 +164,7 @@ template <class Context, class Group> struct meeting {
 
     /* All blocks of all members have come; what they did before is seen by this block. is_last: no
      * other arrival follows in this call, and the next call on the channel continues from here. */
-    __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void meet(bool is_last = false)
+    __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void sync(bool is_last = false)
     {
         auto b = g.block_part();
         b.sync();

@@ -26,8 +26,8 @@ struct members {
     struct gsh_agreement group;
 };
 
-static enum gsh_result meet(struct gsh_instance *pe, const char *call, gshmem_team_t team,
-                            struct members *m)
+static enum gsh_result find_members(struct gsh_instance *pe, const char *call, gshmem_team_t team,
+                                    struct members *m)
 {
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
@@ -50,7 +50,7 @@ int gshmemx_layer_register(const char *call, gshmem_team_t team, void *memory, s
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
     struct members m;
-    enum gsh_result r = meet(pe, call, team, &m);
+    enum gsh_result r = find_members(pe, call, team, &m);
     if (r == GSH_OK) {
         r = gsh_buffers_add_among(pe, &m.group, memory, bytes, alias);
         gsh_agreement_finish(&m.group);
@@ -66,7 +66,7 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
     struct gsh_instance *pe = gsh_instance_set_up(call);
     struct members m;
     gsh_contexts_quiet(pe, call);
-    enum gsh_result r = meet(pe, call, team, &m);
+    enum gsh_result r = find_members(pe, call, team, &m);
     if (r == GSH_OK) {
         r = gsh_buffers_remove_among(pe, &m.group, alias, bytes);
         gsh_agreement_finish(&m.group);

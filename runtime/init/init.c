@@ -241,7 +241,7 @@ static enum gsh_result check_versions(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result meet(struct gsh_instance *pe)
+static enum gsh_result exchange_identities(struct gsh_instance *pe)
 {
     struct hello mine = {.process = gsh_process_id(),
                          .node_pes = pe->env.node_pes,
@@ -381,7 +381,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_report_ask(&gsh_absent_members);
     r = check_versions(pe);
     if (r == GSH_OK) {
-        r = meet(pe);
+        r = exchange_identities(pe);
     }
     if (r == GSH_OK) {
         free_proxy_of_kernels(pe, had_threads);

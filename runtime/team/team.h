@@ -77,7 +77,7 @@ struct gsh_teams {
     struct gsh_team **of_unit; /* [n_units]: by handle, NULL: this PE has none there */
     struct gsh_lock lock;      /* several threads make and end teams: used, of_unit, mail, places */
     struct gsh_mail *mail;     /* agree.c: messages taken early for other threads */
-    uint32_t n_meetings;       /* numbers given out (api/team_meet.c) */
+    uint32_t n_team_numbers;   /* numbers given out (api/team_by_number.c) */
 };
 
 /* ---- pool.c ---- */

@@ -91,7 +91,7 @@ static void fuzz_ranks(void)
     struct gsh_nccl_job job = {.n_pes = 1 + (int)fuzz_take(&in, 1) % MAX_RANKS};
     int pe_of[MAX_RANKS];
     bool is_there[MAX_RANKS] = {false};
-    if (meet_ranks("ncclCommInitRank", &job, 0, pe_of) == ncclSuccess) {
+    if (exchange_ranks("ncclCommInitRank", &job, 0, pe_of) == ncclSuccess) {
         for (int i = 0; i < job.n_pes; i++) {
             FUZZ_CHECK(pe_of[i] >= 0 && pe_of[i] < job.n_pes && !is_there[pe_of[i]]);
             is_there[pe_of[i]] = true;

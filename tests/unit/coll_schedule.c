@@ -41,7 +41,7 @@ static void leave_leader(struct model *m, int me)
     }
 }
 
-static void meet_near(struct model *m, int me)
+static void sync_near(struct model *m, int me)
 {
     const struct gsh_team_state *t = &m->team.of[me];
     uint64_t step = ++m->of[me].near;
@@ -123,7 +123,7 @@ static void scan(struct model *m, int me)
         }
         exchange_sums(m, me);
         add(m, me, (struct op){WRITE, .other = me, .gen = m->of[me].far}); /* behind the blocks */
-        meet_near(m, me);
+        sync_near(m, me);
         add(m, me, (struct op){READ, .other = me, .gen = m->of[me].far});
     }
 }
@@ -206,7 +206,7 @@ static void begin_between_partners(struct model *m, int me)
 
 static void end_far(struct model *m, int me, uint64_t n_steps)
 {
-    meet_near(m, me);
+    sync_near(m, me);
     m->of[me].far += n_steps;
 }
 

@@ -146,7 +146,7 @@ void gsh_nccl_jobs_lose(void *pe, bool is_full)
     struct gsh_nccl_job *job = find(pe, NULL, pthread_self());
     if (job != NULL && !job->has_left) {
         job->has_left = true;
-        is_full = !gshmemx_layer_lose_team(pe, job->meet) || is_full;
+        is_full = !gshmemx_layer_lose_team(pe, job->control_team) || is_full;
     }
     gshmemx_layer_tell_lost(pe);
     if (job != NULL && is_full) {
@@ -297,9 +297,10 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w
     return gsh_nccl_base(call, error);
 }
 
-static ncclResult_t make_meet(const char *call, struct gsh_nccl_job *job)
+static ncclResult_t make_control_team(const char *call, struct gsh_nccl_job *job)
 {
-    int error = gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, job->n_pes, NULL, 0, &job->meet);
+    int error =
+        gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, job->n_pes, NULL, 0, &job->control_team);
     if (error != 0) {
         gshmem_free(job->segment);
     }
@@ -335,7 +336,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     job->n_pes = gshmem_n_pes();
     ncclResult_t r = make_segment(call, job);
     if (r == ncclSuccess) {
-        r = make_meet(call, job);
+        r = make_control_team(call, job);
     }
     gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
@@ -439,7 +440,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     if (!is_last || gsh_nccl_job_is_given_up(job)) {
         return;
     }
-    if (gshmemx_layer_has_died_in(job->pe, job->meet)) {
+    if (gshmemx_layer_has_died_in(job->pe, job->control_team)) {
         gsh_nccl_job_give_up(job);
         return;
     }
@@ -448,7 +449,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
         gshmemx_layer_finalize(job->pe);
     } else {
         gsh_nccl_enter(job, &scope);
-        gshmem_team_destroy(job->meet);
+        gshmem_team_destroy(job->control_team);
         gshmem_free(job->segment);
         gsh_nccl_leave(&scope);
     }
@@ -462,7 +463,7 @@ ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *j
     return gshmemx_layer_has_died_in(job->pe, team) ? gsh_nccl_lost(call) : ncclSuccess;
 }
 
-ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team)
+ncclResult_t gsh_nccl_barrier(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team)
 {
     int error = gshmem_barrier(team);
     return error != 0 && gshmemx_layer_has_died_in(job->pe, team) ? gsh_nccl_lost(call)

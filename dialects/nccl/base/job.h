@@ -42,13 +42,14 @@ struct gsh_nccl_job {
         *worker; /* makes calls in which ranks agree; NULL: the caller does; atomic,
                     since a thread may create it while others make calls */
     int my_pe, n_pes;
-    gshmem_team_t meet; /* of all PEs: for agreements outside communicators */
+    gshmem_team_t control_team; /* of all PEs: for agreements outside communicators */
     bool has_world;   /* a communicator uses GSHMEM_TEAM_WORLD, to which it has sole use if is_ours,
                          and which has more room for small collectives than other teams */
     int n_comms;      /* under lock */
     bool is_given_up; /* for good; atomic */
     bool is_full;     /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
-    bool has_left;    /* kernels leave their waits in the team `meet`; of the thread that hears */
+    bool has_left; /* kernels leave their waits in the team `control_team`; of the thread that hears
+                    */
     pthread_mutex_t agreement;      /* see gsh_nccl_agreement_lock */
     pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
     char *segment;                  /* the parts that follow, in this order */
@@ -131,7 +132,7 @@ void gsh_nccl_agreement_unlock(struct gsh_nccl_job *job);
 ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *job,
                                   gshmem_team_t team);
 /* A barrier of the team, after this PE's puts. */
-ncclResult_t gsh_nccl_meet(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
+ncclResult_t gsh_nccl_barrier(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
 /* With the PE's agreement lock held: every member contributes `bytes` bytes and gets those of all,
  * in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,

@@ -118,11 +118,12 @@ bool gsh_nccl_comm_misses_rank(struct ncclComm *comm)
            gshmemx_layer_has_left_lost(comm->job->pe);
 }
 
-/* While a communicator is being made, kernels wait only in the team `meet`. */
+/* While a communicator is being made, kernels wait only in the team `control_team`. */
 static bool lose(struct ncclComm *comm, struct gsh_nccl_job *job)
 {
     /* acquire: pairs with the release in fill of init/make.c */
-    bool is_done = gshmemx_layer_lose_team(job->pe, __atomic_load_n(&comm->meet, __ATOMIC_ACQUIRE));
+    bool is_done =
+        gshmemx_layer_lose_team(job->pe, __atomic_load_n(&comm->control_team, __ATOMIC_ACQUIRE));
     /* acquire: pairs with the release in gsh_nccl_comm_make */
     if (!__atomic_load_n(&comm->is_made, __ATOMIC_ACQUIRE)) {
         return is_done;
@@ -223,7 +224,7 @@ struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking)
 {
     struct ncclComm *comm = calloc(1, sizeof(*comm));
     if (comm != NULL) {
-        comm->team = comm->meet = GSHMEM_TEAM_INVALID;
+        comm->team = comm->control_team = GSHMEM_TEAM_INVALID;
         comm->is_nonblocking = is_nonblocking;
         comm->result = ncclInProgress;
         remember(comm);

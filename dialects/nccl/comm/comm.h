@@ -77,7 +77,7 @@ struct ncclComm {
     char *error_text; /* for that result; or NULL */
     /* Two, since calls on one team may not be under way at the same time: for work on streams, and
      * for agreements of the host. */
-    gshmem_team_t team, meet;
+    gshmem_team_t team, control_team;
     uint64_t id; /* by which kernels know its windows; 0: none yet */
     int rank, n_ranks;
     int *pe_of; /* [n_ranks] */
@@ -85,7 +85,7 @@ struct ncclComm {
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
     bool is_finalized;
     bool is_revoked; /* valid only for making other communicators, and for its end */
-    bool is_made;    /* all but `meet` and what comes before it is there; atomic */
+    bool is_made;    /* all but `control_team` and what comes before it is there; atomic */
     bool is_refused; /* a call has failed because a rank has died; atomic */
     bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
 

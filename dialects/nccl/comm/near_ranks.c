@@ -68,7 +68,7 @@ ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm)
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->control_team, &own, all, sizeof(own));
     int size = comm->n_ranks;
     for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
         bool is_run = all[i].begin >= 0 && all[i].begin < comm->n_ranks && all[i].n > 0;
@@ -77,7 +77,7 @@ ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm)
     struct run verdict = {0, 1};
     if (r == ncclSuccess) {
         verdict.n = is_regular(comm, comm->rank / size * size, size, &comm->lsa_stride);
-        r = gsh_nccl_exchange(call, comm->job, comm->meet, &verdict, all, sizeof(verdict));
+        r = gsh_nccl_exchange(call, comm->job, comm->control_team, &verdict, all, sizeof(verdict));
     }
     for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
         size = all[i].n != 0 ? size : 1;
@@ -191,14 +191,14 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     const struct gsh_nccl_wanted wanted = {
         .least = least, .decent = decent < least ? least : decent, .most = RANGE_BYTES};
     ncclResult_t r =
-        gsh_nccl_take(call, comm->job, comm->meet, &comm->holding, &wanted, &comm->range);
+        gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted, &comm->range);
     if (r != ncclSuccess) {
         return r;
     }
     lay_range(comm);
     gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
-    gsh_nccl_latest_begin(&comm->latest, comm->meet, comm->rank, comm->n_ranks);
+    gsh_nccl_latest_begin(&comm->latest, comm->control_team, comm->rank, comm->n_ranks);
     /* No rank may send before all have cleared. */
-    return gsh_nccl_meet(call, comm->job, comm->meet);
+    return gsh_nccl_barrier(call, comm->job, comm->control_team);
 }

@@ -111,7 +111,7 @@ struct gsh_nccl_call {
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
     const struct gsh_nccl_gatherer *gatherer; /* run only gathers; NULL: run does all */
     /* Ranks agree on something: a thread with several ranks must not wait in one rank's call. */
-    bool meets;
+    bool agrees;
     bool is_detached; /* and it is not waited for */
     struct gsh_nccl_load load;
     void *owned; /* from malloc: freed with the call */

@@ -26,7 +26,7 @@ struct batch {
     struct batch *next;
     struct gsh_nccl_worker *worker; /* NULL: for ranks without one */
     struct queued *first, *last;
-    bool meets, is_nonblocking;
+    bool agrees, is_nonblocking;
     bool is_detached; /* not waited for: it frees itself */
     ncclResult_t result;
     char text[512]; /* of a failure */
@@ -205,7 +205,7 @@ static ncclResult_t prepare(struct queued *calls)
 /* The caller learns the result later. */
 static bool is_nonblocking(const struct gsh_nccl_call *c)
 {
-    return c->meets && (makes_nonblocking(c) || (c->comm != NULL && c->comm->is_nonblocking));
+    return c->agrees && (makes_nonblocking(c) || (c->comm != NULL && c->comm->is_nonblocking));
 }
 
 /* Moves the calls into batches, by worker. NULL: no memory; the calls are freed. */
@@ -233,7 +233,7 @@ static struct batch *sort(struct queued *calls)
         struct batch *b = *p;
         b->worker = w;
         b->task.run = run_batch;
-        b->meets = b->meets || q->call.meets;
+        b->agrees = b->agrees || q->call.agrees;
         b->is_nonblocking = b->is_nonblocking || is_nonblocking(&q->call);
         b->is_detached = b->is_nonblocking || (b->first == NULL && q->call.is_detached) ||
                          (b->is_detached && q->call.is_detached);
@@ -254,7 +254,7 @@ static struct batch *sort(struct queued *calls)
 
 static bool is_posted(const struct batch *b)
 {
-    return b->worker != NULL && b->meets;
+    return b->worker != NULL && b->agrees;
 }
 
 /* The communicator that a worker has made by the call; or NULL. */
@@ -347,8 +347,8 @@ static ncclResult_t run_all(struct queued *calls)
 /* Usually no other communicator is involved. */
 static bool is_simple(const struct gsh_nccl_call *c)
 {
-    return !c->meets || (!makes_nonblocking(c) && worker_of(c) == NULL &&
-                         (c->comm == NULL || !c->comm->is_nonblocking));
+    return !c->agrees || (!makes_nonblocking(c) && worker_of(c) == NULL &&
+                          (c->comm == NULL || !c->comm->is_nonblocking));
 }
 
 bool gsh_nccl_is_in_group(void)

@@ -27,14 +27,14 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
     struct ncclComm *comm = c->comm;
     uint64_t *all = malloc((size_t)comm->n_ranks * sizeof(*all));
     ncclResult_t r = all == NULL ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
-                                 : gsh_nccl_exchange(c->name, comm->job, comm->meet, &comm->marks,
-                                                     all, sizeof(*all));
+                                 : gsh_nccl_exchange(c->name, comm->job, comm->control_team,
+                                                     &comm->marks, all, sizeof(*all));
     if (r == ncclSuccess) {
         r = gsh_nccl_windows_compare(c->name, comm, all, sizeof(*all));
     }
     free(all);
     if (r == ncclSuccess) {
-        r = gsh_nccl_meet(c->name, comm->job, comm->meet);
+        r = gsh_nccl_barrier(c->name, comm->job, comm->control_team);
     }
     return r;
 }
@@ -42,7 +42,7 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
 static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = finalize(c);
         gsh_nccl_agreement_unlock(job);
@@ -84,7 +84,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
         comm->is_finalized = true; /* the other ranks' calls come later; destroying waits for all */
         return ncclSuccess;
     }
-    struct gsh_nccl_call c = {.name = call, .run = run_finalize, .comm = comm, .meets = true};
+    struct gsh_nccl_call c = {.name = call, .run = run_finalize, .comm = comm, .agrees = true};
     return gsh_nccl_submit(r, &c);
 }
 
@@ -99,10 +99,10 @@ static void end(struct ncclComm *comm)
     struct gsh_nccl_clique *clique = comm->clique;
     gsh_nccl_enter(job, &scope);
     bool is_kept = gsh_nccl_comm_is_lost(comm) ||
-                   !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->meet, NULL, 0);
+                   !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->control_team, NULL, 0);
     if (!is_kept) {
         if (!comm->is_finalized || clique != NULL) {
-            (void)gshmem_barrier(comm->meet);
+            (void)gshmem_barrier(comm->control_team);
         }
         is_kept = gsh_nccl_comm_is_lost(comm);
         if (!is_kept) {

@@ -10,14 +10,14 @@
 #include "runtime/layer.h"
 
 /* Learns which PE has which rank. */
-static ncclResult_t meet_ranks(const char *call, struct gsh_nccl_job *job, int rank, int *pe_of)
+static ncclResult_t exchange_ranks(const char *call, struct gsh_nccl_job *job, int rank, int *pe_of)
 {
     int32_t own = rank;
     int32_t *rank_of = malloc((size_t)job->n_pes * sizeof(*rank_of));
     if (rank_of == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    ncclResult_t r = gsh_nccl_exchange(call, job, job->meet, &own, rank_of, sizeof(own));
+    ncclResult_t r = gsh_nccl_exchange(call, job, job->control_team, &own, rank_of, sizeof(own));
     for (int i = 0; i < job->n_pes; i++) {
         pe_of[i] = -1;
     }
@@ -45,7 +45,7 @@ static ncclResult_t make_of_all(const struct gsh_nccl_call *c,
 {
     int *pe_of = malloc((size_t)request->n_ranks * sizeof(*pe_of));
     ncclResult_t r = pe_of == NULL ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
-                                   : meet_ranks(c->name, job, request->rank, pe_of);
+                                   : exchange_ranks(c->name, job, request->rank, pe_of);
     if (r != ncclSuccess) {
         free(pe_of);
         return r;
@@ -65,7 +65,7 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c,
         return r;
     }
     gsh_nccl_enter(job, &scope);
-    r = gsh_nccl_agreement_lock(c->name, job, job->meet, NULL, 0);
+    r = gsh_nccl_agreement_lock(c->name, job, job->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = make_of_all(c, request, job);
         gsh_nccl_agreement_unlock(job);
@@ -99,7 +99,7 @@ static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, con
         .name = call,
         .family = GSH_NCCL_BIRTH,
         .run = run_init,
-        .meets = true,
+        .agrees = true,
         .birth = {.new_comm = comm,
                   .is_nonblocking = gsh_nccl_config_is_nonblocking(config, NULL),
                   .has_own_job = is_new,
@@ -200,7 +200,7 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     ncclResult_t r =
-        gsh_nccl_exchange(c->name, parent->job, parent->meet, &has_id, all, sizeof(has_id));
+        gsh_nccl_exchange(c->name, parent->job, parent->control_team, &has_id, all, sizeof(has_id));
     while (r == ncclSuccess && first < parent->n_ranks && ((int32_t *)(void *)all)[first] == 0) {
         first++;
     }
@@ -210,8 +210,8 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
     }
     for (int part = 0; r == ncclSuccess && part < PARTS; part++) {
         size_t at = (size_t)part * GSH_NCCL_EXCHANGE_BYTES;
-        r = gsh_nccl_exchange(c->name, parent->job, parent->meet, c->birth.meeting.id.internal + at,
-                              all, GSH_NCCL_EXCHANGE_BYTES);
+        r = gsh_nccl_exchange(c->name, parent->job, parent->control_team,
+                              c->birth.meeting.id.internal + at, all, GSH_NCCL_EXCHANGE_BYTES);
         memcpy(id->internal + at, all + (size_t)first * GSH_NCCL_EXCHANGE_BYTES,
                GSH_NCCL_EXCHANGE_BYTES);
     }
@@ -222,7 +222,7 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 static ncclResult_t run_grow(const struct gsh_nccl_call *c)
 {
     ncclUniqueId id = {0};
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = share_id(c, &id);
         gsh_nccl_agreement_unlock(c->comm->job);
@@ -272,7 +272,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
         .family = GSH_NCCL_BIRTH,
         .run = run_grow,
         .comm = comm,
-        .meets = true,
+        .agrees = true,
         .birth = {.new_comm = newcomm,
                   .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),
                   .has_own_job = true,

@@ -79,15 +79,15 @@ void gsh_nccl_comm_unmake(struct ncclComm *comm)
         gshmem_team_destroy(comm->team);
     }
     gsh_nccl_retire(comm->job, &comm->holding, comm->range);
-    gsh_nccl_give_back("ncclCommDestroy", comm->job, comm->meet, &comm->holding);
-    if (comm->meet != GSHMEM_TEAM_INVALID) {
-        gshmem_team_destroy(comm->meet);
+    gsh_nccl_give_back("ncclCommDestroy", comm->job, comm->control_team, &comm->holding);
+    if (comm->control_team != GSHMEM_TEAM_INVALID) {
+        gshmem_team_destroy(comm->control_team);
     }
     gsh_nccl_gathering_free(&comm->gathering);
     free(comm->pe_of);
     comm->pe_of = NULL;
     comm->range = (struct gsh_nccl_range){0};
-    comm->team = comm->meet = GSHMEM_TEAM_INVALID;
+    comm->team = comm->control_team = GSHMEM_TEAM_INVALID;
 }
 
 static bool is_world(const struct ncclComm *comm)
@@ -123,16 +123,16 @@ static ncclResult_t make_team(const char *call, struct ncclComm *comm)
 /* Gives it all that it lacks: teams, LSA team, range. comm->job is set and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
-    gshmem_team_t meet = GSHMEM_TEAM_INVALID;
+    gshmem_team_t control_team = GSHMEM_TEAM_INVALID;
     gshmemx_layer_explain_by(gsh_nccl_comms_explain);
     gshmemx_layer_hear_by(gsh_nccl_comms_lose);
     if (gsh_nccl_comm_is_lost(comm)) {
         return gsh_nccl_lost(call);
     }
     ncclResult_t r = gsh_nccl_base(
-        call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, NULL, 0, &meet));
+        call, gshmemx_layer_team_create(call, comm->pe_of, comm->n_ranks, NULL, 0, &control_team));
     /* release: pairs with the acquire in lose of comm.c */
-    __atomic_store_n(&comm->meet, meet, __ATOMIC_RELEASE);
+    __atomic_store_n(&comm->control_team, control_team, __ATOMIC_RELEASE);
     if (r == ncclSuccess) {
         r = gsh_nccl_find_lsa(call, comm);
     }

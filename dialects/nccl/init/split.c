@@ -42,7 +42,7 @@ static ncclResult_t split(const struct gsh_nccl_call *c)
     ncclResult_t r =
         all == NULL || pe_of == NULL
             ? gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name)
-            : gsh_nccl_exchange(c->name, parent->job, parent->meet, &own, all, sizeof(own));
+            : gsh_nccl_exchange(c->name, parent->job, parent->control_team, &own, all, sizeof(own));
     int n = 0, rank = -1;
     if (r == ncclSuccess) {
         r = gsh_nccl_windows_compare(c->name, parent, &all->marks, sizeof(*all));
@@ -73,7 +73,7 @@ static ncclResult_t split(const struct gsh_nccl_call *c)
 static ncclResult_t run_split(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = split(c);
         gsh_nccl_agreement_unlock(job);
@@ -101,7 +101,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
         .family = GSH_NCCL_BIRTH,
         .run = run_split,
         .comm = comm,
-        .meets = true,
+        .agrees = true,
         .birth = {.new_comm = newcomm,
                   .is_nonblocking =
                       gsh_nccl_config_is_nonblocking(config, comm) && color != NCCL_SPLIT_NOCOLOR,
@@ -129,7 +129,7 @@ static ncclResult_t run_shrink(const struct gsh_nccl_call *c)
             pe_of[n++] = parent->pe_of[i];
         }
     }
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, parent->job, parent->meet, pe_of, n);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, parent->job, parent->control_team, pe_of, n);
     if (r != ncclSuccess) {
         free(pe_of);
         return r;
@@ -198,7 +198,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
         .family = GSH_NCCL_BIRTH,
         .run = run_shrink,
         .comm = comm,
-        .meets = true,
+        .agrees = true,
         .owned = is_out,
         .birth = {.new_comm = newcomm,
                   .is_nonblocking = gsh_nccl_config_is_nonblocking(config, comm),

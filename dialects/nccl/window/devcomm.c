@@ -180,7 +180,7 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
-    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->meet, &own, all, sizeof(own));
+    ncclResult_t r = gsh_nccl_exchange(call, comm->job, comm->control_team, &own, all, sizeof(own));
     if (r == ncclSuccess) {
         r = gsh_nccl_windows_compare(call, comm, &all->marks, sizeof(*all));
     }
@@ -267,7 +267,8 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
     const struct gsh_nccl_wanted wanted = {p.bytes, p.bytes, p.bytes};
-    r = gsh_nccl_take(c->name, comm->job, comm->meet, &comm->holding, &wanted, &entry->range);
+    r = gsh_nccl_take(c->name, comm->job, comm->control_team, &comm->holding, &wanted,
+                      &entry->range);
     if (r != ncclSuccess) {
         free(entry);
         return r;
@@ -296,13 +297,13 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     pthread_mutex_unlock(&comm->job->lock);
     *c->devcomm.result = d;
     /* No rank's kernels may use it before all have cleared. */
-    return gsh_nccl_meet(c->name, comm->job, comm->meet);
+    return gsh_nccl_barrier(c->name, comm->job, comm->control_team);
 }
 
 static ncclResult_t run_create(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = create(c);
         gsh_nccl_agreement_unlock(job);
@@ -335,7 +336,7 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
                               .family = GSH_NCCL_DEVCOMM,
                               .run = run_create,
                               .comm = comm,
-                              .meets = true,
+                              .agrees = true,
                               .owned = copy,
                               .devcomm = {.requirements = copy, .result = outDevComm}};
     return gsh_nccl_submit(r, &c);

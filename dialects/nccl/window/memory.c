@@ -196,7 +196,7 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
 {
     void *alias = NULL;
     const int absent = find_absent(call, comm, number);
-    ncclResult_t r = gsh_nccl_check_lives(call, comm->job, comm->meet);
+    ncclResult_t r = gsh_nccl_check_lives(call, comm->job, comm->control_team);
     if (r != ncclSuccess) {
         return r;
     }
@@ -208,17 +208,17 @@ static ncclResult_t register_together(const char *call, struct ncclComm *comm, u
             "does",
             call, w->bytes, (void *)w->user, absent);
     }
-    r = gsh_nccl_agreement_lock(call, comm->job, comm->meet, NULL, 0);
+    r = gsh_nccl_agreement_lock(call, comm->job, comm->control_team, NULL, 0);
     if (r != ncclSuccess) {
         return r;
     }
-    int error = gshmemx_layer_register(call, comm->meet, w->user, w->bytes, &alias);
+    int error = gshmemx_layer_register(call, comm->control_team, w->user, w->bytes, &alias);
     gsh_nccl_agreement_unlock(comm->job);
     if (error == 0) {
         w->buffer = alias;
         w->is_registered = true;
     }
-    r = gsh_nccl_check_lives(call, comm->job, comm->meet);
+    r = gsh_nccl_check_lives(call, comm->job, comm->control_team);
     return r != ncclSuccess ? r : gsh_nccl_base(call, error);
 }
 
@@ -286,7 +286,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
         .family = GSH_NCCL_REGISTER,
         .run = run_register,
         .comm = comm,
-        .meets = true,
+        .agrees = true,
         .registration = {.buffer = buff, .bytes = size, .flags = winFlags, .window = win}};
     return gsh_nccl_submit(r, &c);
 }
@@ -296,7 +296,8 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
 static ncclResult_t unregister(const char *call, struct ncclComm *comm,
                                const struct gsh_nccl_window *w)
 {
-    return gsh_nccl_base(call, gshmemx_layer_unregister(call, comm->meet, w->buffer, w->bytes));
+    return gsh_nccl_base(call,
+                         gshmemx_layer_unregister(call, comm->control_team, w->buffer, w->bytes));
 }
 
 static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
@@ -309,7 +310,7 @@ static ncclResult_t run_deregister(const struct gsh_nccl_call *c)
     if (!w->is_registered) {
         return ncclSuccess;
     }
-    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->meet, NULL, 0);
+    ncclResult_t r = gsh_nccl_agreement_lock(c->name, c->comm->job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = unregister(c->name, c->comm, w);
         gsh_nccl_agreement_unlock(c->comm->job);
@@ -363,7 +364,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
                               .family = GSH_NCCL_DEREGISTER,
                               .run = run_deregister,
                               .comm = comm,
-                              .meets = w->is_registered,
+                              .agrees = w->is_registered,
                               .is_detached = w->is_registered,
                               .owned = w,
                               .undo = undo_deregister,

@@ -217,11 +217,11 @@ __device__ GSHMEM_NOINLINE int broadcast_tile(Group group, nvshmem_team_t team, 
         return NVSHMEMX_ERROR_INVALID_VALUE;
     if (r.n <= 1 || !gshmem::detail::is_mapped(*k.team))
         return broadcast_runs(c, group, team, r, to, from, root, call);
-    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
-    all.meet();
+    gshmem::detail::coll_barrier<decltype(k.c), Group> all(k, group);
+    all.sync();
     for (int i = 1; k.me == root && i <= k.n; i++)
         store_runs(k, group, r, to, from, k.after(i));
-    all.meet(true);
+    all.sync(true);
     return 0;
 }
 
@@ -250,11 +250,11 @@ __device__ GSHMEM_NOINLINE int allgather_tile(Group group, nvshmem_team_t team, 
             error = broadcast_runs(c, group, team, r, to + m * step, from, m, call);
         return error;
     }
-    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
-    all.meet();
+    gshmem::detail::coll_barrier<decltype(k.c), Group> all(k, group);
+    all.sync();
     for (int i = 1; i <= k.n; i++) /* itself last, while the others' are under way */
         store_runs(k, group, r, to + k.me * step, from, k.after(i));
-    all.meet(true);
+    all.sync(true);
     return 0;
 }
 
@@ -331,11 +331,11 @@ __device__ GSHMEM_NOINLINE int reduce_tile(Group group, nvshmem_team_t team, Sou
             add_up_runs<Op>(k, group, r, to, from, false, call);
         return gshmem::barrier(c, group, team, 0, call);
     }
-    gshmem::detail::meeting<decltype(k.c), Group> all(k, group);
-    all.meet();
+    gshmem::detail::coll_barrier<decltype(k.c), Group> all(k, group);
+    all.sync();
     if (only == -1 || only == k.me)
         add_up_runs<Op>(k, group, r, to, from, !is_pull, call);
-    all.meet(true);
+    all.sync(true);
     return 0;
 }
 

@@ -20,9 +20,9 @@
 
 /* From the lowest bit: the owner, its first unit (GSH_TEAM_UNITS_MAX), and a count that is 0 in no
  * number. */
-enum { OWNER_BITS = 24, UNIT_BITS = 16, TURN_BITS = 24 };
+enum { OWNER_BITS = 24, UNIT_BITS = 16, SERIAL_BITS = 24 };
 
-struct meeting {
+struct numbered_team {
     uint64_t id;
     int owner, n_pes;
     uint32_t unit;
@@ -69,20 +69,20 @@ int gshmemx_team_get_uniqueid(uint64_t *id)
                                          call));
     }
     gsh_lock_take(&teams->lock);
-    uint32_t turn = teams->n_meetings = teams->n_meetings % ((1u << TURN_BITS) - 2) + 1;
+    uint32_t serial = teams->n_team_numbers = teams->n_team_numbers % ((1u << SERIAL_BITS) - 2) + 1;
     gsh_lock_give(&teams->lock);
-    *id = (uint64_t)turn << (OWNER_BITS + UNIT_BITS) | (uint64_t)unit << OWNER_BITS |
+    *id = (uint64_t)serial << (OWNER_BITS + UNIT_BITS) | (uint64_t)unit << OWNER_BITS |
           (uint64_t)pe->my_pe;
     return 0;
 }
 
 static enum gsh_result decode(const struct gsh_instance *pe, const char *call, uint64_t id,
-                              struct meeting *out)
+                              struct numbered_team *out)
 {
     uint64_t owner = id & ((1u << OWNER_BITS) - 1), unit = id >> OWNER_BITS & 0xffff;
-    uint64_t turn = id >> (OWNER_BITS + UNIT_BITS);
+    uint64_t serial = id >> (OWNER_BITS + UNIT_BITS);
     if (owner >= (uint64_t)pe->n_pes || unit < pe->teams->n_own || unit >= pe->teams->n_units ||
-        turn == 0 || turn >= (1u << TURN_BITS) - 1) {
+        serial == 0 || serial >= (1u << SERIAL_BITS) - 1) {
         return gsh_fail(GSH_ERR_ARG, "%s: the id is not one of gshmemx_team_get_uniqueid", call);
     }
     out->id = id;
@@ -94,24 +94,24 @@ static enum gsh_result decode(const struct gsh_instance *pe, const char *call, u
 /* ---- the table ---- */
 
 /* The symmetric address of the table. */
-static char *own_table(const struct gsh_instance *pe, const struct meeting *m)
+static char *own_table(const struct gsh_instance *pe, const struct numbered_team *m)
 {
     uint64_t off = gsh_teams_pool_off(pe) + (uint64_t)m->unit * GSH_TEAM_UNIT;
     return (char *)(uintptr_t)(pe->state.base + off);
 }
 
-static char *owners_table(const struct gsh_instance *pe, const struct meeting *m)
+static char *owners_table(const struct gsh_instance *pe, const struct numbered_team *m)
 {
     int64_t slots = pe->slot_of[m->owner] - pe->my_slot;
     return own_table(pe, m) + slots * (int64_t)pe->state.stride;
 }
 
-static uint64_t word_of(const struct meeting *m, int pe)
+static uint64_t word_of(const struct numbered_team *m, int pe)
 {
     return (m->id >> OWNER_BITS) << OWNER_BITS | (uint64_t)pe;
 }
 
-static void write_word(struct gsh_instance *pe, const char *call, const struct meeting *m,
+static void write_word(struct gsh_instance *pe, const char *call, const struct numbered_team *m,
                        int index)
 {
     uint64_t word = word_of(m, pe->my_pe), at = (uint64_t)index * sizeof(word);
@@ -124,7 +124,7 @@ static void write_word(struct gsh_instance *pe, const char *call, const struct m
     }
 }
 
-static uint64_t read_word(struct gsh_instance *pe, const char *call, const struct meeting *m,
+static uint64_t read_word(struct gsh_instance *pe, const char *call, const struct numbered_team *m,
                           int index)
 {
     uint64_t word, at = (uint64_t)index * sizeof(word);
@@ -137,10 +137,10 @@ static uint64_t read_word(struct gsh_instance *pe, const char *call, const struc
 }
 
 /* Word by word: others write them meanwhile, and only whole words are atomic. */
-static void meet(struct gsh_instance *pe, const char *call, const struct meeting *m, int index,
-                 int *pes)
+static void exchange_pes(struct gsh_instance *pe, const char *call, const struct numbered_team *m,
+                         int index, int *pes)
 {
-    unsigned turn = 0;
+    unsigned serial = 0;
     uint64_t start_ns = 0;
     write_word(pe, call, m, index);
     for (int i = 0; i < m->n_pes;) {
@@ -148,7 +148,7 @@ static void meet(struct gsh_instance *pe, const char *call, const struct meeting
         pes[i] = (int)(word & ((1u << OWNER_BITS) - 1));
         if (word == word_of(m, pes[i])) {
             i++;
-        } else if (gsh_host_sync_poll(pe, &turn, &start_ns)) {
+        } else if (gsh_host_sync_poll(pe, &serial, &start_ns)) {
             gsh_abort(pe, 1, "%s: waited %.1f s for the PE with my_index %d", call,
                       gsh_host_sync_limit_s(pe), i);
         }
@@ -160,7 +160,7 @@ int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_co
 {
     static const char call[] = "gshmemx_team_init";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    struct meeting m = {.n_pes = n_pes};
+    struct numbered_team m = {.n_pes = n_pes};
     if (new_team != NULL) {
         *new_team = GSHMEM_TEAM_INVALID;
     }
@@ -176,7 +176,7 @@ int gshmemx_team_init(uint64_t id, int n_pes, int my_index, const gshmem_team_co
     if (pes == NULL) { /* the others would wait */
         gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", call, n_pes);
     }
-    meet(pe, call, &m, my_index, pes);
+    exchange_pes(pe, call, &m, my_index, pes);
     r = gsh_team_create_list(pe, call, pes, n_pes, config, config_mask, new_team);
     if (m.owner == pe->my_pe) {
         give_units(pe->teams, m.unit, units_of(pe->n_pes));
