@@ -298,7 +298,7 @@ GSH_NO_TSAN static NOT_INLINE void run_thread(struct gsh_cpu_block *b, struct gs
     }
     t->self.block_idx = b->index;
     t->self.worked = 0;
-    t->self.has_news = 0;
+    t->self.saw_change = 0;
     for (int i = 0; i < GSH_CPU_LOOKS; i++) {
         t->self.looks[i] = 0;
     }
@@ -459,8 +459,8 @@ GSH_NO_TSAN void gshmemx_cpu_yield(void)
         self->worked = 0;
         gsh_block_progress(b);
     }
-    if (self->has_news) { /* restart the back-off */
-        self->has_news = 0;
+    if (self->saw_change) { /* restart the back-off */
+        self->saw_change = 0;
         b->idle_since_ns = 0;
         need_core(b);
     }

@@ -38,12 +38,12 @@ struct gsh_cpu_uint3 {
 };
 
 /* One CUDA thread. The executor writes it before the kernel starts; constant afterwards, except
- * `worked`, `has_news` and `looks`. */
+ * `worked`, `saw_change` and `looks`. */
 struct gsh_cpu_thread {
     struct gsh_cpu_uint3 thread_idx, block_idx;
     uint32_t rank;                 /* in the block: x + dim.x * (y + dim.y * z) */
     uint32_t worked;               /* see gshmemx_cpu_progress */
-    uint32_t has_news;             /* see gshmemx_cpu_look */
+    uint32_t saw_change;           /* see gshmemx_cpu_look */
     const struct gsh_state *state; /* of the PE that launched; NULL: no PE was initialised */
     void *dynamic_shared;          /* of the block, aligned to 128 bytes */
     struct gsh_cpu_block *block;   /* NULL: see here.h */
@@ -91,7 +91,7 @@ static inline void gshmemx_cpu_look(uint64_t seen)
         self->looks[i] = self->looks[i - 1];
     }
     self->looks[0] = seen;
-    self->has_news = 1;
+    self->saw_change = 1;
 }
 
 /* The barriers of a block: all its threads must make the same call. */

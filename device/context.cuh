@@ -365,7 +365,7 @@ __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind
 
 /* Asked by each of the library's own kernels before it tells other PEs something. If it is true the
  * kernel ends: one that has been left may come before it in its stream, so what it would build on
- * is not there, or half-done, and a PE that still waits would take the news for the other kernel's.
+ * is not there, or half-done, and a PE that still waits would take that for the other kernel's.
  * has_left: what load_has_left has loaded, early, so that other loads need not wait for it. A GPU
  * reads the abort word, which is in the host's memory, only once some kernel has been left. No
  * order needed: a kernel that follows another sees all that the other has seen and written. */

@@ -99,8 +99,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int 
                                                    gsh_proxy_wait_fn wait, void *context);
 
 /* Soon calls pe's options.notice with the bytes, at most GSH_PROXY_NOTICE_MAX. Best effort: does
- * not wait, tries even after a failure, and does not say whether it worked. For news of the job's
- * end. Any thread, but not under the proxy's lock. */
+ * not wait, tries even after a failure, and does not say whether it worked. For notices of the
+ * job's end. Any thread, but not under the proxy's lock. */
 #define GSH_PROXY_NOTICE_MAX 1024
 void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t bytes);
 

@@ -82,10 +82,10 @@ bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
 /* After a death: whether a kernel of pe has left a wait for it, or has asked a far PE that is lost.
  * Any thread. */
 bool gshmemx_layer_has_left_lost(const void *pe);
-/* Per process: a thread of the library calls `hear` a moment after each death: until then kernels
- * may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not called
- * when all PEs are lost to each other: all kernels then leave. */
-void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead));
+/* Per process: a thread of the library calls subscriber a moment after each death: until then
+ * kernels may find what the PE wrote last. dead: its number. It must not wait for other PEs. Not
+ * called when all PEs are lost to each other: all kernels then leave. */
+void gshmemx_layer_subscribe_deaths(void (*subscriber)(void *pe, int dead));
 /* After gshmemx_layer_tell_lost pe's kernels leave where they wait for a word in this memory of pe,
  * or of this team of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them
  * any more. False: no room. What is lost together takes less of it if told together: memory without

@@ -34,9 +34,9 @@ bool gshmemx_layer_has_left_lost(const void *instance)
     return gsh_deaths_have_reached_kernels(pe);
 }
 
-void gshmemx_layer_hear_by(void (*hear)(void *pe, int dead))
+void gshmemx_layer_subscribe_deaths(void (*subscriber)(void *pe, int dead))
 {
-    gsh_deaths_hear_by(hear);
+    gsh_deaths_subscribe(subscriber);
 }
 
 bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)

@@ -17,44 +17,44 @@
 #include "runtime/team/absent.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/news.h"
+#include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/watch.h"
 
 /* A PE that has lost another waits so long for one that knows more, or found it first, to speak. */
-#define HEARSAY_NS      250000000u
-#define HEARSAY_STEP_NS 50000000u
-#define HEARSAY_STEPS   20
+#define NOTICE_NS      250000000u
+#define NOTICE_STEP_NS 50000000u
+#define NOTICE_STEPS   20
 
-static bool has_heard(struct gsh_net *net)
+static bool is_notified(struct gsh_net *net)
 {
-    return __atomic_load_n(&net->has_heard, __ATOMIC_RELAXED);
+    return __atomic_load_n(&net->is_notified, __ATOMIC_RELAXED);
 }
 
 /* ---- the end of this process, in its own thread: it is found under the proxy's lock ---- */
 
-static void nap_unless_heard(struct gsh_net *net, uint64_t limit_ns)
+static void nap_unless_notified(struct gsh_net *net, uint64_t limit_ns)
 {
     const struct timespec nap = {.tv_nsec = 5000000};
-    for (uint64_t start_ns = gsh_now_ns(); gsh_now_ns() - start_ns < limit_ns && !has_heard(net);) {
+    for (uint64_t start_ns = gsh_now_ns();
+         gsh_now_ns() - start_ns < limit_ns && !is_notified(net);) {
         nanosleep(&nap, NULL);
     }
 }
 
-static void await_hearsay(struct gsh_net *net)
+static void await_notices(struct gsh_net *net)
 {
     int n = net->pe->n_pes, steps = (net->pe->my_pe - net->lost_pe + n) % n;
-    nap_unless_heard(net,
-                     HEARSAY_NS + HEARSAY_STEP_NS *
-                                      (uint64_t)(steps < HEARSAY_STEPS ? steps : HEARSAY_STEPS));
+    nap_unless_notified(
+        net, NOTICE_NS + NOTICE_STEP_NS * (uint64_t)(steps < NOTICE_STEPS ? steps : NOTICE_STEPS));
 }
 
 /* Another PE of the node will report this, perhaps later, and will then end this one. If that PE
  * heard of this one's end first, it would stay silent. */
 static void await_speaker(struct gsh_net *net)
 {
-    nap_unless_heard(net, (uint64_t)HEARSAY_STEPS * HEARSAY_STEP_NS);
+    nap_unless_notified(net, (uint64_t)NOTICE_STEPS * NOTICE_STEP_NS);
 }
 
 /* At most one line for each node; the watch's rule applies to the death of a near PE. */
@@ -68,12 +68,12 @@ static bool is_first_to_speak(struct gsh_net *net)
 }
 
 /* While this PE's kernels leave their waits, perhaps for good, it does not end with the job. It
- * still passes the news on to the others. */
+ * still passes the notice on to the others. */
 static void put_off(struct gsh_net *net)
 {
     const struct timespec nap = {.tv_nsec = 20000000};
     if (gsh_page_is_leaving(net->pe->page) && !net->is_found_here) {
-        gsh_news_pass_on(net);
+        gsh_end_notice_pass_on(net);
     }
     while (gsh_page_is_leaving(net->pe->page)) {
         nanosleep(&nap, NULL);
@@ -87,29 +87,29 @@ static void *end_main(void *arg)
     gsh_log_set_pe(pe->my_pe);
     put_off(net);
     if (net->is_found_here) {
-        await_hearsay(net);
+        await_notices(net);
     }
     bool is_known = net->is_found_here && gsh_watch_is_ended_by_launcher(pe->watch, net->lost_pe);
-    if (net->is_found_here && !is_known && !has_heard(net) && is_first_to_speak(net)) {
-        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
-        gsh_handler_tell(pe->my_pe, net->news.status, gsh_last_error());
+    if (net->is_found_here && !is_known && !is_notified(net) && is_first_to_speak(net)) {
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->notice.text);
+        gsh_handler_tell(pe->my_pe, net->notice.status, gsh_last_error());
     } else {
-        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->news.origin,
-                net->news.text);
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job: %s", net->notice.origin,
+                net->notice.text);
         if (net->is_found_here) {
             await_speaker(net);
         }
         gsh_report_print(pe);
     }
-    gsh_watch_tell_abort(pe->watch, net->news.status);
-    gsh_news_pass_on(net);
+    gsh_watch_tell_abort(pe->watch, net->notice.status);
+    gsh_end_notice_pass_on(net);
     if (net->is_found_here) {
-        pe->bootstrap->ops->abort(pe->bootstrap, net->news.status, net->news.text);
+        pe->bootstrap->ops->abort(pe->bootstrap, net->notice.status, net->notice.text);
     }
     if (!net->is_found_here || net->lost_pe >= 0) {
         gsh_process_say_follows();
     }
-    _exit(net->news.status);
+    _exit(net->notice.status);
 }
 
 /* The same if the process outlives the job: the proxy has failed, or others have lost this PE. */
@@ -117,19 +117,19 @@ static void *lose_main(void *arg)
 {
     struct gsh_net *net = arg;
     gsh_log_set_pe(net->pe->my_pe);
-    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "the job is lost: %s", net->news.text);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "the job is lost: %s", net->notice.text);
     gsh_proxy_stop(net->pe->proxy);
-    gsh_news_pass_on(net);
+    gsh_end_notice_pass_on(net);
     gsh_deaths_await_moment();
     gsh_deaths_all(net->pe, GSH_DEATH_KERNELS);
-    gsh_news_leave_net(net);
+    gsh_end_notice_leave_net(net);
     return NULL;
 }
 
 static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
-    bool is_outlived = net->pe->outlives_deaths && net->news.is_loss != 0;
+    bool is_outlived = net->pe->outlives_deaths && net->notice.is_loss != 0;
     uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
     /* kernels that leave no longer need the proxy */
     if (is_outlived) {
@@ -139,27 +139,27 @@ static void end_process(struct gsh_net *net)
         gsh_store_release_u32(word, GSH_ABORT_END);
     }
     if (pthread_create(&thread, NULL, is_outlived ? lose_main : end_main, net) != 0) {
-        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->news.text);
-        gsh_handler_tell(net->pe->my_pe, net->news.status, gsh_last_error());
-        _exit(net->news.status);
+        gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->notice.text);
+        gsh_handler_tell(net->pe->my_pe, net->notice.status, gsh_last_error());
+        _exit(net->notice.status);
     }
     pthread_detach(thread);
     if (!is_outlived) {
-        gsh_news_leave_net(net);
+        gsh_end_notice_leave_net(net);
     }
 }
 
 static void on_fail(void *context, int lost_pe, const char *text)
 {
     struct gsh_net *net = context;
-    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !gsh_news_take_end(net)) {
+    if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !gsh_end_notice_take_end(net)) {
         return;
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
     /* is_loss: if the others outlive this PE, it is lost to them */
-    net->news = (struct gsh_news){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
-    snprintf(net->news.text, sizeof(net->news.text), "%s", text);
+    net->notice = (struct gsh_end_notice){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
+    snprintf(net->notice.text, sizeof(net->notice.text), "%s", text);
     end_process(net);
 }
 
@@ -174,17 +174,17 @@ static void on_lost(void *context, int lost_pe, const char *text)
     (void)gsh_deaths_report(net->pe, lost_pe);
 }
 
-/* Whether the news say no more than that another PE is dead. */
-static bool hear_of_loss(struct gsh_net *net, const struct gsh_news *news)
+/* Whether the notice says no more than that another PE is dead. */
+static bool take_loss(struct gsh_net *net, const struct gsh_end_notice *notice)
 {
     struct gsh_instance *pe = net->pe;
-    if (!gsh_deaths_are_single(pe) || news->is_loss == 0 || news->origin == pe->my_pe) {
+    if (!gsh_deaths_are_single(pe) || notice->is_loss == 0 || notice->origin == pe->my_pe) {
         return false;
     }
-    if (news->origin >= 0 && news->origin < pe->n_pes &&
-        !gsh_is_death_among(pe, &news->origin, 1)) {
-        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d is said to have died or exited", news->origin);
-        (void)gsh_deaths_report(pe, news->origin);
+    if (notice->origin >= 0 && notice->origin < pe->n_pes &&
+        !gsh_is_death_among(pe, &notice->origin, 1)) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d is said to have died or exited", notice->origin);
+        (void)gsh_deaths_report(pe, notice->origin);
     }
     return true;
 }
@@ -192,20 +192,20 @@ static bool hear_of_loss(struct gsh_net *net, const struct gsh_news *news)
 static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
 {
     struct gsh_net *net = context;
-    if (gsh_absent_hear(net, from_pe, data, bytes)) {
+    if (gsh_absent_receive(net, from_pe, data, bytes)) {
         return;
     }
-    __atomic_store_n(&net->has_heard, true, __ATOMIC_RELAXED);
-    struct gsh_news news;
-    if (bytes != sizeof(news) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
+    __atomic_store_n(&net->is_notified, true, __ATOMIC_RELAXED);
+    struct gsh_end_notice notice;
+    if (bytes != sizeof(notice) || __atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE)) {
         return;
     }
-    memcpy(&news, data, sizeof(news));
-    if (hear_of_loss(net, &news) || !gsh_news_take_end(net)) {
+    memcpy(&notice, data, sizeof(notice));
+    if (take_loss(net, &notice) || !gsh_end_notice_take_end(net)) {
         return;
     }
-    net->news = news;
-    net->news.text[sizeof(net->news.text) - 1] = '\0';
+    net->notice = news;
+    net->notice.text[sizeof(net->notice.text) - 1] = '\0';
     end_process(net);
 }
 
@@ -350,7 +350,7 @@ void gsh_net_destroy(struct gsh_instance *pe)
 {
     gsh_net_close(pe);
     if (pe->net != NULL) {
-        gsh_news_await_end(pe->net);
+        gsh_end_notice_await_end(pe->net);
     }
     gsh_proxy_destroy(&pe->proxy);
     free(pe->net);

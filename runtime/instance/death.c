@@ -15,7 +15,7 @@
 #include "base/private_fd.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
-#include "runtime/instance/news.h"
+#include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/vote.h"
 
@@ -39,19 +39,19 @@ struct gsh_deaths {
     pthread_t thread;
 };
 
-static gsh_hear_fn *hear_fn; /* atomic */
+static gsh_death_fn *subscriber; /* atomic */
 
-void gsh_deaths_hear_by(gsh_hear_fn *hear)
+void gsh_deaths_subscribe(gsh_death_fn *subscriber_fn)
 {
     /* release: pairs with the acquire in tell */
-    __atomic_store_n(&hear_fn, hear, __ATOMIC_RELEASE);
+    __atomic_store_n(&subscriber, subscriber_fn, __ATOMIC_RELEASE);
 }
 
 static void tell(struct gsh_instance *pe, int dead)
 {
-    gsh_hear_fn *hear = __atomic_load_n(&hear_fn, __ATOMIC_ACQUIRE);
-    if (hear != NULL) {
-        hear(pe, dead);
+    gsh_death_fn *subscriber_fn = __atomic_load_n(&subscriber, __ATOMIC_ACQUIRE);
+    if (subscriber_fn != NULL) {
+        subscriber_fn(pe, dead);
     }
 }
 
@@ -159,7 +159,7 @@ static void tell_others(struct gsh_instance *pe)
         for (int distance = 1, last = pe->my_pe; distance < pe->n_pes; distance *= 2) {
             int to = living_before(pe, distance);
             if (to != pe->my_pe && to != last) {
-                gsh_news_tell_loss(pe, to, dead);
+                gsh_end_notice_tell_loss(pe, to, dead);
             }
             last = to;
         }

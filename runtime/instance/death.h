@@ -10,9 +10,9 @@
  * another program or ends, and the PE's death is not seen before.
  *
  * A far PE's death is found by the transport. In a job on several nodes, who finds one, by a pipe
- * or by the transport, tells the others (news.h), each of which does the same; the proxy goes on
- * without the PE. A PE that hears of its own death, since others have lost it while it lives, has
- * lost all of them. So have all PEs of each other in a job that is one process, and a PE whose
+ * or by the transport, tells the others (end_notice.h), each of which does the same; the proxy goes
+ * on without the PE. A PE that hears of its own death, since others have lost it while it lives,
+ * has lost all of them. So have all PEs of each other in a job that is one process, and a PE whose
  * proxy fails as a whole. */
 #ifndef GSH_DEATH_H
 #define GSH_DEATH_H
@@ -88,10 +88,10 @@ enum gsh_result gsh_note_death(const char *call);
 bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes);
 void gsh_deaths_tell_lost(struct gsh_instance *pe);
 
-/* Per process: a thread of the library calls `hear` for each death, after a moment in which kernels
- * may have found what the PE wrote last. It must not wait. Not called if all PEs are lost: then all
- * kernels leave. */
-typedef void gsh_hear_fn(void *pe, int dead);
-void gsh_deaths_hear_by(gsh_hear_fn *hear);
+/* Per process: a thread of the library calls subscriber for each death, after a moment in which
+ * kernels may have found what the PE wrote last. It must not wait. Not called if all PEs are lost:
+ * then all kernels leave. */
+typedef void gsh_death_fn(void *pe, int dead);
+void gsh_deaths_subscribe(gsh_death_fn *subscriber_fn);
 
 #endif

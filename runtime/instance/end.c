@@ -13,7 +13,7 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/news.h"
+#include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
@@ -47,7 +47,7 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
             gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
         }
         gsh_watch_tell_abort(pe->watch, status);
-        gsh_news_tell(pe, pe->my_pe, status, text);
+        gsh_end_notice_tell(pe, pe->my_pe, status, text);
         if (pe->bootstrap != NULL && pe->n_pes > 1) {
             pe->bootstrap->ops->abort(pe->bootstrap, status, text);
         }
@@ -77,7 +77,7 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
     }
     unsigned backoff = 0;
     uint64_t start_ns = 0;
-    while (gsh_news_is_ending(pe->net)) {
+    while (gsh_end_notice_is_ending(pe->net)) {
         if (gsh_page_is_leaving(pe->page)) {
             return; /* the job is being given up, so the result does not matter */
         }

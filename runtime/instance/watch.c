@@ -26,7 +26,7 @@
 #include "bootstrap/door.h"
 #include "bootstrap/socket.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/news.h"
+#include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/vote.h"
@@ -91,7 +91,7 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
 {
     const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
     gsh_store_release_u32(&w->pe->page->control.abort_word, GSH_ABORT_END);
-    gsh_news_tell(w->pe, origin, status, why);
+    gsh_end_notice_tell(w->pe, origin, status, why);
     gsh_process_say_follows();
     nanosleep(&nap, NULL);
     _exit(status);

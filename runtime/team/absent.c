@@ -16,7 +16,7 @@
 #include "base/util.h"
 #include "proxy/proxy.h"
 #include "runtime/instance/instance.h"
-#include "runtime/instance/news.h"
+#include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/team/page.h"
@@ -32,7 +32,8 @@ struct notice {
     uint64_t count;
 };
 _Static_assert(sizeof(struct notice) == 24, "notices are wire");
-_Static_assert(sizeof(struct notice) != sizeof(struct gsh_news), "their lengths tell them apart");
+_Static_assert(sizeof(struct notice) != sizeof(struct gsh_end_notice),
+               "their lengths tell them apart");
 
 /* Answers, by PE. */
 struct gsh_answers {
@@ -130,7 +131,7 @@ static void tell(struct gsh_instance *pe, int to, struct notice n)
 
 static bool has_no_end(const struct gsh_instance *pe)
 {
-    return !gsh_page_is_ending(pe->page) && !gsh_news_is_ending(pe->net);
+    return !gsh_page_is_ending(pe->page) && !gsh_end_notice_is_ending(pe->net);
 }
 
 /* Waits until *word is not 0, the time is up, or the job ends. */
@@ -205,7 +206,7 @@ static void note_answer(struct gsh_net *net, int from_pe, uint64_t count)
     }
 }
 
-bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t bytes)
+bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size_t bytes)
 {
     struct notice n;
     if (bytes != sizeof(n)) {

@@ -38,6 +38,6 @@ void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wai
                       size_t bytes);
 
 /* For net.c, under the proxy's lock: whether the notice is one of this file's. */
-bool gsh_absent_hear(struct gsh_net *net, int from_pe, const void *data, size_t bytes);
+bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size_t bytes);
 
 #endif

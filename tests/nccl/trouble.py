@@ -28,7 +28,7 @@ DEVICE = ["lsa", "gin", "hybrid", "signal", "counter", "flush", "ll"]
 # Ranks, and how many of them are a node: the last one of these may be alone on its node, or not.
 FAR_NODES = [(2, 1), (3, 1), (3, 2), (8, 4), (8, 3)]
 SMALL, LARGE = 16, {3: 1 << 18, 4: 1 << 16} # by the number of ranks
-# From the trouble until all have ended. A node that misses the news of the end on a busy machine learns that the
+# From the trouble until all have ended. A node that misses the notice of the end on a busy machine learns that the
 # others are gone when UCX does.
 LIMIT_S = {2: 10, 3: 10, 4: 20, 8: 20}
 # The line of a wait for rank N - 1, which stays away.

@@ -179,23 +179,23 @@ static __global__ void wait_for_help(const unsigned *flag)
     CHECK_EQ(h.n_in_kernel, 0u);
 }
 
-/* Counts the looks that are news: at n words in turn, each `step` larger in each round. */
-static __global__ void looks(unsigned n, unsigned step, unsigned *n_news)
+/* Counts the looks that see a change: at n words in turn, each `step` larger in each round. */
+static __global__ void looks(unsigned n, unsigned step, unsigned *n_changes)
 {
     for (unsigned r = 0; r < 100; r++) {
         for (unsigned i = 0; i < n; i++) {
-            gshmem_cpu_self->has_news = 0;
+            gshmem_cpu_self->saw_change = 0;
             gshmemx_cpu_look(1000 + i + (uint64_t)r * step);
-            *n_news += gshmem_cpu_self->has_news;
+            *n_changes += gshmem_cpu_self->saw_change;
         }
     }
 }
 
-static unsigned news_in_looks(unsigned n, unsigned step)
+static unsigned changes_in_looks(unsigned n, unsigned step)
 {
-    unsigned n_news = 0;
-    run(looks, dim3(1), dim3(1), 0, n, step, &n_news);
-    return n_news;
+    unsigned n_changes = 0;
+    run(looks, dim3(1), dim3(1), 0, n, step, &n_changes);
+    return n_changes;
 }
 
 int main()
@@ -215,10 +215,10 @@ int main()
 #ifndef GSHMEM_CPU_TSAN /* there it would write to the CUDA threads' stacks */
     test_help();
 #endif
-    CHECK_EQ(news_in_looks(1, 0), 1); /* a wait for one word, and for four */
-    CHECK_EQ(news_in_looks(4, 0), 4);
-    CHECK_EQ(news_in_looks(5, 0), 500); /* too many to remember */
-    CHECK_EQ(news_in_looks(1, 7), 100); /* the word changes */
+    CHECK_EQ(changes_in_looks(1, 0), 1); /* a wait for one word, and for four */
+    CHECK_EQ(changes_in_looks(4, 0), 4);
+    CHECK_EQ(changes_in_looks(5, 0), 500); /* too many to remember */
+    CHECK_EQ(changes_in_looks(1, 7), 100); /* the word changes */
     unsigned count = 0;
     run(meet_silently, dim3(16), dim3(1), 0, &count);
     CHECK_EQ(count, 16);

@@ -129,7 +129,7 @@ bool gsh_nccl_comm_misses_rank(struct ncclComm *comm);
 void gsh_nccl_comm_hide(struct ncclComm *comm);
 /* Kernels leave their waits in comm, which is lost. False: there is no room to say so. */
 bool gsh_nccl_comm_lose(struct ncclComm *comm);
-/* For gshmemx_layer_hear_by: kernels leave their waits in communicators with that PE. */
+/* For gshmemx_layer_subscribe_deaths: kernels leave their waits in communicators with that PE. */
 void gsh_nccl_comms_lose(void *pe, int dead);
 
 /* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */

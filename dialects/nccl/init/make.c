@@ -125,7 +125,7 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
     gshmem_team_t control_team = GSHMEM_TEAM_INVALID;
     gshmemx_layer_explain_by(gsh_nccl_comms_explain);
-    gshmemx_layer_hear_by(gsh_nccl_comms_lose);
+    gshmemx_layer_subscribe_deaths(gsh_nccl_comms_lose);
     if (gsh_nccl_comm_is_lost(comm)) {
         return gsh_nccl_lost(call);
     }

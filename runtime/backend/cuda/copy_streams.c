@@ -64,7 +64,7 @@ enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, 
 
 /* ---- copy streams ---- */
 
-/* Polls without news before asking the stream itself, which reports errors. */
+/* Polls that show no progress before asking the stream itself, which reports errors. */
 #define POLLS_PER_QUERY 4096u
 /* Where in a copy stream's words the stream writes how many jobs have ended. */
 #define MARK_WORD 64
