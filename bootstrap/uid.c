@@ -340,7 +340,8 @@ static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_o
 }
 
 /* What comes after the magic depends on the version. GSH_ERR_ARG: it is another. */
-static enum gsh_result hear_challenge(int fd, struct gsh_challenge *challenge, uint64_t deadline_ns)
+static enum gsh_result receive_challenge(int fd, struct gsh_challenge *challenge,
+                                         uint64_t deadline_ns)
 {
     uint8_t mine[sizeof(challenge->magic)];
     gsh_magic(mine);
@@ -389,7 +390,7 @@ contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)u->base.rank, .n_ranks = (uint32_t)u->base.size};
     enum gsh_result r = gsh_socket_connect(address, deadline_ns, &fd);
     if (r == GSH_OK) {
-        r = hear_challenge(fd, &challenge, deadline_ns);
+        r = receive_challenge(fd, &challenge, deadline_ns);
     }
     if (r != GSH_OK) {
         *is_away = is_sent_away(r);
@@ -515,8 +516,8 @@ static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
     return true;
 }
 
-static enum gsh_result hear_answer(struct uid_bootstrap *u, int k, const struct gsh_hello *hello,
-                                   uint64_t deadline_ns)
+static enum gsh_result receive_answer(struct uid_bootstrap *u, int k, const struct gsh_hello *hello,
+                                      uint64_t deadline_ns)
 {
     struct gsh_answer answer;
     char payload[GSH_ANSWER_MAX_PAYLOAD];
@@ -553,7 +554,7 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
             n_left -= admit(u, &event);
         } else if (!has_answered[event.tag]) {
             has_answered[event.tag] = true;
-            r = hear_answer(u, event.tag, &hellos[event.tag], deadline_ns);
+            r = receive_answer(u, event.tag, &hellos[event.tag], deadline_ns);
             n_left--;
         } else {
             r = gsh_fail(GSH_ERR_PEER, "start-up: PE %d died or left", partner(u, event.tag, 1));

@@ -79,14 +79,14 @@ __device__ GSHMEM_NOINLINE void send_phase(const coll_call<Context> &k, Group g,
 }
 
 template <gsh_coll coll, class Context, class Group>
-__device__ GSHMEM_NOINLINE void hear_phase(const coll_call<Context> &k, Group g,
-                                           const gsh_schedule &s, uint64_t phase)
+__device__ GSHMEM_NOINLINE void await_phase(const coll_call<Context> &k, Group g,
+                                            const gsh_schedule &s, uint64_t phase)
 {
     spill(g, phase);
     gsh_signal h;
     for (int row = (int)g.rank(); row < gsh_heard_rows(coll, k.team); row += (int)g.size())
         for (int i = 0; gsh_heard(coll, &s, phase, row, i, &h); i++)
-            hear_far(k, steps_of(k).far + 1 + h.step, h.member);
+            await_far_step(k, steps_of(k).far + 1 + h.step, h.member);
     g.sync();
 }
 
@@ -108,7 +108,7 @@ collect_pieces(const coll_call<Context> &k, Group g, uint8_t *dest, const gsh_sc
         const uint8_t *const from = plus(source, own.begin);
         to_near(k, g, to, from, own.bytes);
         copy_to(k, g, to, from, own.bytes, k.me);
-        hear_phase<GSH_COLL_FCOLLECT>(k, g, s, phase);
+        await_phase<GSH_COLL_FCOLLECT>(k, g, s, phase);
         GSHMEM_NO_UNROLL
         for (int i = 1; phase > 0 && t.n_near > 1 && i < t.n_nodes; i++) {
             const int node = gsh_node_after(&t, i), n = gsh_node_size(&t, node);
@@ -236,7 +236,7 @@ __device__ GSHMEM_NOINLINE void alltoall_far(const coll_call<Context> &k, Group 
         const int member = near_member(*k.team, (k.team->my_near + i) % k.team->n_near);
         copy_to(k, g, to, plus(source, (uint64_t)member * bytes), bytes, member);
     }
-    hear_phase<GSH_COLL_ALLTOALL>(k, g, s, 0);
+    await_phase<GSH_COLL_ALLTOALL>(k, g, s, 0);
     end_far(k, g, s.n_steps, true);
 }
 
@@ -272,7 +272,7 @@ __device__ GSHMEM_NOINLINE void broadcast_pieces(const coll_call<Context> &k, Gr
         send_phase<GSH_COLL_BROADCAST>(k, g, s, phase, dest, from);
         const gsh_range p = gsh_piece(&s, s.bytes, gsh_piece_given(phase));
         to_near(k, g, plus(dest, p.begin), plus(from, p.begin), p.bytes);
-        hear_phase<GSH_COLL_BROADCAST>(k, g, s, phase);
+        await_phase<GSH_COLL_BROADCAST>(k, g, s, phase);
     }
 }
 
@@ -369,7 +369,7 @@ __device__ GSHMEM_NOINLINE void reduce_by_node(const coll_call<Context> &k, Grou
         if (phase > 1)
             pass_on(k, g, s, dest, phase - 2);
         if (g.block() == 0)
-            hear_phase<GSH_COLL_REDUCE>(k, g.block_part(), s, phase);
+            await_phase<GSH_COLL_REDUCE>(k, g.block_part(), s, phase);
         join_blocks(k.c, g, k.area(), k.name);
         const gsh_range own = gsh_share(&s, phase, k.team->my_node);
         add_slots(k, g, plus(dest, own.begin), own.bytes, phase, s.slot_bytes, how);
@@ -437,7 +437,7 @@ __device__ GSHMEM_NOINLINE void reducescatter_by_node(const coll_call<Context> &
         add_parts(k, g, s, plus(source, p.begin), phase, how);
         if (g.block() == 0) {
             send_phase<GSH_COLL_REDUCESCATTER>(k, g.block_part(), s, phase, nullptr, nullptr);
-            hear_phase<GSH_COLL_REDUCESCATTER>(k, g.block_part(), s, phase);
+            await_phase<GSH_COLL_REDUCESCATTER>(k, g.block_part(), s, phase);
         }
         join_blocks(k.c, g, k.area(), k.name);
         add_slots(k, g, plus(dest, p.begin), p.bytes, phase, s.slot_bytes, how);

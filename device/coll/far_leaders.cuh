@@ -41,7 +41,7 @@ __device__ GSHMEM_NOINLINE void tell_leaders_blocks(const coll_call<Context> &k,
         spill(r, distance);
         tell_far(k, g, plus(half, r.at), half, r.bytes, step, r.to);
         if (g.rank() == 0)
-            hear_far(k, step, r.from);
+            await_far_step(k, step, r.from);
         g.sync();
     }
 }
@@ -149,7 +149,7 @@ __device__ GSHMEM_NOINLINE void broadcast_by_leaders(const coll_call<Context> &k
         tell_far(k, g, half, half, gsh_round_gives(k.team, distance, before) ? bytes : 0, s.far + 1,
                  r.to);
         if (g.rank() == 0)
-            hear_far(k, s.far + 1, r.from);
+            await_far_step(k, s.far + 1, r.from);
         g.sync();
     }
     leave_leader(k, g, s.near + 1);

@@ -53,7 +53,7 @@ __device__ __forceinline__ void set_steps(const coll_call<Context> &k, Group g, 
     g.sync();
 }
 
-/* By one thread; pairs with hear. */
+/* By one thread; pairs with await_step. */
 template <class Context>
 __device__ __forceinline__ void tell_near(const coll_call<Context> &k, uint64_t step, int member)
 {
@@ -64,8 +64,8 @@ __device__ __forceinline__ void tell_near(const coll_call<Context> &k, uint64_t 
 
 /* By one thread; pairs with tell_near, or with the signal of a put. */
 template <class Context>
-__device__ __forceinline__ void hear(const coll_call<Context> &k, const uint64_t *word,
-                                     uint64_t step, int member)
+__device__ __forceinline__ void await_step(const coll_call<Context> &k, const uint64_t *word,
+                                           uint64_t step, int member)
 {
     spin_on(
         k.c, word, [](const uint64_t *p) { return load_awaited(p); },
@@ -74,14 +74,16 @@ __device__ __forceinline__ void hear(const coll_call<Context> &k, const uint64_t
     acquire_awaited();
 }
 template <class Context>
-__device__ __forceinline__ void hear_near(const coll_call<Context> &k, uint64_t step, int member)
+__device__ __forceinline__ void await_near_step(const coll_call<Context> &k, uint64_t step,
+                                                int member)
 {
-    hear(k, step_word(k, 0, member), step, member);
+    await_step(k, step_word(k, 0, member), step, member);
 }
 template <class Context>
-__device__ __forceinline__ void hear_far(const coll_call<Context> &k, uint64_t step, int member)
+__device__ __forceinline__ void await_far_step(const coll_call<Context> &k, uint64_t step,
+                                               int member)
 {
-    hear(k, step_word(k, step, member), step, member);
+    await_step(k, step_word(k, step, member), step, member);
 }
 
 /* The group sends a far member a signal and the bytes, if any, which the member finds in its dest.
@@ -120,7 +122,7 @@ __device__ GSHMEM_NOINLINE void come_to_leader(const coll_call<Context> &k, Grou
         return;
     }
     for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
-        hear_near(k, step, near_member(*k.team, i));
+        await_near_step(k, step, near_member(*k.team, i));
     g.sync();
 }
 
@@ -132,7 +134,7 @@ __device__ GSHMEM_NOINLINE void leave_leader(const coll_call<Context> &k, Group 
     spill(g, step);
     if (k.team->my_near != 0) {
         if (g.rank() == 0)
-            hear_near(k, step, near_member(*k.team, 0));
+            await_near_step(k, step, near_member(*k.team, 0));
         return;
     }
     for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
@@ -150,7 +152,7 @@ __device__ GSHMEM_NOINLINE void sync_near(const coll_call<Context> &k, Group g, 
     for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
         tell_near(k, step, near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
     for (int i = (int)g.rank() + 1; i < k.team->n_near; i += (int)g.size())
-        hear_near(k, step, near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
+        await_near_step(k, step, near_member(*k.team, (k.team->my_near + i) % k.team->n_near));
 }
 
 /* ---- the work area ---- */

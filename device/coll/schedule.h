@@ -386,9 +386,9 @@ GSH_COLL_INLINE int32_t gsh_counterpart(enum gsh_coll coll, const struct gsh_tea
 }
 
 /* ---- down the tree of a broadcast ----
- * Phase 2p: hear piece p from the parent. Phase 2p + 1: answer, and hear the children's answers for
- * a piece so long ago that its words are free again. Phase 2p + 2: give piece p to the children.
- * The last phases hear the last answers. */
+ * Phase 2p: await piece p from the parent. Phase 2p + 1: answer, and await the children's answers
+ * for a piece so long ago that its words are free again. Phase 2p + 2: give piece p to the
+ * children. The last phases await the last answers. */
 
 /* The i-th child; -1: none. */
 GSH_COLL_INLINE int32_t gsh_child(const struct gsh_schedule *s, int32_t i)

@@ -112,7 +112,7 @@ WEAKENED = {
                                           (JOIN, "        fence_gpu();\n    }", "    }")],
                         "coll_grid_small"),
     "coll_far_tell": ("coll/far_step.cuh", [("void tell_near(", FENCE, ";")], FAR_SHAPES),
-    "coll_far_hear": ("coll/far_step.cuh", acquire("void hear("), FAR_SHAPES),
+    "coll_far_await": ("coll/far_step.cuh", acquire("void await_step("), FAR_SHAPES),
     "coll_far_come": ("coll/far_step.cuh", [("void come_to_leader(", "g.sync();\n    if", "if"),
                                             ("void come_to_leader(", "    g.sync();\n}", "}")],
                       FAR_SHAPES),
