@@ -51,7 +51,7 @@ struct gsh_team_state {
     int32_t n_pes, my_index;
     int32_t first_pe, pe_stride;
     int32_t n_channels;
-    int32_t n_rails;        /* the fewest members on one of its nodes */
+    int32_t n_stripes;      /* the fewest members on one of its nodes */
     uint64_t pes;           /* const int32_t[n_pes] in device-readable memory, or 0 */
     uint64_t sync_off;      /* channel 0's struct gsh_sync_area: offset from every PE's heap base */
     uint64_t channel_bytes; /* from one channel's area to the next */

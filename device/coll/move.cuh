@@ -48,10 +48,10 @@ struct sharers {
     __device__ __forceinline__ uint32_t block() const { return index; }
 };
 
-/* Stores to others wait for the link, so a few blocks, the keepers, copy meanwhile what a member
- * gives to itself. A block moves an eighth of what an NVLink of 18 links carries; twice as many
- * keepers as it takes are enough beside the others. */
-constexpr uint32_t max_keepers = 16;
+/* Stores to others wait for the link, so a few blocks, the local copiers, copy meanwhile what a
+ * member gives to itself. A block moves an eighth of what an NVLink of 18 links carries; twice as
+ * many local copiers as it takes are enough beside the others. */
+constexpr uint32_t max_local_copiers = 16;
 
 /* The calling block's part of a call that gives each of n members the same number of bytes. */
 struct assignment {
@@ -62,14 +62,16 @@ template <class Group>
 __device__ __forceinline__ assignment assignment_of(Group g, int n, bool is_in_place)
 {
     const uint32_t others = n > 1 ? (uint32_t)n - 1 : 1;
-    uint32_t n_keepers = 0;
+    uint32_t n_local_copiers = 0;
     if (g.n_blocks() > 1 && !is_in_place) {
-        const uint32_t fair = g.n_blocks() / (others + 1), enough = max_keepers / others;
-        n_keepers = fair < enough ? fair : enough;
+        const uint32_t fair = g.n_blocks() / (others + 1), enough = max_local_copiers / others;
+        n_local_copiers = fair < enough ? fair : enough;
     }
-    if (g.block() < n_keepers)
-        return {{g.block(), n_keepers}, n, n};
-    return {{g.block() - n_keepers, g.n_blocks() - n_keepers}, 1, n_keepers > 0 ? n - 1 : n};
+    if (g.block() < n_local_copiers)
+        return {{g.block(), n_local_copiers}, n, n};
+    return {{g.block() - n_local_copiers, g.n_blocks() - n_local_copiers},
+            1,
+            n_local_copiers > 0 ? n - 1 : n};
 }
 
 /* The calling block's share of a copy to a near member, or to itself. */

@@ -266,7 +266,7 @@ gsh_schedule_broadcast(const struct gsh_team_state *t, uint64_t bytes, int32_t r
     return s;
 }
 
-/* On each node the first n_rails near members, each a rail, own one segment of each piece. The
+/* On each node the first n_stripes near members, each a stripe, own one segment of each piece. The
  * members that own the same segment on their nodes exchange it among themselves; the one on node i
  * adds up its i-th share. half_bytes: half of the channel's work area; piece: the most bytes in a
  * share. */
@@ -275,7 +275,7 @@ GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reduce(const struct gsh_team_st
                                                         uint64_t piece)
 {
     const uint64_t n_nodes = (uint64_t)t->n_nodes, slot = gsh_slot_of(half_bytes, n_nodes, piece);
-    struct gsh_schedule s = gsh_pieces(t, bytes, bytes, slot * n_nodes * (uint64_t)t->n_rails);
+    struct gsh_schedule s = gsh_pieces(t, bytes, bytes, slot * n_nodes * (uint64_t)t->n_stripes);
     s.slot_bytes = slot;
     s.n_phases = s.n_pieces + 2;
     s.n_steps = 2 * s.n_pieces;
@@ -285,12 +285,12 @@ GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reduce(const struct gsh_team_st
 /* On every node, one member adds up each member's part of a piece: the one whose number is that
  * member's, modulo the node's size. A half has a slot for each node and, behind them, slots in
  * which sums wait to be sent: for each member on other nodes whose part this PE adds up, of which
- * there is one on each node for every n_rails. */
+ * there is one on each node for every n_stripes. */
 GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reducescatter(const struct gsh_team_state *t,
                                                                uint64_t bytes, uint64_t half_bytes,
                                                                uint64_t piece)
 {
-    const int32_t n_passed = t->n_pes / t->n_rails + t->n_nodes;
+    const int32_t n_passed = t->n_pes / t->n_stripes + t->n_nodes;
     const uint64_t n_slots = (uint64_t)(t->n_nodes + (n_passed < t->n_pes ? n_passed : t->n_pes));
     return gsh_pieces(t, bytes, bytes, gsh_slot_of(half_bytes, n_slots, piece));
 }
@@ -313,8 +313,8 @@ GSH_COLL_INLINE struct gsh_range gsh_segment(const struct gsh_schedule *s, uint6
 {
     const struct gsh_range piece = gsh_piece(s, s->bytes, t);
     struct gsh_range r = {0, 0};
-    if (s->team->my_near < s->team->n_rails) {
-        r = gsh_equal_part(piece.bytes, (uint32_t)s->team->n_rails, (uint32_t)s->team->my_near);
+    if (s->team->my_near < s->team->n_stripes) {
+        r = gsh_equal_part(piece.bytes, (uint32_t)s->team->n_stripes, (uint32_t)s->team->my_near);
         r.begin += piece.begin;
     }
     return r;
@@ -370,16 +370,16 @@ GSH_COLL_INLINE struct gsh_step_range gsh_steps_heard(enum gsh_coll coll,
 
 /* The number, on a node with `size` members, of the i-th whom this PE tells and hears; -1: no more.
  * In an alltoall all, staggered so that a node's members do not all target the same one; in a
- * reduce the one of this PE's rail, in each of n_steps steps. Otherwise partners: if the node has a
- * member with this PE's own number, that one and all others whose partner this PE is; if not, this
- * PE's partner alone. Telling goes both ways, as the words' invariants demand (state.h). */
+ * reduce the one of this PE's stripe, in each of n_steps steps. Otherwise partners: if the node has
+ * a member with this PE's own number, that one and all others whose partner this PE is; if not,
+ * this PE's partner alone. Telling goes both ways, as the words' invariants demand (state.h). */
 GSH_COLL_INLINE int32_t gsh_counterpart(enum gsh_coll coll, const struct gsh_team_state *t,
                                         int32_t size, int32_t i, uint64_t n_steps)
 {
     if (coll == GSH_COLL_ALLTOALL)
         return i < size ? (t->my_near + i) % size : -1;
     if (coll == GSH_COLL_REDUCE)
-        return (uint64_t)i < n_steps && t->my_near < t->n_rails ? t->my_near : -1;
+        return (uint64_t)i < n_steps && t->my_near < t->n_stripes ? t->my_near : -1;
     if (t->my_near >= size)
         return i == 0 ? t->my_near % size : -1;
     return t->my_near + i * t->n_near < size ? t->my_near + i * t->n_near : -1;

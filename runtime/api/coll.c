@@ -213,7 +213,7 @@ static uint64_t far_bytes(const struct coll *c, const struct gsh_coll_compute *m
     const struct gsh_team_state *t = &c->team->state;
     uint64_t half = t->work_wide_slot_bytes * (uint64_t)t->n_pes;
     bool is_by_node = m->coll == GSH_COLL_REDUCE && bytes > c->pe->state.far_flat;
-    return gsh_min_u64(is_by_node ? bytes / (uint64_t)t->n_rails : bytes, half);
+    return gsh_min_u64(is_by_node ? bytes / (uint64_t)t->n_stripes : bytes, half);
 }
 
 int gsh_coll_compute(struct gsh_coll_site site, const struct gsh_coll_compute *m)

@@ -72,7 +72,7 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .work_wide_slot_bytes = l->work_wide_slot_bytes,
         .work_slot_bytes = l->work_slot_bytes,
         .near_begin = split.begins[split.my_group],
-        .n_rails = split.n_near,
+        .n_stripes = split.n_near,
         .is_node_by_node = 1,
     };
     for (int i = 0; i < team->n_pes; i++) {
@@ -80,7 +80,7 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
     }
     for (int g = 0; g < split.n_groups; g++) {
         int n = split.begins[g + 1] - split.begins[g];
-        state->n_rails = n < state->n_rails ? n : state->n_rails;
+        state->n_stripes = n < state->n_stripes ? n : state->n_stripes;
     }
     state->pes =
         add_table(pe, team, tables, &n_words, team->pes, team->is_regular ? 0 : team->n_pes);

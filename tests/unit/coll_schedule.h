@@ -44,7 +44,7 @@ static void make_team(struct team *t, int n_nodes, const int *sizes, bool is_shu
             t->of[t->table[at]] = (struct gsh_team_state){
                 .n_pes = t->n,
                 .my_index = t->table[at],
-                .n_rails = fewest,
+                .n_stripes = fewest,
                 .near = (uint64_t)(uintptr_t)(t->table + begin[node]),
                 .n_nodes = n_nodes,
                 .my_node = node,
