@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See alias.h. PEs may have the memory in pieces of different sizes, and the first and last pieces
- * may hold more than was asked for: the area has room for every PE's. PEs that lend with different
- * groups have different lists, so members agree by proposals on a place that all have free. */
+ * may hold more than was asked for: the area has room for every PE's. PEs that register with
+ * different groups have different lists, so members agree by proposals on a place that all have
+ * free. */
 #include "heap/alias.h"
 
 #include <inttypes.h>
@@ -53,8 +54,8 @@ static void detach(const struct gsh_aliases *a, const struct gsh_alias *it, int 
 {
     uint64_t addr = own_address(a, it->own_off);
     for (int i = 0; i < n; i++) {
-        ops_of(a)->unmap(addr, it->lent.pieces[i].bytes);
-        addr += it->lent.pieces[i].bytes;
+        ops_of(a)->unmap(addr, it->registration.pieces[i].bytes);
+        addr += it->registration.pieces[i].bytes;
     }
 }
 
@@ -62,13 +63,13 @@ static enum gsh_result attach(const struct gsh_aliases *a, const struct gsh_alia
 {
     struct gsh_memory *memory = a->physical->memory;
     uint64_t addr = own_address(a, it->own_off);
-    for (int i = 0; i < it->lent.n_pieces; i++) {
-        enum gsh_result r = memory->ops->attach(memory, addr, &it->lent.pieces[i]);
+    for (int i = 0; i < it->registration.n_pieces; i++) {
+        enum gsh_result r = memory->ops->attach(memory, addr, &it->registration.pieces[i]);
         if (r != GSH_OK) {
             detach(a, it, i);
             return r;
         }
-        addr += it->lent.pieces[i].bytes;
+        addr += it->registration.pieces[i].bytes;
     }
     return GSH_OK;
 }
@@ -123,7 +124,7 @@ static enum gsh_result find_memory(struct gsh_aliases *a, void *ptr, uint64_t by
         return r;
     }
     it->bytes = bytes;
-    return memory->ops->lend(memory, addr, bytes, &it->lent);
+    return memory->ops->register_range(memory, addr, bytes, &it->registration);
 }
 
 /* All steps that can fail on this PE alone, before the others are involved. */
@@ -198,7 +199,7 @@ static enum gsh_result agree_on_position(const struct gsh_aliases *a, struct add
 /* Sets this PE's place as all have agreed. */
 static enum gsh_result set_position(const struct gsh_aliases *a, struct adding *x)
 {
-    const uint64_t bytes = x->most.lead + x->most.tail, lead = x->addr - x->it.lent.start;
+    const uint64_t bytes = x->most.lead + x->most.tail, lead = x->addr - x->it.registration.start;
     if (x->most.area == no_area) {
         return gsh_note(GSH_ERR_NOMEM,
                         "the range of %" PRIu64 " bytes has no room for %" PRIu64
@@ -222,11 +223,12 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t number)
 static enum gsh_result map_foreign(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_physical *p = a->physical;
-    const struct gsh_lent *lent = &x->it.lent;
+    const struct gsh_registration *registration = &x->it.registration;
     enum gsh_result first = GSH_OK;
     uint64_t off = x->it.own_off;
     for (uint64_t i = 0; i < x->most.n_pieces; i++) {
-        const struct gsh_piece *piece = i < (uint64_t)lent->n_pieces ? &lent->pieces[i] : NULL;
+        const struct gsh_piece *piece =
+            i < (uint64_t)registration->n_pieces ? &registration->pieces[i] : NULL;
         enum gsh_result r = gsh_peers_map_piece(&p->peers, p->memory, &x->it.group, piece, off);
         if (gsh_is_loss(r)) {
             return r;
@@ -270,7 +272,7 @@ static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
         }
     }
     if (r != GSH_OK && is_attached) {
-        detach(a, &x->it, x->it.lent.n_pieces);
+        detach(a, &x->it, x->it.registration.n_pieces);
     }
     return r;
 }
@@ -278,10 +280,10 @@ static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
 static enum gsh_result add(struct gsh_aliases *a, struct adding *x)
 {
     struct gsh_peers *peers = &a->physical->peers;
-    const struct gsh_lent *lent = &x->it.lent;
-    x->most = (struct proposal){.lead = x->addr - lent->start,
-                                .tail = lent->start + lent->bytes - x->addr,
-                                .n_pieces = (uint64_t)lent->n_pieces,
+    const struct gsh_registration *registration = &x->it.registration;
+    x->most = (struct proposal){.lead = x->addr - registration->start,
+                                .tail = registration->start + registration->bytes - x->addr,
+                                .n_pieces = (uint64_t)registration->n_pieces,
                                 .tag = peers->group_tag};
     enum gsh_result r = agree_on_position(a, x);
     if (r != GSH_OK) {
@@ -322,11 +324,11 @@ enum gsh_result gsh_aliases_add(struct gsh_aliases *a, struct gsh_agreement *gro
     x.it.group.bootstrap = NULL;
     if (r != GSH_OK) {
         gsh_peer_group_finish(&p->peers, &x.it.group);
-        ops_of(a)->give_back(p->memory, &x.it.lent);
+        ops_of(a)->give_back(p->memory, &x.it.registration);
         free(x.it.pes);
         return r;
     }
-    ops_of(a)->settle(&x.it.lent);
+    ops_of(a)->settle(&x.it.registration);
     insert(a, &x.it);
     *off = x.it.off;
     return GSH_OK;
@@ -340,12 +342,12 @@ static void let_go(struct gsh_aliases *a, struct gsh_alias *it)
     const struct gsh_heap_members members = {.pes = it->pes, .n = it->n_pes};
     gsh_physical_tell_goes(a->physical, it->whole_off, &members);
     gsh_peer_group_finish(&a->physical->peers, &it->group);
-    detach(a, it, it->lent.n_pieces);
+    detach(a, it, it->registration.n_pieces);
 }
 
 static void end(struct gsh_aliases *a, struct gsh_alias *it)
 {
-    ops_of(a)->give_back(a->physical->memory, &it->lent);
+    ops_of(a)->give_back(a->physical->memory, &it->registration);
     free(it->pes);
 }
 

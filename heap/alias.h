@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the program obtained by other means and lends to the heap, for all PEs or some of
- * them: it is mapped at the same offset of each one's range, after the heap's internal part, from
- * the end of the range downwards. Each PE knows only the memory that it shares in, nothing of other
- * PEs' groups. */
+ * Memory that the program obtained by other means and registered with a heap, for all PEs or some
+ * of them: it is mapped at the same offset of each one's range, after the heap's internal part,
+ * from the end of the range downwards. Each PE knows only the memory that it shares in, nothing of
+ * other PEs' groups. */
 #ifndef GSH_ALIAS_H
 #define GSH_ALIAS_H
 
@@ -16,7 +16,7 @@ struct gsh_alias {
     uint64_t off, bytes; /* of the program's memory, from each PE's heap base */
     uint64_t whole_off;  /* of the granules that contain it, as told to subscribers */
     uint64_t own_off;    /* of this PE's first piece */
-    struct gsh_lent lent;
+    struct gsh_registration registration;
     int *pes; /* [n_pes], its PEs, by rank; NULL: all PEs */
     int n_pes;
     struct gsh_peer_group group; /* its bootstrap is the caller's, and invalid after the call */

@@ -15,9 +15,9 @@ enum { GSH_HEAP_GENEROUS_ADMITTED = 1 };
 
 /* For the library's own part, at the start. */
 struct gsh_heap_plan gsh_heap_first_plan(const struct gsh_heap *heap, uint64_t internal_bytes);
-/* For an allocation. The plan is the same on all PEs, whatever each of them has lent. If its exact
- * amount does not fit beside what this PE has lent, the result is an error to vote with; if the
- * generous one does not, *flags becomes 0. */
+/* For an allocation. The plan is the same on all PEs, whatever each of them has registered. If its
+ * exact amount does not fit beside what this PE has registered, the result is an error to vote
+ * with; if the generous one does not, *flags becomes 0. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_plan(const struct gsh_heap *heap, uint64_t bytes,
                                                uint64_t align, struct gsh_heap_plan *plan,
                                                uint16_t *flags);

@@ -25,7 +25,7 @@ struct gsh_heap_members {
 };
 
 /* A subscriber to changes of this PE's own physical memory: parts by which the heap grows and
- * shrinks, each adjacent to the last, and memory that the program lends, which is separate.
+ * shrinks, each adjacent to the last, and memory that the program registers, which is separate.
  * Subscribers hear of added memory in order, and of removal in reverse order. */
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All members are told in step, so their
@@ -80,7 +80,8 @@ uint64_t gsh_heap_base(const struct gsh_heap *heap); /* own slot's address */
 uint64_t gsh_heap_stride(const struct gsh_heap *heap);
 /* Whether [ptr, ptr + bytes) lies in this PE's own slot. */
 bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t bytes);
-/* Whether it is in one live allocation (or the internal part, or lent memory); true for 0 bytes. */
+/* Whether it is in one live allocation (or the internal part, or registered memory); true for 0
+ * bytes. */
 bool gsh_heap_is_allocated(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
 /* The same, and all PEs have the memory. */
 bool gsh_heap_is_symmetric(struct gsh_heap *heap, const void *ptr, uint64_t bytes);
@@ -145,7 +146,7 @@ struct gsh_heap_stats {
 };
 void gsh_heap_stats_get(struct gsh_heap *heap, struct gsh_heap_stats *out);
 
-/* The user's live allocations, then lent memory, in order of offset, for the device's checks:
+/* The user's live allocations, then registered memory, in order of offset, for the device's checks:
  * writes at most max to out (as pairs offset, bytes); returns how many there are. */
 struct gsh_alloc_range;
 uint64_t gsh_heap_allocations(struct gsh_heap *heap, struct gsh_alloc_range *out, uint64_t max);

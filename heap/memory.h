@@ -40,7 +40,8 @@ struct gsh_share {
     uint8_t bytes[64]; /* a CUDA FABRIC handle */
 };
 
-/* A piece of memory that a program has lent to the heap; other processes can map each by itself. */
+/* A piece of memory that a program has registered with a heap; other processes can map each by
+ * itself. */
 struct gsh_piece {
     uint64_t bytes;
     uint64_t at;     /* host memory: where it begins in its file */
@@ -48,7 +49,7 @@ struct gsh_piece {
 };
 
 /* The pieces found to contain the program's memory: [start, start + bytes), one after the other. */
-struct gsh_lent {
+struct gsh_registration {
     uint64_t start, bytes;
     struct gsh_piece *pieces;
     int n_pieces;
@@ -61,7 +62,7 @@ struct gsh_lent {
 struct gsh_memory_options {
     int n_slots;
     bool is_shared;               /* other processes will map this memory */
-    bool is_lendable;             /* it is not a heap's, but can be lent to one */
+    bool is_registrable;          /* it is not a heap's, but can be registered with a heap */
     bool fabric;                  /* CUDA: share by FABRIC handles */
     bool any_handle;              /* CUDA: by descriptors, and also by FABRIC handles if possible */
     CUdevice cuda_device;         /* CUDA: where the memory lies */
@@ -116,13 +117,13 @@ struct gsh_memory_ops {
     uint64_t (*granule)(void); /* pieces begin and end at multiples of it */
     /* Finds what [addr, addr + bytes) lies in, and makes it mappable by others. Its addresses stay
      * valid, and its contents unchanged. */
-    enum gsh_result (*lend)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
-                            struct gsh_lent *out);
+    enum gsh_result (*register_range)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                                      struct gsh_registration *out);
     /* Gives it back to the program, if that still has it; nothing may map it any more. Accepts all
      * zeros. */
-    void (*give_back)(struct gsh_memory *memory, struct gsh_lent *lent);
+    void (*give_back)(struct gsh_memory *memory, struct gsh_registration *registration);
     /* All have mapped it: releases the handles. */
-    void (*settle)(struct gsh_lent *lent);
+    void (*settle)(struct gsh_registration *registration);
     /* These map a piece, readable and writable, at addr; share it like a chunk; map another
      * process's, given its bytes and at. */
     enum gsh_result (*attach)(struct gsh_memory *memory, uint64_t addr,
@@ -133,14 +134,15 @@ struct gsh_memory_ops {
                                     const struct gsh_piece *piece, const struct gsh_share *share);
 };
 
-/* Host memory's, of lent_host.c. */
-GSH_CHECK_RESULT enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr,
-                                               uint64_t bytes, struct gsh_lent *out);
-void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent);
+/* Host memory's, of registered_host.c. */
+GSH_CHECK_RESULT enum gsh_result gsh_host_register_range(struct gsh_memory *memory, uint64_t addr,
+                                                         uint64_t bytes,
+                                                         struct gsh_registration *out);
+void gsh_host_give_back(struct gsh_memory *memory, struct gsh_registration *registration);
 /* Whether a file that another process gave has these bytes, so that they can be mapped: an access
  * beyond its end would kill this process. */
 bool gsh_host_holds(int fd, uint64_t off, uint64_t bytes);
-void gsh_host_settle(struct gsh_lent *lent);
+void gsh_host_settle(struct gsh_registration *registration);
 GSH_CHECK_RESULT enum gsh_result gsh_host_attach(struct gsh_memory *memory, uint64_t addr,
                                                  const struct gsh_piece *piece);
 GSH_CHECK_RESULT enum gsh_result gsh_host_share_piece(struct gsh_memory *memory,

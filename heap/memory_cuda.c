@@ -332,27 +332,27 @@ static enum gsh_result cuda_accept(struct gsh_memory *memory, int slot, uint64_t
     return r;
 }
 
-/* ---- memory that the program has lent ---- */
+/* ---- memory that the program has registered ---- */
 
 static uint64_t cuda_granule(void)
 {
     return GSH_MEMORY_CHUNK;
 }
 
-static void cuda_settle(struct gsh_lent *lent)
+static void cuda_settle(struct gsh_registration *registration)
 {
-    for (int i = 0; lent->is_open && i < lent->n_pieces; i++) {
-        gsh_cuda()->MemRelease(lent->pieces[i].handle);
+    for (int i = 0; registration->is_open && i < registration->n_pieces; i++) {
+        gsh_cuda()->MemRelease(registration->pieces[i].handle);
     }
-    lent->is_open = false;
+    registration->is_open = false;
 }
 
-static void cuda_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
+static void cuda_give_back(struct gsh_memory *memory, struct gsh_registration *registration)
 {
     (void)memory;
-    cuda_settle(lent);
-    free(lent->pieces);
-    *lent = (struct gsh_lent){0};
+    cuda_settle(registration);
+    free(registration->pieces);
+    *registration = (struct gsh_registration){0};
 }
 
 /* Checks that others can map a piece, and that it is this PE's. */
@@ -382,8 +382,8 @@ static enum gsh_result check_piece(const struct cuda_memory *m, const struct gsh
 }
 
 /* Adds the mapping that holds the byte at addr as one more piece, which begins at *start. */
-static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, struct gsh_lent *lent,
-                                 uint64_t *start)
+static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr,
+                                 struct gsh_registration *registration, uint64_t *start)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
     CUdeviceptr base = 0;
@@ -393,8 +393,8 @@ static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, str
         return gsh_note(GSH_ERR_ARG, "no GPU memory is at %#llx: it was freed, or never allocated",
                         (unsigned long long)addr);
     }
-    if (!gsh_array_reserve(&lent->pieces, &lent->pieces_room, (size_t)lent->n_pieces + 1,
-                           sizeof(*lent->pieces))) {
+    if (!gsh_array_reserve(&registration->pieces, &registration->pieces_room,
+                           (size_t)registration->n_pieces + 1, sizeof(*registration->pieces))) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the buffer's pieces");
     }
     if (cuda->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)base) != CUDA_SUCCESS) {
@@ -402,29 +402,31 @@ static enum gsh_result add_piece(const struct cuda_memory *m, uint64_t addr, str
                         "cudaMalloc's memory cannot be shared in place: take memory of "
                         "cuMemCreate, PyTorch's expandable segments, or gshmem_malloc");
     }
-    lent->pieces[lent->n_pieces] = (struct gsh_piece){.bytes = bytes, .handle = handle};
+    registration->pieces[registration->n_pieces] =
+        (struct gsh_piece){.bytes = bytes, .handle = handle};
     *start = base;
-    return check_piece(m, &lent->pieces[lent->n_pieces++]);
+    return check_piece(m, &registration->pieces[registration->n_pieces++]);
 }
 
-static enum gsh_result cuda_lend(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
-                                 struct gsh_lent *out)
+static enum gsh_result cuda_register_range(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                                           struct gsh_registration *out)
 {
-    struct gsh_lent lent = {.is_open = true};
+    struct gsh_registration registration = {.is_open = true};
     enum gsh_result r = GSH_OK;
-    for (uint64_t at = addr; r == GSH_OK && at < addr + bytes; at = lent.start + lent.bytes) {
+    for (uint64_t at = addr; r == GSH_OK && at < addr + bytes;
+         at = registration.start + registration.bytes) {
         uint64_t start = 0;
-        r = add_piece(cuda_memory(memory), at, &lent, &start);
+        r = add_piece(cuda_memory(memory), at, &registration, &start);
         if (r == GSH_OK) {
-            lent.start = lent.n_pieces == 1 ? start : lent.start;
-            lent.bytes += lent.pieces[lent.n_pieces - 1].bytes;
+            registration.start = registration.n_pieces == 1 ? start : registration.start;
+            registration.bytes += registration.pieces[registration.n_pieces - 1].bytes;
         }
     }
     if (r != GSH_OK) {
-        cuda_give_back(memory, &lent);
+        cuda_give_back(memory, &registration);
         return r;
     }
-    *out = lent;
+    *out = registration;
     return GSH_OK;
 }
 
@@ -461,7 +463,7 @@ static const struct gsh_memory_ops cuda_ops = {
     .share = cuda_share,
     .accept = cuda_accept,
     .granule = cuda_granule,
-    .lend = cuda_lend,
+    .register_range = cuda_register_range,
     .give_back = cuda_give_back,
     .settle = cuda_settle,
     .attach = cuda_attach,

@@ -227,8 +227,8 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
         m->peer_fd[s] = -1;
     }
     if (m->peer_fd != NULL) {
-        /* lent_host.c refuses memory of files whose names begin with gshmem */
-        const char *name = options->is_lendable ? "lendable gshmem" : "gshmem";
+        /* registered_host.c refuses memory of files whose names begin with gshmem */
+        const char *name = options->is_registrable ? "registrable gshmem" : "gshmem";
         m->fd = gsh_fault() ? -1 : memfd_create(name, MFD_CLOEXEC);
     }
     if (m->fd < 0) {
@@ -357,7 +357,7 @@ const struct gsh_memory_ops gsh_memory_host = {
     .share = host_share,
     .accept = host_accept,
     .granule = gsh_page_size,
-    .lend = gsh_host_lend,
+    .register_range = gsh_host_register_range,
     .give_back = gsh_host_give_back,
     .settle = gsh_host_settle,
     .attach = gsh_host_attach,

@@ -301,7 +301,7 @@ void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk)
     peers->space->n_chunks--;
 }
 
-/* ---- lent memory ---- */
+/* ---- registered memory ---- */
 
 /* -1: it is not in the group. */
 static int rank_of(const struct gsh_bootstrap *b, const int *pes, int pe)

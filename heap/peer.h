@@ -8,7 +8,7 @@
 
 #include "heap/memory.h"
 
-/* What a PE says about a piece of memory that it lends. */
+/* What a PE says about a piece of memory that it registers. */
 struct gsh_piece_wire {
     uint64_t bytes;    /* 0: it has no such piece */
     uint64_t at;       /* as in gsh_piece */
@@ -16,7 +16,7 @@ struct gsh_piece_wire {
     uint8_t share[64]; /* gsh_share's bytes */
 };
 
-/* A foreign PE's piece of lent memory, mapped here. */
+/* A foreign PE's piece of registered memory, mapped here. */
 struct gsh_peer_piece {
     uint64_t addr, bytes;
 };
@@ -97,7 +97,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct g
 /* Not collective: removes the foreign mappings of the last chunk. */
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk);
 
-/* ---- lent memory, among some PEs ---- */
+/* ---- registered memory, among some PEs ---- */
 
 /* Not collective. pes: of the bootstrap's ranks; NULL: ranks are PE numbers. finish unmaps what is
  * left; accepts all zeros. */

@@ -23,7 +23,8 @@ bool gsh_heap_contains(const struct gsh_heap *heap, const void *ptr, uint64_t by
     return address >= heap->base && gsh_range_fits(address - heap->base, bytes, heap->stride);
 }
 
-/* Finds the live block, or the lent memory, that holds offset off; *has_all: all PEs have it. */
+/* Finds the live block, or the registered memory, that holds offset off; *has_all: all PEs have it.
+ */
 static bool find_block(struct gsh_heap *heap, uint64_t off, struct gsh_offset_block *block,
                        bool *has_all)
 {

@@ -3,10 +3,10 @@
  * purpose. */
 #include "runtime/layer.h"
 
-#include "heap/lendable.h"
+#include "heap/registrable.h"
 #include "runtime/context/context.h"
 #include "runtime/init/buffers.h"
-#include "runtime/init/lendable.h"
+#include "runtime/init/registrable.h"
 #include "runtime/init/setup.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
@@ -79,13 +79,13 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
 
 int gshmemx_layer_alloc(const char *call, size_t bytes, void **memory)
 {
-    enum gsh_result r = gsh_setup_lendable(bytes, memory);
+    enum gsh_result r = gsh_setup_registrable(bytes, memory);
     return gsh_public_error(
         r == GSH_OK ? r : gsh_fail(r, "%s of %zu bytes: %s", call, bytes, gsh_last_error()));
 }
 
 int gshmemx_layer_free(const char *call, void *memory)
 {
-    enum gsh_result r = gsh_lendable_free(memory);
+    enum gsh_result r = gsh_registrable_free(memory);
     return gsh_public_error(r == GSH_OK ? r : gsh_fail(r, "%s: %s", call, gsh_last_error()));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the program allocated itself and can lend: private or file-backed pages on the CPU
- * device, adjacent cuMemCreate pieces on GPUs. */
+ * Memory that the program allocated itself and can register: private or file-backed pages on the
+ * CPU device, adjacent cuMemCreate pieces on GPUs. */
 #ifndef GSH_TEST_OWN_MEMORY_CUH
 #define GSH_TEST_OWN_MEMORY_CUH
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the calls that NVSHMEM's benchmarks and examples make on the host and on streams, each by
  * type as they make it; on GPUs also the collectives on streams in a captured graph, which is
- * launched again. And the ways to lend memory and to make modules usable. */
+ * launched again. And the ways to register memory and to make modules usable. */
 #include <vector>
 #include "start.h"
 
@@ -216,7 +216,7 @@ static void copies(const board &b, cudaStream_t stream)
 
 #if !defined(TEST_NVSHMEM) /* its memory must be in pieces of 512 MiB */
 /* The program's own memory becomes symmetric. */
-static void lent_memory(const board &b, cudaStream_t stream)
+static void registration_memory(const board &b, cudaStream_t stream)
 {
     const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     const size_t bytes = 4 << 20;
@@ -224,16 +224,16 @@ static void lent_memory(const board &b, cudaStream_t stream)
     pe.me = me;
     pe.n = n;
     own_memory own = own_memory_make(&pe, bytes, 1);
-    board lent = {nvshmemx_buffer_register_symmetric(own.p, bytes, 0), b.dest};
-    REQUIRE(lent.source != NULL);
-    fill<float>(lent, me, n);
-    nvshmemx_float_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, (float *)lent.dest,
-                                        (const float *)lent.source, 1, stream);
+    board registration = {nvshmemx_buffer_register_symmetric(own.p, bytes, 0), b.dest};
+    REQUIRE(registration.source != NULL);
+    fill<float>(registration, me, n);
+    nvshmemx_float_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, (float *)registration.dest,
+                                        (const float *)registration.source, 1, stream);
     CUDA(cudaStreamSynchronize(stream));
-    nvshmem_getmem(b.dest, lent.source, n_elems * sizeof(float), (me + 1) % n);
-    compare<float>(b, n_elems, "getmem of lent memory",
+    nvshmem_getmem(b.dest, registration.source, n_elems * sizeof(float), (me + 1) % n);
+    compare<float>(b, n_elems, "getmem of registered memory",
                    [=](int i) { return VALUE((me + 1) % n, i); });
-    CHECK_EQ(nvshmemx_buffer_unregister_symmetric(lent.source, bytes), 0);
+    CHECK_EQ(nvshmemx_buffer_unregister_symmetric(registration.source, bytes), 0);
     own_memory_free(&own);
 
     std::vector<char> local(n_elems * sizeof(float));
@@ -266,7 +266,7 @@ static int pe_main(int, char **)
     collectives(b, NVSHMEM_TEAM_WORLD, stream);
     copies(b, stream);
 #if !defined(TEST_NVSHMEM)
-    lent_memory(b, stream);
+    registration_memory(b, stream);
 #endif
     modules();
     CUDA(cudaStreamDestroy(stream));

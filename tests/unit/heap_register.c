@@ -4,18 +4,18 @@
  * overlapping groups; and that a failure at any point, on one PE, leaves everything unchanged on
  * all. */
 #include "base/fault.h"
-#include "heap/lendable.h"
+#include "heap/registrable.h"
 #include "tests/rig/heap_pes.h"
 #include "wire/state.h"
 
-enum { LENT = 3 << 20, ROOM = 6 << 20 };
+enum { REGISTRATION = 3 << 20, ROOM = 6 << 20 };
 
 struct own {
-    uint64_t base, at; /* of all of it; of the lent part */
+    uint64_t base, at; /* of all of it; of the registered part */
 };
 
-/* Host memory: private pages. CUDA: one piece on even PEs, whose first 2 MiB are not lent, and
- * three on odd PEs. */
+/* Host memory: private pages. CUDA: one piece on even PEs, whose first 2 MiB are not registered,
+ * and three on odd PEs. */
 #ifdef GSH_HAVE_CUDA
 static struct own make_own(const struct pes *pe)
 {
@@ -113,19 +113,19 @@ static uint64_t largest_free(struct gsh_heap *heap)
     return s.largest_free;
 }
 
-/* The values at both ends of each PE's lent memory. */
+/* The values at both ends of each PE's registered memory. */
 static void check_all(struct pes *pe, struct gsh_heap *heap, const void *alias, uint64_t add)
 {
     pes_barrier(pe);
     for (int target = 0; target < pe->n; target++) {
         const uint64_t at = pes_peer(pe, heap, alias, target);
         CHECK_EQ(pes_load(pe, at), add + (uint64_t)target);
-        CHECK_EQ(pes_load(pe, at + LENT - 8), add + 100 + (uint64_t)target);
+        CHECK_EQ(pes_load(pe, at + REGISTRATION - 8), add + 100 + (uint64_t)target);
     }
     pes_barrier(pe);
 }
 
-static void lend_main(struct pes *pe)
+static void register_range_main(struct pes *pe)
 {
     struct gsh_heap *heap = create(pe);
     const struct own own[2] = {own_of(pe), own_of(pe)};
@@ -134,30 +134,31 @@ static void lend_main(struct pes *pe)
     struct gsh_alloc_range ranges[4];
     for (int i = 0; i < 2; i++) {
         pes_store(pe, own[i].at, (uint64_t)(1000 * i + pe->rank));
-        pes_store(pe, own[i].at + LENT - 8, (uint64_t)(1000 * i + 100 + pe->rank));
-        CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[i].at, LENT, &alias[i]) == GSH_OK);
+        pes_store(pe, own[i].at + REGISTRATION - 8, (uint64_t)(1000 * i + 100 + pe->rank));
+        CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[i].at, REGISTRATION, &alias[i]) ==
+              GSH_OK);
         check_all(pe, heap, alias[i], 1000 * (uint64_t)i);
     }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 20 * PES_MIB, 0, &grown) == GSH_OK);
-    CHECK(gsh_heap_is_allocated(heap, (char *)alias[1] + 8, LENT - 8));
-    CHECK(!gsh_heap_is_allocated(heap, (char *)alias[1] + 8, LENT));
+    CHECK(gsh_heap_is_allocated(heap, (char *)alias[1] + 8, REGISTRATION - 8));
+    CHECK(!gsh_heap_is_allocated(heap, (char *)alias[1] + 8, REGISTRATION));
     CHECK_EQ(gsh_heap_allocations(heap, ranges, 4), 3);
     CHECK(ranges[0].off < ranges[1].off && ranges[1].off < ranges[2].off);
-    CHECK_EQ(ranges[2].bytes, LENT);
+    CHECK_EQ(ranges[2].bytes, REGISTRATION);
     CHECK(gsh_heap_free(heap, alias[0]) == GSH_ERR_ARG);
     /* a peer has at its own address what was stored to it */
     const int next = (pe->rank + 1) % pe->n;
     pes_store(pe, pes_peer(pe, heap, alias[0], next) + 64, 7 + (uint64_t)pe->rank);
     pes_barrier(pe);
     CHECK_EQ(pes_load(pe, own[0].at + 64), 7 + (uint64_t)((pe->rank + pe->n - 1) % pe->n));
-    CHECK(gsh_heap_unregister(heap, alias[0], LENT) == GSH_OK);
-    CHECK(gsh_heap_unregister(heap, alias[0], LENT) == GSH_ERR_ARG);
+    CHECK(gsh_heap_unregister(heap, alias[0], REGISTRATION) == GSH_OK);
+    CHECK(gsh_heap_unregister(heap, alias[0], REGISTRATION) == GSH_ERR_ARG);
     check_all(pe, heap, alias[1], 1000);
-    CHECK(gsh_heap_unregister(heap, alias[1], LENT) == GSH_OK);
-    CHECK_EQ(pes_load(pe, own[1].at + LENT - 8), 1100 + (uint64_t)pe->rank);
+    CHECK(gsh_heap_unregister(heap, alias[1], REGISTRATION) == GSH_OK);
+    CHECK_EQ(pes_load(pe, own[1].at + REGISTRATION - 8), 1100 + (uint64_t)pe->rank);
     CHECK(gsh_heap_free(heap, grown) == GSH_OK);
     CHECK_EQ(largest_free(heap), before);
-    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[0].at, LENT, &alias[0]) == GSH_OK);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own[0].at, REGISTRATION, &alias[0]) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap); /* with one left */
     end_own(pe, &own[0]);
@@ -174,10 +175,10 @@ static void faults_main(struct pes *pe)
     unsigned n = 0;
     enum gsh_result r;
     pes_store(pe, own.at, (uint64_t)pe->rank);
-    pes_store(pe, own.at + LENT - 8, 100 + (uint64_t)pe->rank);
+    pes_store(pe, own.at + REGISTRATION - 8, 100 + (uint64_t)pe->rank);
     do {
         fail_at(pe, pe->rank == pe->n - 1 ? ++n : 0);
-        r = gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias);
+        r = gsh_heap_register(heap, (void *)(uintptr_t)own.at, REGISTRATION, &alias);
         fail_at(pe, 0);
         CHECK((r == GSH_OK) == (alias != NULL));
         CHECK(r == GSH_OK || largest_free(heap) == before);
@@ -185,8 +186,8 @@ static void faults_main(struct pes *pe)
     } while (r != GSH_OK && n < 50);
     CHECK(pe->rank != pe->n - 1 || n > 2);
     check_all(pe, heap, alias, 0);
-    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
-    CHECK_EQ(pes_load(pe, own.at + LENT - 8), 100 + (uint64_t)pe->rank);
+    CHECK(gsh_heap_unregister(heap, alias, REGISTRATION) == GSH_OK);
+    CHECK_EQ(pes_load(pe, own.at + REGISTRATION - 8), 100 + (uint64_t)pe->rank);
     gsh_heap_destroy(&heap);
     end_own(pe, &own);
 }
@@ -231,13 +232,14 @@ static void watch_main(struct pes *pe)
     const struct own own = own_of(pe);
     void *alias = NULL;
     w.fails = pe->rank == 0;
-    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias) == GSH_ERR_NOMEM);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, REGISTRATION, &alias) ==
+          GSH_ERR_NOMEM);
     CHECK(alias == NULL && w.n == 1);
     w.fails = false;
-    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, LENT, &alias) == GSH_OK);
-    CHECK(w.n == 2 && w.bytes >= LENT);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)own.at, REGISTRATION, &alias) == GSH_OK);
+    CHECK(w.n == 2 && w.bytes >= REGISTRATION);
     CHECK_EQ(gsh_heap_base(heap) + w.off, (uint64_t)(uintptr_t)alias);
-    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    CHECK(gsh_heap_unregister(heap, alias, REGISTRATION) == GSH_OK);
     CHECK(w.n == 1 && gsh_heap_base(heap) + w.off == (uint64_t)(uintptr_t)alias);
     gsh_heap_destroy(&heap);
     CHECK_EQ(w.n, 0);
@@ -287,7 +289,7 @@ static uint64_t team_value(int which, int rank)
     return 5000 + 1000 * (uint64_t)which + (uint64_t)rank;
 }
 
-/* The values at both ends of each member's memory that the team has lent. */
+/* The values at both ends of each member's memory that the team has registered. */
 static void team_check(struct pes *pe, struct gsh_heap *heap, struct team *t, int which,
                        const void *alias)
 {
@@ -295,7 +297,7 @@ static void team_check(struct pes *pe, struct gsh_heap *heap, struct team *t, in
     for (int i = 0; i < t->n; i++) {
         const uint64_t at = pes_peer(pe, heap, alias, t->pes[i]);
         CHECK_EQ(pes_load(pe, at), team_value(which, i));
-        CHECK_EQ(pes_load(pe, at + LENT - 8), team_value(which, i));
+        CHECK_EQ(pes_load(pe, at + REGISTRATION - 8), team_value(which, i));
     }
     CHECK(t->bootstrap->ops->barrier(t->bootstrap) == GSH_OK);
 }
@@ -307,7 +309,7 @@ static uint64_t committed(struct gsh_heap *heap)
     return s.committed;
 }
 
-/* The first two, all but the first, and all in reverse order; each PE lends in its teams. */
+/* The first two, all but the first, and all in reverse order; each PE registers in its teams. */
 static void teams_main(struct pes *pe)
 {
     if (pe->n < 2) {
@@ -327,43 +329,44 @@ static void teams_main(struct pes *pe)
             continue;
         }
         pes_store(pe, own[i].at, team_value(i, team[i].me));
-        pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
+        pes_store(pe, own[i].at + REGISTRATION - 8, team_value(i, team[i].me));
         void *const at = (void *)(uintptr_t)own[i].at;
-        CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
-        CHECK(gsh_heap_is_allocated(heap, alias[i], LENT));
-        CHECK(!gsh_heap_is_symmetric(heap, alias[i], LENT));
+        CHECK(gsh_heap_register_among(heap, &team[i].group, at, REGISTRATION, &alias[i]) == GSH_OK);
+        CHECK(gsh_heap_is_allocated(heap, alias[i], REGISTRATION));
+        CHECK(!gsh_heap_is_symmetric(heap, alias[i], REGISTRATION));
         team_check(pe, heap, &team[i], i, alias[i]);
     }
-    /* The heap grows beside them, and all PEs lend together, as if they had the same before. */
+    /* The heap grows beside them, and all PEs register together, as if they had the same before. */
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 20 * PES_MIB, 0, &grown) == GSH_OK);
     struct own common = own_of(pe);
-    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)common.at, LENT, &all) == GSH_OK);
-    CHECK(gsh_heap_is_symmetric(heap, all, LENT));
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)common.at, REGISTRATION, &all) == GSH_OK);
+    CHECK(gsh_heap_is_symmetric(heap, all, REGISTRATION));
     pes_store(pe, own[2].at, team_value(2, team[2].me)); /* none overlaps another */
     for (int i = 0; i < PES_TEAMS; i++) {
         if (team[i].me >= 0) {
             team_check(pe, heap, &team[i], i, alias[i]);
         }
     }
-    /* Only by the team that has lent it. */
-    CHECK(gsh_heap_unregister_among(heap, &team[2].group, all, LENT) == GSH_ERR_ARG);
-    CHECK(gsh_heap_unregister(heap, alias[2], LENT) == GSH_ERR_ARG);
-    CHECK(gsh_heap_unregister(heap, all, LENT) == GSH_OK);
+    /* Only by the team that has registered it. */
+    CHECK(gsh_heap_unregister_among(heap, &team[2].group, all, REGISTRATION) == GSH_ERR_ARG);
+    CHECK(gsh_heap_unregister(heap, alias[2], REGISTRATION) == GSH_ERR_ARG);
+    CHECK(gsh_heap_unregister(heap, all, REGISTRATION) == GSH_OK);
     for (int i = 0; i < PES_TEAMS - 1; i++) {
         if (team[i].me < 0) {
             continue;
         }
-        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
-        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_ERR_ARG);
+        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], REGISTRATION) == GSH_OK);
+        CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], REGISTRATION) ==
+              GSH_ERR_ARG);
         CHECK(strstr(gsh_last_error(), "the team's call failed on PE ") != NULL);
     }
     team_check(pe, heap, &team[2], 2, alias[2]);
-    CHECK(gsh_heap_unregister_among(heap, &team[2].group, alias[2], LENT) == GSH_OK);
+    CHECK(gsh_heap_unregister_among(heap, &team[2].group, alias[2], REGISTRATION) == GSH_OK);
     CHECK(gsh_heap_free(heap, grown) == GSH_OK);
     CHECK_EQ(largest_free(heap), before);
     if (team[1].me >= 0) {
         void *const at = (void *)(uintptr_t)own[1].at;
-        CHECK(gsh_heap_register_among(heap, &team[1].group, at, LENT, &alias[1]) == GSH_OK);
+        CHECK(gsh_heap_register_among(heap, &team[1].group, at, REGISTRATION, &alias[1]) == GSH_OK);
     }
     pes_barrier(pe);
     gsh_heap_destroy(&heap); /* with one left */
@@ -374,7 +377,7 @@ static void teams_main(struct pes *pe)
     end_own(pe, &common);
 }
 
-/* Memory that some PEs have lent leaves the others more room: all make the same growth
+/* Memory that some PEs have registered leaves the others more room: all make the same growth
  * nevertheless, or all fail. */
 static void teams_limit_main(struct pes *pe)
 {
@@ -382,7 +385,7 @@ static void teams_limit_main(struct pes *pe)
         return;
     }
     pe->options.stride_bytes = 32 * PES_MIB;
-    pe->options.room_bytes = 10 * PES_MIB; /* more than is left on the PEs that have lent */
+    pe->options.room_bytes = 10 * PES_MIB; /* more than is left on the PEs that have registered */
     struct gsh_heap *heap = create(pe);
     struct team team;
     struct own own = own_of(pe);
@@ -391,8 +394,8 @@ static void teams_limit_main(struct pes *pe)
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 14 * PES_MIB, 0, &first) == GSH_OK);
     const uint64_t start = committed(heap);
     if (team.me >= 0) {
-        CHECK(gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias) ==
-              GSH_OK);
+        CHECK(gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, REGISTRATION,
+                                      &alias) == GSH_OK);
     }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 8 * PES_MIB, 0, &second) == GSH_OK);
     const uint64_t mine = committed(heap);
@@ -405,7 +408,7 @@ static void teams_limit_main(struct pes *pe)
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_ERR_NOMEM);
     CHECK(strstr(gsh_last_error(), "failed on PE 0") != NULL);
     if (team.me >= 0) {
-        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
+        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, REGISTRATION) == GSH_OK);
     }
     CHECK(gsh_heap_alloc(heap, GSH_HEAP_MALLOC, 4 * PES_MIB, 0, &third) == GSH_OK);
     pes_barrier(pe);
@@ -431,10 +434,11 @@ static void teams_faults_main(struct pes *pe)
     team_open(pe, &team, 0, 0, 1, 2);
     if (team.me >= 0) {
         pes_store(pe, own.at, team_value(0, team.me));
-        pes_store(pe, own.at + LENT - 8, team_value(0, team.me));
+        pes_store(pe, own.at + REGISTRATION - 8, team_value(0, team.me));
         do {
             fail_at(pe, team.me == 1 ? ++n : 0);
-            r = gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, LENT, &alias);
+            r = gsh_heap_register_among(heap, &team.group, (void *)(uintptr_t)own.at, REGISTRATION,
+                                        &alias);
             fail_at(pe, 0);
             CHECK((r == GSH_OK) == (alias != NULL));
             CHECK(r == GSH_OK || largest_free(heap) == before);
@@ -444,7 +448,7 @@ static void teams_faults_main(struct pes *pe)
         } while (r != GSH_OK && n < 50);
         CHECK(team.me != 1 || n > 2);
         team_check(pe, heap, &team, 0, alias);
-        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, LENT) == GSH_OK);
+        CHECK(gsh_heap_unregister_among(heap, &team.group, alias, REGISTRATION) == GSH_OK);
     }
     pes_barrier(pe);
     if (pe->n == pe->n_processes) {
@@ -473,7 +477,7 @@ static void teams_place_main(struct pes *pe)
     for (int i = 0; i < PES_TEAMS; i++) {
         own[i] = own_of(pe);
         pes_store(pe, own[i].at, team_value(i, team[i].me));
-        pes_store(pe, own[i].at + LENT - 8, team_value(i, team[i].me));
+        pes_store(pe, own[i].at + REGISTRATION - 8, team_value(i, team[i].me));
     }
     for (int k = 0; k < 5; k++) {
         const int i = order[k] < 0 ? 0 : order[k];
@@ -482,9 +486,11 @@ static void teams_place_main(struct pes *pe)
             continue;
         }
         if (order[k] < 0) {
-            CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], LENT) == GSH_OK);
+            CHECK(gsh_heap_unregister_among(heap, &team[i].group, alias[i], REGISTRATION) ==
+                  GSH_OK);
         } else {
-            CHECK(gsh_heap_register_among(heap, &team[i].group, at, LENT, &alias[i]) == GSH_OK);
+            CHECK(gsh_heap_register_among(heap, &team[i].group, at, REGISTRATION, &alias[i]) ==
+                  GSH_OK);
         }
     }
     for (int i = 0; i < PES_TEAMS; i++) {
@@ -500,10 +506,10 @@ static void teams_place_main(struct pes *pe)
     }
 }
 
-/* ---- memory that was made to be lent ---- */
+/* ---- memory that was made to be registered ---- */
 
 /* It can be had without a heap, becomes part of one, and remains after it is freed there. */
-static void lendable_main(struct pes *pe)
+static void registrable_main(struct pes *pe)
 {
     const bool is_cuda = pe->options.kind == GSH_MEMORY_CUDA;
     const struct gsh_memory_ops *ops = is_cuda ? gsh_memory_cuda : &gsh_memory_host;
@@ -520,23 +526,23 @@ static void lendable_main(struct pes *pe)
     enum gsh_result r;
     do {
         fail_at(pe, ++n);
-        r = gsh_lendable_alloc(ops, &options, LENT + 4096, &p);
+        r = gsh_registrable_alloc(ops, &options, REGISTRATION + 4096, &p);
         fail_at(pe, 0);
         CHECK((r == GSH_OK) == (p != NULL));
     } while (r != GSH_OK && n < 20);
     CHECK(n > 2 && n < 20);
     const uint64_t at = (uint64_t)(uintptr_t)p + 4096;
     pes_store(pe, at, (uint64_t)pe->rank);
-    pes_store(pe, at + LENT - 8, 100 + (uint64_t)pe->rank);
+    pes_store(pe, at + REGISTRATION - 8, 100 + (uint64_t)pe->rank);
     struct gsh_heap *heap = create(pe);
-    CHECK(gsh_lendable_free((char *)p + 4096) == GSH_ERR_ARG);
-    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)at, LENT, &alias) == GSH_OK);
+    CHECK(gsh_registrable_free((char *)p + 4096) == GSH_ERR_ARG);
+    CHECK(gsh_heap_register(heap, (void *)(uintptr_t)at, REGISTRATION, &alias) == GSH_OK);
     CHECK_EQ(pes_load(pe, at), (uint64_t)pe->rank);
     check_all(pe, heap, alias, 0);
-    CHECK(gsh_lendable_free(p) == GSH_OK);
-    CHECK(gsh_lendable_free(p) == GSH_ERR_ARG);
+    CHECK(gsh_registrable_free(p) == GSH_OK);
+    CHECK(gsh_registrable_free(p) == GSH_ERR_ARG);
     check_all(pe, heap, alias, 0);
-    CHECK(gsh_heap_unregister(heap, alias, LENT) == GSH_OK);
+    CHECK(gsh_heap_unregister(heap, alias, REGISTRATION) == GSH_OK);
     pes_barrier(pe);
     gsh_heap_destroy(&heap);
     if (pe->n == pe->n_processes) {
@@ -546,12 +552,12 @@ static void lendable_main(struct pes *pe)
 
 int main(void)
 {
-    pes_run_all(lendable_main);
+    pes_run_all(registrable_main);
     pes_run_all(teams_main);
     pes_run_all(teams_place_main);
     pes_run_all(teams_limit_main);
     pes_run_all(teams_faults_main);
-    pes_run_all(lend_main);
+    pes_run_all(register_range_main);
     pes_run_all(faults_main);
     pes_run_all(watch_main);
     return test_result();

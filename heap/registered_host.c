@@ -2,7 +2,7 @@
  * The program's host memory that the heap also maps. Shared memory is mapped again through the
  * program's descriptor. Private memory becomes a mapping of its own file under the running program,
  * as its globals do, and private again when it is given back. */
-#include "heap/lendable.h"
+#include "heap/registrable.h"
 #include "heap/memory.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ struct found {
     uint64_t start, end;
     bool is_mapped; /* all of it */
     bool is_writable, is_shared, is_private, is_stack;
-    bool is_ours;     /* part of it is a heap's, or already lent, by any PE of this process */
+    bool is_ours;     /* part of it is a heap's, or already registered, by any PE of this process */
     bool is_one_file; /* in one piece */
     uint64_t at;
     dev_t device;
@@ -183,17 +183,17 @@ static enum gsh_result check(const struct found *f)
 }
 
 /* PEs that are threads may examine each other's pages. */
-static pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t register_range_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Everything is known about memory that was made to be lent. */
+/* Everything is known about memory that was made to be registered. */
 static bool is_made_for_it(uint64_t start, uint64_t end, struct found *f, int *fd)
 {
     *f = (struct found){.start = start, .end = end, .is_shared = true};
-    *fd = gsh_lendable_fd(start, end - start, &f->at);
+    *fd = gsh_registrable_fd(start, end - start, &f->at);
     return *fd >= 0;
 }
 
-static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
+static enum gsh_result register_range(uint64_t addr, uint64_t bytes, struct gsh_registration *out)
 {
     const uint64_t page = gsh_page_size();
     const uint64_t start = addr & -page, end = gsh_align_up(addr + bytes, page);
@@ -229,46 +229,48 @@ static enum gsh_result lend(uint64_t addr, uint64_t bytes, struct gsh_lent *out)
     }
     (void)!fstat(fd, &s);
     *piece = (struct gsh_piece){.bytes = f.end - f.start, .at = f.at, .handle = (uint64_t)fd};
-    *out = (struct gsh_lent){.start = f.start,
-                             .bytes = f.end - f.start,
-                             .pieces = piece,
-                             .n_pieces = 1,
-                             .is_open = true,
-                             .is_moved = f.is_private,
-                             .inode = s.st_ino};
+    *out = (struct gsh_registration){.start = f.start,
+                                     .bytes = f.end - f.start,
+                                     .pieces = piece,
+                                     .n_pieces = 1,
+                                     .is_open = true,
+                                     .is_moved = f.is_private,
+                                     .inode = s.st_ino};
     return GSH_OK;
 }
 
-enum gsh_result gsh_host_lend(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
-                              struct gsh_lent *out)
+enum gsh_result gsh_host_register_range(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
+                                        struct gsh_registration *out)
 {
     (void)memory;
-    pthread_mutex_lock(&lend_lock);
-    enum gsh_result r = lend(addr, bytes, out);
-    pthread_mutex_unlock(&lend_lock);
+    pthread_mutex_lock(&register_range_lock);
+    enum gsh_result r = register_range(addr, bytes, out);
+    pthread_mutex_unlock(&register_range_lock);
     return r;
 }
 
-void gsh_host_settle(struct gsh_lent *lent)
+void gsh_host_settle(struct gsh_registration *registration)
 {
-    if (lent->is_open) {
-        close((int)lent->pieces[0].handle);
+    if (registration->is_open) {
+        close((int)registration->pieces[0].handle);
     }
-    lent->is_open = false;
+    registration->is_open = false;
 }
 
 /* The program may have unmapped it, and mapped something else there. */
-void gsh_host_give_back(struct gsh_memory *memory, struct gsh_lent *lent)
+void gsh_host_give_back(struct gsh_memory *memory, struct gsh_registration *registration)
 {
     struct found f;
     (void)memory;
-    if (lent->is_moved && look(lent->start, lent->start + lent->bytes, &f) == GSH_OK &&
-        f.is_mapped && f.is_shared && f.is_one_file && f.at == 0 && f.inode == lent->inode) {
-        (void)gsh_pages_make_private((void *)(uintptr_t)lent->start, lent->bytes);
+    if (registration->is_moved &&
+        look(registration->start, registration->start + registration->bytes, &f) == GSH_OK &&
+        f.is_mapped && f.is_shared && f.is_one_file && f.at == 0 &&
+        f.inode == registration->inode) {
+        (void)gsh_pages_make_private((void *)(uintptr_t)registration->start, registration->bytes);
     }
-    gsh_host_settle(lent);
-    free(lent->pieces);
-    *lent = (struct gsh_lent){0};
+    gsh_host_settle(registration);
+    free(registration->pieces);
+    *registration = (struct gsh_registration){0};
 }
 
 /* ---- mapping ---- */

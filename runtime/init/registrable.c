@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lendable.h. */
-#include "runtime/init/lendable.h"
+ * See registrable.h. */
+#include "runtime/init/registrable.h"
 
 #include <pthread.h>
 #include <string.h>
-#include "heap/lendable.h"
+#include "heap/registrable.h"
 #include "runtime/init/setup.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
@@ -79,7 +79,7 @@ static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct 
             devices[options.n_cuda_devices++] = other;
         }
     }
-    return gsh_lendable_alloc(gsh_memory_cuda, &options, bytes, out);
+    return gsh_registrable_alloc(gsh_memory_cuda, &options, bytes, out);
 }
 #else
 static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct gsh_env *env,
@@ -93,7 +93,7 @@ static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct 
 }
 #endif
 
-enum gsh_result gsh_setup_lendable(uint64_t bytes, void **out)
+enum gsh_result gsh_setup_registrable(uint64_t bytes, void **out)
 {
     const struct gsh_instance *pe = gsh_instance_current();
     const struct gsh_env *env;
@@ -109,5 +109,5 @@ enum gsh_result gsh_setup_lendable(uint64_t bytes, void **out)
     }
     const struct gsh_memory_options host = {.n_slots = 1};
     return is_cuda ? alloc_on_gpu(pe, env, bytes, out)
-                   : gsh_lendable_alloc(&gsh_memory_host, &host, bytes, out);
+                   : gsh_registrable_alloc(&gsh_memory_host, &host, bytes, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See lendable.h. Each has its own range of addresses with one chunk in it, made by the memory kind
- * as a heap's chunks are. */
-#include "heap/lendable.h"
+ * See registrable.h. Each has its own range of addresses with one chunk in it, made by the memory
+ * kind as a heap's chunks are. */
+#include "heap/registrable.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include "base/fault.h"
 #include "base/util.h"
 
-struct lendable {
-    struct lendable *next;
+struct registrable {
+    struct registrable *next;
     const struct gsh_memory_ops *ops;
     struct gsh_memory *memory;
     struct gsh_reservation range;
@@ -20,10 +20,10 @@ struct lendable {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct lendable *list;
+static struct registrable *list;
 
 /* Accepts a half-made one. */
-static void destroy(struct lendable *l)
+static void destroy(struct registrable *l)
 {
     if (l->bytes > 0) {
         l->ops->unmap(l->range.base, l->bytes);
@@ -35,14 +35,15 @@ static void destroy(struct lendable *l)
     free(l);
 }
 
-static enum gsh_result fill(struct lendable *l, struct gsh_memory_options options, uint64_t bytes)
+static enum gsh_result fill(struct registrable *l, struct gsh_memory_options options,
+                            uint64_t bytes)
 {
     if (options.n_cuda_devices > 0) {
         memcpy(l->devices, options.cuda_devices,
                (size_t)options.n_cuda_devices * sizeof(*l->devices));
     }
     options.cuda_devices = l->devices;
-    options.is_lendable = options.is_shared = true;
+    options.is_registrable = options.is_shared = true;
     enum gsh_result r = l->ops->create(&options, &l->memory);
     if (r == GSH_OK && l->ops->admit != NULL) {
         r = l->ops->admit(l->memory, bytes);
@@ -58,13 +59,13 @@ static enum gsh_result fill(struct lendable *l, struct gsh_memory_options option
     return r;
 }
 
-enum gsh_result gsh_lendable_alloc(const struct gsh_memory_ops *ops,
-                                   const struct gsh_memory_options *options, uint64_t bytes,
-                                   void **out)
+enum gsh_result gsh_registrable_alloc(const struct gsh_memory_ops *ops,
+                                      const struct gsh_memory_options *options, uint64_t bytes,
+                                      void **out)
 {
     const uint64_t whole = gsh_align_up(gsh_max_u64(bytes, 1), ops->granule());
     const size_t n = (size_t)options->n_cuda_devices;
-    struct lendable *l = gsh_fault() ? NULL : calloc(1, sizeof(*l) + n * sizeof(l->devices[0]));
+    struct registrable *l = gsh_fault() ? NULL : calloc(1, sizeof(*l) + n * sizeof(l->devices[0]));
     if (l == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of allocations");
     }
@@ -85,14 +86,14 @@ enum gsh_result gsh_lendable_alloc(const struct gsh_memory_ops *ops,
     return GSH_OK;
 }
 
-enum gsh_result gsh_lendable_free(void *ptr)
+enum gsh_result gsh_registrable_free(void *ptr)
 {
     pthread_mutex_lock(&lock);
-    struct lendable **p = &list;
+    struct registrable **p = &list;
     while (*p != NULL && (*p)->range.base != (uint64_t)(uintptr_t)ptr) {
         p = &(*p)->next;
     }
-    struct lendable *found = *p;
+    struct registrable *found = *p;
     if (found != NULL) {
         *p = found->next;
     }
@@ -104,11 +105,11 @@ enum gsh_result gsh_lendable_free(void *ptr)
     return GSH_OK;
 }
 
-int gsh_lendable_fd(uint64_t addr, uint64_t bytes, uint64_t *at)
+int gsh_registrable_fd(uint64_t addr, uint64_t bytes, uint64_t *at)
 {
     int fd = -1;
     pthread_mutex_lock(&lock);
-    for (const struct lendable *l = list; l != NULL; l = l->next) {
+    for (const struct registrable *l = list; l != NULL; l = l->next) {
         if (l->ops->fd != NULL && addr >= l->range.base &&
             gsh_range_fits(addr - l->range.base, bytes, l->bytes)) {
             fd = fcntl(l->ops->fd(l->memory), F_DUPFD_CLOEXEC, 3);
