@@ -178,7 +178,7 @@ static bool is_own_proc(void)
     return readlink("/proc/self", text, sizeof(text) - 1) > 0 && strtol(text, NULL, 10) == getpid();
 }
 
-int gsh_process_watch_ancestor(int pid)
+int gsh_process_note_ancestor(int pid)
 {
     if (pid <= 0 || !is_own_proc()) {
         return -1;

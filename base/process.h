@@ -30,7 +30,7 @@ bool gsh_process_is_child_of_pe(const char *const *names);
 
 /* A descriptor that poll finds readable once that ancestor of this process has ended; the caller
  * closes it. -1: it is no ancestor, as /proc numbers them, or the system does not say. */
-int gsh_process_watch_ancestor(int pid);
+int gsh_process_note_ancestor(int pid);
 
 /* When a job ends, its processes are gone within milliseconds, and those that look see only that.
  * So whoever ends one for a reason first says it in its process's name, which /proc shows even of a

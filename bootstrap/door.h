@@ -39,7 +39,7 @@ struct gsh_door_answer {
     uint8_t mac[GSH_DOOR_MAC_BYTES];
 };
 
-/* Whose doors: one purpose of one job ("watch", "fdpass"). */
+/* Whose doors: one purpose of one job ("monitor", "fdpass"). */
 struct gsh_door_of {
     const char *purpose; /* a literal */
     uint8_t key[GSH_KEY_BYTES];

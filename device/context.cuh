@@ -348,7 +348,7 @@ __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind
         leave_kernel();
     }
 #if !defined(__CUDACC__)
-    gshmemx_cpu_report(); /* on a GPU the host's watch looks for reports itself */
+    gshmemx_cpu_report(); /* on a GPU the host's monitor looks for reports itself */
 #endif
     uint64_t start = clock_ns();
     while (clock_ns() - start < host_time_to_act_ns) {
@@ -444,7 +444,7 @@ __device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trou
         r->thread[1] = threadIdx.y;
         r->thread[2] = threadIdx.z;
         name_call(r->call, sizeof r->call, t->call);
-        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
+        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's monitor */
     }
     await_end(GSH_ABORT_END, GSH_REPORT_NONE, has_left_of(c));
 }
@@ -470,7 +470,7 @@ __device__ GSHMEM_NOINLINE_BODY void tell_refusal(const Context &c, const troubl
     n->value = (int32_t)t->seen;
     n->of = (int32_t)t->expected;
     name_call(n->call, sizeof n->call, t->call);
-    store_release(&n->state, (uint32_t)2); /* pairs with the acquire of the host's watch */
+    store_release(&n->state, (uint32_t)2); /* pairs with the acquire of the host's monitor */
 #if !defined(__CUDACC__)
     gshmemx_cpu_report();
 #endif

@@ -121,7 +121,7 @@ const char *gshmemrun_name_of(const struct gshmemrun_launcher *l, int i, char te
     return text;
 }
 
-static bool watch_stream(const struct gshmemrun_launcher *l, struct gshmemrun_stream *s)
+static bool add_stream(const struct gshmemrun_launcher *l, struct gshmemrun_stream *s)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = s};
     bool is_ok = epoll_ctl(l->streams_fd, EPOLL_CTL_ADD, s->fd, &e) == 0;
@@ -151,7 +151,7 @@ static bool start_process(struct gshmemrun_launcher *l, int i, const char *path,
         process->streams[0].fd = out[0];
         process->streams[1].fd = err[0];
         out[0] = err[0] = -1;
-        is_ok = watch_stream(l, &process->streams[0]) && watch_stream(l, &process->streams[1]);
+        is_ok = add_stream(l, &process->streams[0]) && add_stream(l, &process->streams[1]);
     } else {
         gshmemrun_say("cannot start %s: %s%s", gshmemrun_name_of(l, i, name), strerror(errno),
                       errno == EMFILE ? " (each takes two; see ulimit -n)" : "");

@@ -64,7 +64,7 @@ static void on_end(void)
 #endif
 
 /* After init, so that it comes before what gshmem does at the program's end. */
-static void watch_end(void)
+static void register_exit_handler(void)
 {
     static int is_watched;
     int level = SHMEM_THREAD_SINGLE;
@@ -99,7 +99,7 @@ static int init(int allow_threads)
         error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
     }
     if (error == 0) {
-        watch_end();
+        register_exit_handler();
         gsh_shmem_announce();
     }
     return error;

@@ -185,7 +185,7 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
         return GSH_OK;
     }
     look_at_lanes(u, peer);
-    gsh_ucx_watch(u);
+    gsh_ucx_monitor_peer(u);
     gsh_ucx_tell(peer, GSH_UCX_PING); /* so that it tells this PE when it leaves */
     return GSH_OK;
 }

@@ -39,7 +39,7 @@ void gsh_ucx_close_events(struct gsh_ucx *u)
     u->event_fd = u->timer_fd = -1;
 }
 
-void gsh_ucx_watch(struct gsh_ucx *u)
+void gsh_ucx_monitor_peer(struct gsh_ucx *u)
 {
     struct timespec tick = {.tv_sec = (time_t)(u->tick_ns / 1000000000u),
                             .tv_nsec = (long)(u->tick_ns % 1000000000u)};

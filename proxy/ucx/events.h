@@ -8,6 +8,6 @@
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_open_events(struct gsh_ucx *u);
 void gsh_ucx_close_events(struct gsh_ucx *u);
 /* A peer has its first endpoint: from now on there is a peer to watch. */
-void gsh_ucx_watch(struct gsh_ucx *u);
+void gsh_ucx_monitor_peer(struct gsh_ucx *u);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Start-up and teardown of one PE, first phase: bootstrap, facts about the other PEs, the shared
- * page, the watch, the teams. */
+ * page, the monitor, the teams. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@
 #include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 #include "runtime/init/buffers.h"
 #include "runtime/init/setup.h"
 #include "runtime/init/statics.h"
@@ -308,7 +308,7 @@ static void destroy(struct gsh_instance *pe)
     /* first the threads that use the network and the device, then the network, which uses this
      * PE's memory */
     gsh_net_close(pe);
-    gsh_watch_destroy(&pe->watch);
+    gsh_monitor_destroy(&pe->monitor);
     gsh_deaths_destroy(pe);
     gsh_net_destroy(pe);
     gsh_statics_unshare(pe);
@@ -397,7 +397,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = make_job_bootstrap(pe);
     }
     if (r == GSH_OK) {
-        r = gsh_watch_create(pe, &pe->watch);
+        r = gsh_monitor_create(pe, &pe->monitor);
     }
     if (r == GSH_OK) {
         r = gsh_deaths_create(pe);
@@ -436,7 +436,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         gsh_log_set_pe(-1);
         return r;
     }
-    gsh_leave_watch();
+    gsh_leave_check_exit();
     gsh_instance_bind(pe);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
             pe->bootstrap->ops->name);
@@ -532,7 +532,7 @@ static void check_descriptors(struct gsh_instance *pe, const char *call)
     _exit(1);
 }
 
-/* A PE has died after the watch's end. A launcher that sees it names it, and ends this one: which
+/* A PE has died after the monitor's end. A launcher that sees it names it, and ends this one: which
  * PEs would otherwise name each other. */
 __attribute__((noreturn)) static void end_late(struct gsh_instance *pe, const char *call)
 {
@@ -560,7 +560,7 @@ void gshmem_finalize(void)
     if (pe->is_device_ready) {
         /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));
-        gsh_report_print_refusal(pe); /* before the watch has looked */
+        gsh_report_print_refusal(pe); /* before the monitor has looked */
         gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
@@ -575,7 +575,7 @@ void gshmem_finalize(void)
     gsh_require(pe, call, r);
     gsh_buffers_end(pe);
     gsh_net_close(pe);
-    gsh_watch_destroy(&pe->watch);
+    gsh_monitor_destroy(&pe->monitor);
     gsh_deaths_destroy(pe);
     pe->bootstrap->may_lose_ranks = true; /* without a line: see end_late */
     r = pe->bootstrap->ops->barrier(pe->bootstrap);

@@ -20,7 +20,7 @@
 #include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 
 /* A PE that has lost another waits so long for one that knows more, or found it first, to speak. */
 #define NOTICE_NS      250000000u
@@ -57,7 +57,7 @@ static void await_speaker(struct gsh_net *net)
     nap_unless_notified(net, (uint64_t)NOTICE_STEPS * NOTICE_STEP_NS);
 }
 
-/* At most one line for each node; the watch's rule applies to the death of a near PE. */
+/* At most one line for each node; the monitor's rule applies to the death of a near PE. */
 static bool is_first_to_speak(struct gsh_net *net)
 {
     struct gsh_peer *peers = net->pe->peers;
@@ -89,7 +89,8 @@ static void *end_main(void *arg)
     if (net->is_found_here) {
         await_notices(net);
     }
-    bool is_known = net->is_found_here && gsh_watch_is_ended_by_launcher(pe->watch, net->lost_pe);
+    bool is_known =
+        net->is_found_here && gsh_monitor_is_ended_by_launcher(pe->monitor, net->lost_pe);
     if (net->is_found_here && !is_known && !is_notified(net) && is_first_to_speak(net)) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->notice.text);
         gsh_handler_tell(pe->my_pe, net->notice.status, gsh_last_error());
@@ -101,7 +102,7 @@ static void *end_main(void *arg)
         }
         gsh_report_print(pe);
     }
-    gsh_watch_tell_abort(pe->watch, net->notice.status);
+    gsh_monitor_tell_abort(pe->monitor, net->notice.status);
     gsh_end_notice_pass_on(net);
     if (net->is_found_here) {
         pe->bootstrap->ops->abort(pe->bootstrap, net->notice.status, net->notice.text);

@@ -16,7 +16,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 #include "runtime/backend/modules.h"
 #include "runtime/far/affinity_proxy.h"
 #include "runtime/team/team.h"
@@ -279,8 +279,8 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = pe->device_ops->upload(pe, &pe->state);
     }
-    if (r == GSH_OK && pe->device_ops->needs_watch) {
-        r = gsh_watch_device(pe, gsh_end_if_reported);
+    if (r == GSH_OK && pe->device_ops->needs_monitor) {
+        r = gsh_monitor_device(pe, gsh_end_if_reported);
     }
     return r;
 }

@@ -32,10 +32,10 @@ static inline bool gsh_deaths_are_single(const struct gsh_instance *pe)
 {
     return pe->outlives_deaths && !pe->is_one_process;
 }
-/* What gsh_deaths_create and the watch hold, beyond what takes turns with init's pages, in a PE
+/* What gsh_deaths_create and the monitor hold, beyond what takes turns with init's pages, in a PE
  * with n other processes on its node. */
 int gsh_deaths_n_fds(const struct gsh_instance *pe, int n);
-/* Collective over the job, after the watch; nothing unless the PE outlives deaths. All PEs fail
+/* Collective over the job, after the monitor; nothing unless the PE outlives deaths. All PEs fail
  * when one does. */
 GSH_CHECK_RESULT enum gsh_result gsh_deaths_create(struct gsh_instance *pe);
 /* The PE ends well: all PEs have said that they need it no more. Accepts none. */

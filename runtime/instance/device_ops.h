@@ -82,9 +82,9 @@ struct gsh_device_ops {
     bool is_memory_host;
     /* Kernels run on threads of this process, which wake the proxy by one of its words. */
     bool can_wake;
-    /* Only the watch's thread sees what kernels report; else the device itself looks, and calls
+    /* Only the monitor's thread sees what kernels report; else the device itself looks, and calls
      * gsh_end_if_reported. */
-    bool needs_watch;
+    bool needs_monitor;
     /* A module's fill function copies to this device and must succeed; else it belongs to another
      * device, and its failure means that its kernels cannot be launched. */
     bool fills_modules;

@@ -17,7 +17,7 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
 {
@@ -46,7 +46,7 @@ void gsh_end_job(struct gsh_instance *pe, int status, const char *text)
         if (pe->page != NULL) {
             gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
         }
-        gsh_watch_tell_abort(pe->watch, status);
+        gsh_monitor_tell_abort(pe->monitor, status);
         gsh_end_notice_tell(pe, pe->my_pe, status, text);
         if (pe->bootstrap != NULL && pe->n_pes > 1) {
             pe->bootstrap->ops->abort(pe->bootstrap, status, text);

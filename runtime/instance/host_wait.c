@@ -12,8 +12,8 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 
-/* The job is ending: the PE that set the abort word has reported why, and its process or the watch
- * ends this one. */
+/* The job is ending: the PE that set the abort word has reported why, and its process or the
+ * monitor ends this one. */
 static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigned *backoff)
 {
     gsh_report_print(pe);

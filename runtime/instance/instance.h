@@ -25,7 +25,7 @@ struct gsh_net;
 struct gsh_proxy;
 struct gsh_shm_area;
 struct gsh_teams;
-struct gsh_watch;
+struct gsh_monitor;
 
 /* What every PE tells the others at start-up. */
 struct gsh_peer {
@@ -67,7 +67,7 @@ struct gsh_instance {
     struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
-    struct gsh_watch *watch;             /* notices death of other processes; NULL: none to watch */
+    struct gsh_monitor *monitor;         /* notices death of other processes; NULL: none to watch */
     struct gsh_deaths *deaths;           /* the same if the job outlives it */
     bool outlives_deaths;                /* job/death.h */
     uint32_t n_deaths;                   /* their steps so far; atomic */

@@ -15,7 +15,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/threads.h"
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 
 static int exit_status; /* as passed to exit, if the C library reports it */
 
@@ -27,7 +27,7 @@ static void keep_status(int status, void *unused)
 }
 #endif
 
-void gsh_leave_watch(void)
+void gsh_leave_check_exit(void)
 {
 #ifdef __GLIBC__
     static bool is_done;
@@ -60,7 +60,7 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
     }
     gsh_flush_stdout();
     gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
-    gsh_watch_tell_abort(pe->watch, status);
+    gsh_monitor_tell_abort(pe->monitor, status);
     _exit(status);
 }
 

@@ -12,7 +12,7 @@ struct gsh_instance;
 enum gsh_init_step {
     GSH_STEP_DOORS,
     GSH_STEP_PAGES,
-    GSH_STEP_WATCH,
+    GSH_STEP_MONITOR,
     GSH_STEP_PIPES,
     GSH_STEP_DEATHS
 };

@@ -520,8 +520,8 @@ static int run_pe(void)
     return test_result();
 }
 
-/* PE 2 dies at its next message over a socket, which is at the end: the watch of others may be gone
- * by then. */
+/* PE 2 dies at its next message over a socket, which is at the end: the monitor of others may be
+ * gone by then. */
 static void run_late(void)
 {
     struct sock_filter steps[] = {

@@ -31,7 +31,7 @@ static void test_derived(void)
     gsh_key_derive(secret, "messages", a);
     gsh_key_derive(secret, "messages", b);
     CHECK(memcmp(a, b, sizeof(a)) == 0);
-    gsh_key_derive(secret, "watch", b);
+    gsh_key_derive(secret, "monitor", b);
     CHECK(memcmp(a, b, sizeof(a)) != 0);
     gsh_key_name(secret, "watch name", 8, name);
     CHECK_EQ(strlen(name), 16);

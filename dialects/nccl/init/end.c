@@ -143,7 +143,7 @@ static void drain_at_exit(void)
 
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
-static void watch_exit(void)
+static void register_exit_handler(void)
 {
     atexit(drain_at_exit);
 }
@@ -162,7 +162,7 @@ static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
     bool is_awaited = clique == NULL && (!comm->is_nonblocking || !comm->job->is_ours);
     bool is_last = clique != NULL && gsh_nccl_clique_let_go(clique);
     *e = (struct ending){.task = {.run = run_end, .is_awaited = is_awaited}, .comm = comm};
-    pthread_once(&exit_once, watch_exit);
+    pthread_once(&exit_once, register_exit_handler);
     gsh_nccl_comm_forget(comm);
     gsh_nccl_worker_post(worker, &e->task);
     if (is_last) {

@@ -271,7 +271,7 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
 static const struct gsh_device_ops cuda_ops = {
     .name = "cuda",
     .memory = GSH_MEMORY_CUDA,
-    .needs_watch = true,
+    .needs_monitor = true,
     .fills_modules = true,
     .keep_limit_bytes = UINT64_MAX,
     .first_bytes = FIRST,

@@ -2,27 +2,28 @@
  * Notices that another process of the job died or aborted, and ends the process with one line;
  * also looks at this PE's device. One sleeping thread per PE, made only when there
  * are other processes or a GPU. */
-#ifndef GSH_WATCH_H
-#define GSH_WATCH_H
+#ifndef GSH_MONITOR_H
+#define GSH_MONITOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/result.h"
 
 struct gsh_instance;
-struct gsh_watch;
+struct gsh_monitor;
 
 /* Collective over the job's PEs. */
-GSH_CHECK_RESULT enum gsh_result gsh_watch_create(struct gsh_instance *pe, struct gsh_watch **out);
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_create(struct gsh_instance *pe,
+                                                    struct gsh_monitor **out);
 /* From now on the thread also calls `look`, a few times a second. */
-GSH_CHECK_RESULT enum gsh_result gsh_watch_device(struct gsh_instance *pe,
-                                                  void (*look)(struct gsh_instance *pe));
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_device(struct gsh_instance *pe,
+                                                    void (*look)(struct gsh_instance *pe));
 /* Whether gshmemrun has ended that PE, for another's failure or for none: there is nothing to say.
  */
-bool gsh_watch_is_ended_by_launcher(const struct gsh_watch *watch, int dead_pe);
+bool gsh_monitor_is_ended_by_launcher(const struct gsh_monitor *monitor, int dead_pe);
 /* Tells the others that the job is ending with status (they end silently). */
-void gsh_watch_tell_abort(struct gsh_watch *watch, int status);
+void gsh_monitor_tell_abort(struct gsh_monitor *monitor, int status);
 /* This PE leaves normally. */
-void gsh_watch_destroy(struct gsh_watch **watch);
+void gsh_monitor_destroy(struct gsh_monitor **monitor);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The watch: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre is
- * the node's lowest PE, made through its door (bootstrap/door.h). A connection that closes without
- * LEAVE is a death: forked children do not keep it open (base/private_fd.h). The end of
+ * The monitor: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre
+ * is the node's lowest PE, made through its door (bootstrap/door.h). A connection that closes
+ * without LEAVE is a death: forked children do not keep it open (base/private_fd.h). The end of
  * gshmemrun is the job's: it kills the processes that it has started, but not those that they have.
  */
-#include "runtime/instance/watch.h"
+#include "runtime/instance/monitor.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ struct message {
 /* After the links. */
 enum own_poll { POLL_WAKE, POLL_LAUNCHER, N_OWN_POLLS };
 
-struct gsh_watch {
+struct gsh_monitor {
     struct gsh_instance *pe;
     bool is_centre;
     struct gsh_door *door;  /* the centre's, until all links are made */
@@ -78,7 +78,7 @@ static void send_to(int fd, const struct message *m)
     }
 }
 
-static void send_all(struct gsh_watch *w, const struct message *m)
+static void send_all(struct gsh_monitor *w, const struct message *m)
 {
     for (int i = 0; i < w->n_links; i++) {
         send_to(w->polls[i].fd, m);
@@ -87,7 +87,7 @@ static void send_all(struct gsh_watch *w, const struct message *m)
 
 /* The process's end after another PE's: nothing of this process is worth saving. */
 static void __attribute__((noreturn))
-end_process(struct gsh_watch *w, int origin, int status, const char *why)
+end_process(struct gsh_monitor *w, int origin, int status, const char *why)
 {
     const struct timespec nap = {.tv_nsec = ORIGIN_FIRST_NS};
     gsh_store_release_u32(&w->pe->page->control.abort_word, GSH_ABORT_END);
@@ -99,22 +99,22 @@ end_process(struct gsh_watch *w, int origin, int status, const char *why)
 
 /* One message for a death, however many find it: the first to take the dead PE's abort word prints
  * it. A PE that ended the job, or was told of its end, has set it already. */
-static bool is_first_to_find(struct gsh_watch *w, int dead_pe)
+static bool is_first_to_find(struct gsh_monitor *w, int dead_pe)
 {
     struct gsh_host_page *page = w->pe->peers[dead_pe].page;
     return page == NULL || gsh_page_end(page);
 }
 
-bool gsh_watch_is_ended_by_launcher(const struct gsh_watch *watch, int dead_pe)
+bool gsh_monitor_is_ended_by_launcher(const struct gsh_monitor *monitor, int dead_pe)
 {
     int failed = -1;
-    return watch != NULL && watch->polls[watch->n_links + POLL_LAUNCHER].fd >= 0 &&
-           gsh_process_ends_others(watch->pe->env.launcher, &failed) && failed != dead_pe;
+    return monitor != NULL && monitor->polls[monitor->n_links + POLL_LAUNCHER].fd >= 0 &&
+           gsh_process_ends_others(monitor->pe->env.launcher, &failed) && failed != dead_pe;
 }
 
-static void say_death(struct gsh_watch *w, int dead_pe)
+static void say_death(struct gsh_monitor *w, int dead_pe)
 {
-    if (gsh_watch_is_ended_by_launcher(w, dead_pe)) {
+    if (gsh_monitor_is_ended_by_launcher(w, dead_pe)) {
         return;
     }
     if (is_first_to_find(w, dead_pe)) {
@@ -125,7 +125,7 @@ static void say_death(struct gsh_watch *w, int dead_pe)
 
 /* Puts off the end of the job that the message announces: this PE's kernels leave their waits, and
  * its host may have given up the job for good. The first message counts. */
-static bool put_off(struct gsh_watch *w, const struct message *m)
+static bool put_off(struct gsh_monitor *w, const struct message *m)
 {
     bool is_leaving = gsh_page_is_leaving(w->pe->page);
     if (is_leaving && w->end.kind == 0) {
@@ -134,7 +134,7 @@ static bool put_off(struct gsh_watch *w, const struct message *m)
     return is_leaving;
 }
 
-static void end_for_death(struct gsh_watch *w, int dead_pe)
+static void end_for_death(struct gsh_monitor *w, int dead_pe)
 {
     struct message m = {.kind = MESSAGE_DEAD, .pe = dead_pe, .status = 1};
     if (gsh_page_is_ending(w->pe->page)) {
@@ -153,7 +153,7 @@ static void end_for_death(struct gsh_watch *w, int dead_pe)
     }
 }
 
-static void end_for_message(struct gsh_watch *w, const struct message *m)
+static void end_for_message(struct gsh_monitor *w, const struct message *m)
 {
     if (m->kind == MESSAGE_ABORT) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "ending: PE %d ended the job", m->pe);
@@ -167,7 +167,7 @@ static void end_for_message(struct gsh_watch *w, const struct message *m)
     end_process(w, m->pe, 1, "died");
 }
 
-static void handle(struct gsh_watch *w, int link, const struct message *m)
+static void handle(struct gsh_monitor *w, int link, const struct message *m)
 {
     switch (m->kind) {
     case MESSAGE_LEAVE:
@@ -188,7 +188,7 @@ static void handle(struct gsh_watch *w, int link, const struct message *m)
     }
 }
 
-static void read_link(struct gsh_watch *w, int link)
+static void read_link(struct gsh_monitor *w, int link)
 {
     struct message m;
     ssize_t n = recv(w->polls[link].fd, &m, sizeof(m), MSG_DONTWAIT);
@@ -203,23 +203,23 @@ static void read_link(struct gsh_watch *w, int link)
 }
 
 /* No PE is to blame; each process finds it by itself. */
-static void end_for_launcher(struct gsh_watch *w)
+static void end_for_launcher(struct gsh_monitor *w)
 {
     gsh_fail(GSH_ERR_PEER, "gshmemrun has died; ending");
     gsh_handler_tell(w->pe->my_pe, 1, gsh_last_error());
     end_process(w, w->pe->my_pe, 1, "lost gshmemrun");
 }
 
-static void *watch_main(void *arg)
+static void *monitor_main(void *arg)
 {
-    struct gsh_watch *w = arg;
+    struct gsh_monitor *w = arg;
     gsh_log_set_pe(w->pe->my_pe);
     for (;;) {
-        /* acquire: pairs with the release in gsh_watch_device */
+        /* acquire: pairs with the release in gsh_monitor_device */
         bool has_device = gsh_load_acquire_u32(&w->is_device_watched) != 0;
         int limit_ms = w->end.kind != 0 ? PUT_OFF_MS : has_device ? REPORT_POLL_MS : -1;
         int n = poll(w->polls, (nfds_t)w->n_links + N_OWN_POLLS, limit_ms);
-        /* acquire: pairs with the release in gsh_watch_destroy */
+        /* acquire: pairs with the release in gsh_monitor_destroy */
         if (gsh_load_acquire_u32(&w->is_stopping) != 0) {
             return NULL;
         }
@@ -244,7 +244,7 @@ static void *watch_main(void *arg)
     }
 }
 
-static void wake(struct gsh_watch *w)
+static void wake(struct gsh_monitor *w)
 {
     uint64_t one = 1;
     (void)!write(w->wake_fd, &one, sizeof(one));
@@ -262,7 +262,7 @@ static enum gsh_result wait_for(int fd, int most_ms, uint64_t deadline_ns)
     return GSH_OK;
 }
 
-static bool is_linked_to(const struct gsh_watch *w, int other)
+static bool is_linked_to(const struct gsh_monitor *w, int other)
 {
     for (int i = 0; i < w->n_links; i++) {
         if (w->polls[i].fd >= 0 && w->link_pe[i] == other) {
@@ -278,7 +278,7 @@ static bool is_of_node(const struct gsh_instance *pe, int other)
            pe->peers[other].node == pe->peers[pe->my_pe].node;
 }
 
-static enum gsh_result fail_missing(const struct gsh_watch *w, int n_missing)
+static enum gsh_result fail_missing(const struct gsh_monitor *w, int n_missing)
 {
     int first = 0;
     while (!is_of_node(w->pe, first) || is_linked_to(w, first)) {
@@ -288,14 +288,14 @@ static enum gsh_result fail_missing(const struct gsh_watch *w, int n_missing)
                     first, n_missing, w->pe->my_pe, (double)w->pe->env.bootstrap_timeout_ns * 1e-9);
 }
 
-static enum gsh_result accept_links(struct gsh_watch *w)
+static enum gsh_result accept_links(struct gsh_monitor *w)
 {
     uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
     for (int got = 0; got < w->n_links;) {
         int fd, from;
         enum gsh_result r = gsh_door_admit(w->door, &fd, &from);
         if (r != GSH_OK) {
-            return gsh_note(r, "connections of the watch: %s", strerror(errno));
+            return gsh_note(r, "connections of the monitor: %s", strerror(errno));
         }
         if (fd < 0) {
             r = wait_for(gsh_door_fd(w->door), WAIT_MS, deadline_ns);
@@ -313,7 +313,8 @@ static enum gsh_result accept_links(struct gsh_watch *w)
     return GSH_OK;
 }
 
-static enum gsh_result connect_centre(struct gsh_watch *w, const struct gsh_door_of *of, int centre)
+static enum gsh_result connect_centre(struct gsh_monitor *w, const struct gsh_door_of *of,
+                                      int centre)
 {
     uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
     for (;;) {
@@ -323,7 +324,7 @@ static enum gsh_result connect_centre(struct gsh_watch *w, const struct gsh_door
             r = gsh_visit_hear(&w->visit, of, &is_in);
         }
         if (r != GSH_OK) {
-            return gsh_door_fail(r, "init: the watch", centre);
+            return gsh_door_fail(r, "init: the monitor", centre);
         }
         if (is_in) {
             w->polls[0].fd = w->visit.fd;
@@ -353,7 +354,7 @@ static bool has_other_process(const struct gsh_instance *pe, int node)
 
 /* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
  * need none, but get one so that all PEs behave alike. */
-static enum gsh_result make_links(struct gsh_watch *w)
+static enum gsh_result make_links(struct gsh_monitor *w)
 {
     struct gsh_instance *pe = w->pe;
     int node = pe->peers[pe->my_pe].node;
@@ -371,7 +372,7 @@ static enum gsh_result make_links(struct gsh_watch *w)
     w->link_pe = calloc((size_t)w->n_links + 1, sizeof(*w->link_pe));
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->polls == NULL || w->link_pe == NULL || w->wake_fd < 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the watch");
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the monitor");
     }
     gsh_private_fd_add(w->wake_fd);
     for (int i = 0; i < w->n_links; i++) {
@@ -379,17 +380,17 @@ static enum gsh_result make_links(struct gsh_watch *w)
     }
     w->polls[w->n_links + POLL_WAKE] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
     /* PEs that are all threads of one process lose no peer with the launcher */
-    int launcher = pe->is_one_process ? -1 : gsh_process_watch_ancestor(pe->env.launcher);
+    int launcher = pe->is_one_process ? -1 : gsh_process_note_ancestor(pe->env.launcher);
     w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
     struct gsh_door_of of;
     enum gsh_result r = GSH_OK;
-    gsh_door_of(&of, pe->secret, "watch");
+    gsh_door_of(&of, pe->secret, "monitor");
     if (is_linked) { /* what may be missing is made before the others rely on this PE */
         r = w->is_centre ? gsh_door_open(&of, centre, &w->door) : gsh_visit_begin(&w->visit);
-        r = r == GSH_OK ? r : gsh_note(r, "socket of the watch: %s", strerror(errno));
+        r = r == GSH_OK ? r : gsh_note(r, "socket of the monitor: %s", strerror(errno));
     }
     if (!pe->is_one_process) { /* else no PE of the job is linked */
-        r = gsh_init_vote(pe, GSH_STEP_WATCH, r);
+        r = gsh_init_vote(pe, GSH_STEP_MONITOR, r);
     }
     if (r == GSH_OK && is_linked) {
         r = w->is_centre ? accept_links(w) : connect_centre(w, &of, centre);
@@ -399,27 +400,27 @@ static enum gsh_result make_links(struct gsh_watch *w)
     return r;
 }
 
-static enum gsh_result start(struct gsh_watch *w)
+static enum gsh_result start(struct gsh_monitor *w)
 {
     /* the user's signal handlers belong to the user's threads */
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int e = pthread_create(&w->thread, NULL, watch_main, w);
+    int e = pthread_create(&w->thread, NULL, monitor_main, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (e != 0) {
         errno = e;
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the watch");
+        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the monitor");
     }
     w->is_running = true;
     return GSH_OK;
 }
 
-enum gsh_result gsh_watch_create(struct gsh_instance *pe, struct gsh_watch **out)
+enum gsh_result gsh_monitor_create(struct gsh_instance *pe, struct gsh_monitor **out)
 {
-    struct gsh_watch *w = calloc(1, sizeof(*w));
+    struct gsh_monitor *w = calloc(1, sizeof(*w));
     if (w == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the watch");
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the monitor");
     }
     w->pe = pe;
     w->visit.fd = w->wake_fd = -1;
@@ -428,18 +429,18 @@ enum gsh_result gsh_watch_create(struct gsh_instance *pe, struct gsh_watch **out
         r = start(w);
     }
     if (r != GSH_OK) {
-        gsh_watch_destroy(&w);
+        gsh_monitor_destroy(&w);
         return r;
     }
     *out = w;
     return GSH_OK;
 }
 
-enum gsh_result gsh_watch_device(struct gsh_instance *pe, void (*look)(struct gsh_instance *pe))
+enum gsh_result gsh_monitor_device(struct gsh_instance *pe, void (*look)(struct gsh_instance *pe))
 {
-    struct gsh_watch *w = pe->watch;
+    struct gsh_monitor *w = pe->monitor;
     w->look = look;
-    /* release: pairs with the acquire in watch_main */
+    /* release: pairs with the acquire in monitor_main */
     gsh_store_release_u32(&w->is_device_watched, 1);
     if (w->is_running) {
         wake(w);
@@ -448,22 +449,22 @@ enum gsh_result gsh_watch_device(struct gsh_instance *pe, void (*look)(struct gs
     return start(w);
 }
 
-void gsh_watch_tell_abort(struct gsh_watch *watch, int status)
+void gsh_monitor_tell_abort(struct gsh_monitor *monitor, int status)
 {
-    if (watch != NULL) {
-        struct message m = {.kind = MESSAGE_ABORT, .pe = watch->pe->my_pe, .status = status};
-        send_all(watch, &m);
+    if (monitor != NULL) {
+        struct message m = {.kind = MESSAGE_ABORT, .pe = monitor->pe->my_pe, .status = status};
+        send_all(monitor, &m);
     }
 }
 
-void gsh_watch_destroy(struct gsh_watch **watch)
+void gsh_monitor_destroy(struct gsh_monitor **monitor)
 {
-    struct gsh_watch *w = *watch;
+    struct gsh_monitor *w = *monitor;
     if (w == NULL) {
         return;
     }
     if (w->is_running) {
-        /* release: pairs with the acquire in watch_main */
+        /* release: pairs with the acquire in monitor_main */
         gsh_store_release_u32(&w->is_stopping, 1);
         wake(w);
         pthread_join(w->thread, NULL);
@@ -484,5 +485,5 @@ void gsh_watch_destroy(struct gsh_watch **watch)
     free(w->polls);
     free(w->link_pe);
     free(w);
-    *watch = NULL;
+    *monitor = NULL;
 }
