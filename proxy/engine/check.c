@@ -57,7 +57,7 @@ static const char *get_fault(const struct gsh_proxy *proxy, const struct gsh_mes
 static bool has_data(unsigned kind)
 {
     switch (kind) {
-    case GSH_MESSAGE_MAIL:
+    case GSH_MESSAGE_RUNTIME:
     case GSH_MESSAGE_NOTICE:
     case GSH_MESSAGE_PUT:
     case GSH_MESSAGE_PUT_SIGNAL:

@@ -348,7 +348,8 @@ size_t gsh_proxy_message_max(const struct gsh_proxy *proxy)
 }
 
 /* The task is done when the data may be reused. */
-static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *data, size_t bytes)
+static void send_runtime_message(struct gsh_task *task, int pe, uint64_t tag, const void *data,
+                                 size_t bytes)
 {
     struct gsh_proxy *proxy = task->proxy;
     struct gsh_engine_peer *peer = gsh_engine_peer(proxy, pe, GSH_CONTEXT_DEFAULT);
@@ -360,13 +361,13 @@ static void send_mail(struct gsh_task *task, int pe, uint64_t tag, const void *d
     if (out == NULL) {
         return;
     }
-    out->header = (struct gsh_message){.kind = GSH_MESSAGE_MAIL, .tag = tag};
+    out->header = (struct gsh_message){.kind = GSH_MESSAGE_RUNTIME, .tag = tag};
     out->task = task;
     gsh_out_send(peer, out, data, bytes);
 }
 
-static enum gsh_result mail_to_self(struct gsh_proxy *proxy, uint64_t tag, const void *data,
-                                    size_t bytes)
+static enum gsh_result message_to_self(struct gsh_proxy *proxy, uint64_t tag, const void *data,
+                                       size_t bytes)
 {
     gsh_lock_take(&proxy->lock);
     enum gsh_result r = gsh_mailbox_put(&proxy->mailbox, proxy->options.my_pe, tag, data, bytes);
@@ -383,13 +384,13 @@ enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, co
                         proxy->data_max);
     }
     if (pe == proxy->options.my_pe) {
-        return mail_to_self(proxy, tag, data, bytes);
+        return message_to_self(proxy, tag, data, bytes);
     }
     enter(proxy);
     enum gsh_result r = proxy->failure;
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
     if (task != NULL) {
-        send_mail(task, pe, tag, data, bytes);
+        send_runtime_message(task, pe, tag, data, bytes);
         r = ended(proxy, pe, await(proxy, task, &value));
     } else if (r == GSH_OK) {
         r = proxy->failure;
@@ -415,38 +416,39 @@ void gsh_proxy_notify(struct gsh_proxy *proxy, int pe, const void *data, size_t 
 }
 
 /* NULL: there is none. */
-static struct gsh_mail *take_mail(struct gsh_proxy *proxy, int pe, uint64_t tag)
+static struct gsh_mailbox_entry *take_runtime_message(struct gsh_proxy *proxy, int pe, uint64_t tag)
 {
-    struct gsh_mail *mail = gsh_mailbox_take(&proxy->mailbox, pe, tag);
+    struct gsh_mailbox_entry *entry = gsh_mailbox_take(&proxy->mailbox, pe, tag);
     struct gsh_engine_peer *peer = gsh_engine_peer_find(proxy, pe, GSH_CONTEXT_DEFAULT);
-    if (mail != NULL && peer != NULL && pe != proxy->options.my_pe) {
-        peer->mail_bytes -= gsh_mail_cost(mail->bytes);
+    if (entry != NULL && peer != NULL && pe != proxy->options.my_pe) {
+        peer->mailbox_bytes -= gsh_mailbox_cost(entry->bytes);
     }
-    return mail;
+    return entry;
 }
 
-static enum gsh_result open_mail(struct gsh_mail *mail, void *data, size_t bytes)
+static enum gsh_result open_runtime_message(struct gsh_mailbox_entry *entry, void *data,
+                                            size_t bytes)
 {
     enum gsh_result r = GSH_OK;
-    if (mail->bytes != bytes) {
-        r = gsh_fail(GSH_ERR_SYMMETRY, "PE %d sent %zu bytes where %zu were expected", mail->pe,
-                     mail->bytes, bytes);
+    if (entry->bytes != bytes) {
+        r = gsh_fail(GSH_ERR_SYMMETRY, "PE %d sent %zu bytes where %zu were expected", entry->pe,
+                     entry->bytes, bytes);
     } else if (bytes > 0) {
-        memcpy(data, mail->data, bytes);
+        memcpy(data, entry->data, bytes);
     }
-    free(mail);
+    free(entry);
     return r;
 }
 
 enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag, void *data,
                                   size_t bytes, gsh_proxy_wait_fn wait, void *context)
 {
-    struct gsh_mail *mail;
+    struct gsh_mailbox_entry *entry;
     enum gsh_result r = GSH_OK;
     unsigned backoff = 0;
     enter(proxy);
     count_waiting(proxy, 1);
-    while ((mail = take_mail(proxy, pe, tag)) == NULL) {
+    while ((entry = take_runtime_message(proxy, pe, tag)) == NULL) {
         r = ended(proxy, pe, proxy->failure);
         if (r != GSH_OK) {
             break;
@@ -461,5 +463,5 @@ enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
     }
     count_waiting(proxy, -1);
     leave(proxy);
-    return mail != NULL ? open_mail(mail, data, bytes) : r;
+    return entry != NULL ? open_runtime_message(entry, data, bytes) : r;
 }

@@ -108,14 +108,14 @@ static bool is_as_asked(const struct gsh_message *m, const struct gsh_asked *ask
     }
 }
 
-/* ---- mail ---- */
+/* ---- entry ---- */
 
-static void take_mail(struct gsh_engine_peer *peer, const struct gsh_message *m, const void *data,
-                      size_t bytes)
+static void take_runtime_message(struct gsh_engine_peer *peer, const struct gsh_message *m,
+                                 const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
-    peer->mail_bytes += gsh_mail_cost(bytes);
-    if (peer->mail_bytes > GSH_MAIL_MAX) {
+    peer->mailbox_bytes += gsh_mailbox_cost(bytes);
+    if (peer->mailbox_bytes > GSH_RUNTIME_MESSAGE_MAX) {
         gsh_engine_refuse(proxy, peer->pe, "a message",
                           "too many of its messages wait to be received");
     } else if (gsh_mailbox_put(&proxy->mailbox, peer->pe, m->tag, data, bytes) != GSH_OK) {
@@ -130,7 +130,7 @@ static bool is_for_copy_streams(const struct gsh_message *m, const struct gsh_as
 {
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
-    case GSH_MESSAGE_MAIL:
+    case GSH_MESSAGE_RUNTIME:
     case GSH_MESSAGE_VALUE:
         return false;
     case GSH_MESSAGE_DATA:
@@ -166,8 +166,8 @@ static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m,
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
         break;
-    case GSH_MESSAGE_MAIL:
-        take_mail(peer, m, data, bytes);
+    case GSH_MESSAGE_RUNTIME:
+        take_runtime_message(peer, m, data, bytes);
         break;
     case GSH_MESSAGE_AMO:
         do_amo(peer, m);

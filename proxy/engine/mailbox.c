@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct gsh_mail_queue *bucket_of(struct gsh_mailbox *box, int pe, uint64_t tag)
+static struct gsh_mailbox_queue *bucket_of(struct gsh_mailbox *box, int pe, uint64_t tag)
 {
     /* Any odd 64-bit number with well mixed bits spreads both: this one is 2^64 divided by the
      * golden ratio. */
@@ -16,53 +16,53 @@ static struct gsh_mail_queue *bucket_of(struct gsh_mailbox *box, int pe, uint64_
 enum gsh_result gsh_mailbox_put(struct gsh_mailbox *box, int pe, uint64_t tag, const void *data,
                                 size_t bytes)
 {
-    struct gsh_mail_queue *bucket = bucket_of(box, pe, tag);
-    struct gsh_mail *mail = malloc(sizeof(*mail) + bytes);
-    if (mail == NULL) {
+    struct gsh_mailbox_queue *bucket = bucket_of(box, pe, tag);
+    struct gsh_mailbox_entry *entry = malloc(sizeof(*entry) + bytes);
+    if (entry == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for a message of %zu bytes", bytes);
     }
-    *mail = (struct gsh_mail){.tag = tag, .pe = pe, .bytes = bytes};
+    *entry = (struct gsh_mailbox_entry){.tag = tag, .pe = pe, .bytes = bytes};
     if (bytes > 0) {
-        memcpy(mail->data, data, bytes);
+        memcpy(entry->data, data, bytes);
     }
     if (bucket->head != NULL) {
-        bucket->tail->next = mail;
+        bucket->tail->next = entry;
     } else {
-        bucket->head = mail;
+        bucket->head = entry;
     }
-    bucket->tail = mail;
+    bucket->tail = entry;
     return GSH_OK;
 }
 
-struct gsh_mail *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag)
+struct gsh_mailbox_entry *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag)
 {
-    struct gsh_mail_queue *bucket = bucket_of(box, pe, tag);
-    struct gsh_mail *before = NULL, *mail = bucket->head;
-    while (mail != NULL && (mail->pe != pe || mail->tag != tag)) {
-        before = mail;
-        mail = mail->next;
+    struct gsh_mailbox_queue *bucket = bucket_of(box, pe, tag);
+    struct gsh_mailbox_entry *before = NULL, *entry = bucket->head;
+    while (entry != NULL && (entry->pe != pe || entry->tag != tag)) {
+        before = entry;
+        entry = entry->next;
     }
-    if (mail == NULL) {
+    if (entry == NULL) {
         return NULL;
     }
     if (before != NULL) {
-        before->next = mail->next;
+        before->next = entry->next;
     } else {
-        bucket->head = mail->next;
+        bucket->head = entry->next;
     }
-    if (bucket->tail == mail) {
+    if (bucket->tail == entry) {
         bucket->tail = before;
     }
-    return mail;
+    return entry;
 }
 
 void gsh_mailbox_finish(struct gsh_mailbox *box)
 {
     for (int b = 0; b < GSH_MAILBOX_BUCKETS; b++) {
-        struct gsh_mail *next;
-        for (struct gsh_mail *mail = box->bucket[b].head; mail != NULL; mail = next) {
-            next = mail->next;
-            free(mail);
+        struct gsh_mailbox_entry *next;
+        for (struct gsh_mailbox_entry *entry = box->bucket[b].head; entry != NULL; entry = next) {
+            next = entry->next;
+            free(entry);
         }
     }
     *box = (struct gsh_mailbox){0};

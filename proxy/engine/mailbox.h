@@ -10,8 +10,8 @@
 
 #define GSH_MAILBOX_BUCKETS 64
 
-struct gsh_mail {
-    struct gsh_mail *next;
+struct gsh_mailbox_entry {
+    struct gsh_mailbox_entry *next;
     uint64_t tag;
     int pe;
     size_t bytes;
@@ -19,15 +19,15 @@ struct gsh_mail {
 };
 
 /* What a message takes here. */
-static inline uint64_t gsh_mail_cost(size_t bytes)
+static inline uint64_t gsh_mailbox_cost(size_t bytes)
 {
-    return sizeof(struct gsh_mail) + bytes;
+    return sizeof(struct gsh_mailbox_entry) + bytes;
 }
 
 /* Zeroed: empty. */
 struct gsh_mailbox {
-    struct gsh_mail_queue {
-        struct gsh_mail *head, *tail;
+    struct gsh_mailbox_queue {
+        struct gsh_mailbox_entry *head, *tail;
     } bucket[GSH_MAILBOX_BUCKETS];
 };
 
@@ -35,7 +35,7 @@ struct gsh_mailbox {
 GSH_CHECK_RESULT enum gsh_result gsh_mailbox_put(struct gsh_mailbox *box, int pe, uint64_t tag,
                                                  const void *data, size_t bytes);
 /* The oldest from pe with the tag; the caller frees it. NULL: there is none. */
-struct gsh_mail *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag);
+struct gsh_mailbox_entry *gsh_mailbox_take(struct gsh_mailbox *box, int pe, uint64_t tag);
 void gsh_mailbox_finish(struct gsh_mailbox *box);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum gsh_message_kind {
     GSH_MESSAGE_ACK,        /* only its acks */
-    GSH_MESSAGE_MAIL,       /* of the runtime: tag, data */
+    GSH_MESSAGE_RUNTIME,    /* of the runtime: tag, data */
     GSH_MESSAGE_NOTICE,     /* of the runtime: data, for options.notice */
     GSH_MESSAGE_AMO,        /* amo */
     GSH_MESSAGE_PUT,        /* data, to off */

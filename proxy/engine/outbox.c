@@ -37,7 +37,7 @@ static const char *name_of(unsigned kind)
 {
     static const char *const names[GSH_MESSAGE_KINDS] = {
         [GSH_MESSAGE_ACK] = "an acknowledgement",
-        [GSH_MESSAGE_MAIL] = "a collective's message",
+        [GSH_MESSAGE_RUNTIME] = "a collective's message",
         [GSH_MESSAGE_NOTICE] = "a notice",
         [GSH_MESSAGE_AMO] = "an atomic operation",
         [GSH_MESSAGE_PUT] = "a put",

@@ -36,7 +36,7 @@ _Static_assert(GSH_SOURCE_HOST < 64, "a bit for each source of a peer's tasks (p
  * exceed it: what the peers may ask bounds their number. */
 #define GSH_OUTS_MAX 256
 /* Mail of one peer that waits to be received, in bytes with its overhead. */
-#define GSH_MAIL_MAX (UINT64_C(1) << 30)
+#define GSH_RUNTIME_MESSAGE_MAX (UINT64_C(1) << 30)
 /* Posted by host threads and not complete, before the next must wait. */
 #define GSH_POSTED_MAX 1024
 
@@ -83,7 +83,7 @@ struct gsh_engine_peer {
     uint32_t to_ack; /* its messages carried out here but not yet acknowledged */
     uint32_t n_gets; /* GET and IGET messages not answered */
     uint64_t sent, acked;
-    uint64_t mail_bytes; /* of its mail that waits to be received */
+    uint64_t mailbox_bytes; /* of its entry that waits to be received */
     struct gsh_stage_peer stage;
     struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };

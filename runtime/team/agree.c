@@ -32,8 +32,8 @@ _Static_assert(WORD_MAX == GSH_BALLOT_OWN_WORDS, "the pages' inboxes have room f
 #define POLLS_TO_TAKE_ALL 16
 
 /* A message that has been taken from its inbox and not yet received. */
-struct gsh_mail {
-    struct gsh_mail *next; /* a later one */
+struct gsh_early_message {
+    struct gsh_early_message *next; /* a later one */
     int from;
     uint64_t words[];
 };
@@ -57,9 +57,9 @@ static uint64_t hash_list(const int *pes, int n)
     return h;
 }
 
-static bool is_of(const struct gsh_mail *mail, const struct exchange *x, int from)
+static bool is_of(const struct gsh_early_message *early, const struct exchange *x, int from)
 {
-    return mail->from == from && mail->words[WORD_KEY] == x->key;
+    return early->from == from && early->words[WORD_KEY] == x->key;
 }
 
 static void end_for_lists(const struct exchange *x, int other)
@@ -68,11 +68,11 @@ static void end_for_lists(const struct exchange *x, int other)
               other);
 }
 
-/* What find_mail has passed over may say more than that nothing has come. */
+/* What find_early has passed over may say more than that nothing has come. */
 static bool has_other_list(const struct exchange *x, int from)
 {
     gsh_lock_take(&x->pe->teams->lock);
-    const struct gsh_mail *m = x->pe->teams->mail;
+    const struct gsh_early_message *m = x->pe->teams->early;
     while (m != NULL && !(is_of(m, x, from) && m->words[WORD_LIST] != x->list)) {
         m = m->next;
     }
@@ -106,7 +106,7 @@ static void put_words(const struct exchange *x, uint64_t *to, const struct gsh_b
 }
 
 /* The PEs of two lists would wait for each other in turn, so a PE that sees two lists ends the job,
- * unless it outlives deaths: see find_mail. */
+ * unless it outlives deaths: see find_early. */
 static void add_words(const struct exchange *x, int other, struct gsh_ballot *ballot,
                       const uint64_t *from)
 {
@@ -140,7 +140,7 @@ static size_t words_bytes(uint64_t n_or)
     return (WORD_OR + (size_t)n_or) * sizeof(uint64_t);
 }
 
-/* Under the lock: appends to the mail, so that the messages of a key stay in order. */
+/* Under the lock: appends to the early, so that the messages of a key stay in order. */
 static void take_from(const struct exchange *x, int from)
 {
     struct gsh_page_inbox *inbox = gsh_page_inbox(x->pe, x->pe->my_pe, from);
@@ -150,14 +150,15 @@ static void take_from(const struct exchange *x, int from)
         return;
     }
     size_t bytes = words_bytes(inbox->words[WORD_N_OR]);
-    struct gsh_mail *mail = need_memory(x, sizeof(*mail) + bytes), **end = &x->pe->teams->mail;
-    mail->next = NULL;
-    mail->from = from;
-    memcpy(mail->words, inbox->words, bytes);
+    struct gsh_early_message *early = need_memory(x, sizeof(*early) + bytes),
+                             **end = &x->pe->teams->early;
+    early->next = NULL;
+    early->from = from;
+    memcpy(early->words, inbox->words, bytes);
     while (*end != NULL) {
         end = &(*end)->next;
     }
-    *end = mail;
+    *end = early;
     /* release: pairs with the acquire in send_near; what was there may be written over */
     gsh_store_release_u64(&inbox->taken, taken + 1);
 }
@@ -176,20 +177,20 @@ static void take_all(const struct exchange *x)
  * list may be of an agreement that its sender and this PE have left, since a member has died, or of
  * the next one, without that member: its sender has heard of the death first, and this PE takes the
  * message when it comes to that agreement. The PE has left the agreements of older messages. */
-static struct gsh_mail *find_mail(const struct exchange *x, int from)
+static struct gsh_early_message *find_early(const struct exchange *x, int from)
 {
-    struct gsh_mail *found = x->pe->teams->mail, **m = &x->pe->teams->mail;
+    struct gsh_early_message *found = x->pe->teams->early, **m = &x->pe->teams->early;
     while (found != NULL && !(is_of(found, x, from) &&
                               (found->words[WORD_LIST] == x->list || !x->pe->outlives_deaths))) {
         found = found->next;
     }
     while (found != NULL && *m != found) {
-        struct gsh_mail *mail = *m;
-        if (is_of(mail, x, from)) {
-            *m = mail->next;
-            free(mail);
+        struct gsh_early_message *early = *m;
+        if (is_of(early, x, from)) {
+            *m = early->next;
+            free(early);
         } else {
-            m = &mail->next;
+            m = &early->next;
         }
     }
     if (found != NULL) {
@@ -256,7 +257,7 @@ static void send_near(struct exchange *x, int to, const struct gsh_ballot *ballo
 static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot)
 {
     struct gsh_teams *teams = x->pe->teams;
-    struct gsh_mail *mail = NULL;
+    struct gsh_early_message *early = NULL;
     for (unsigned backoff = 0, n_polls = 1;; n_polls++) {
         gsh_lock_take(&teams->lock);
         if (n_polls % POLLS_TO_TAKE_ALL == 0) {
@@ -264,25 +265,25 @@ static void receive_near(struct exchange *x, int from, struct gsh_ballot *ballot
         } else {
             take_from(x, from);
         }
-        mail = find_mail(x, from);
+        early = find_early(x, from);
         gsh_lock_give(&teams->lock);
-        if (mail != NULL) {
+        if (early != NULL) {
             break;
         }
         if (!await_poll(x, &backoff, from)) {
             return;
         }
     }
-    add_words(x, from, ballot, mail->words);
-    free(mail);
+    add_words(x, from, ballot, early->words);
+    free(early);
 }
 
-void gsh_mail_destroy(struct gsh_teams *teams)
+void gsh_early_messages_destroy(struct gsh_teams *teams)
 {
-    while (teams->mail != NULL) {
-        struct gsh_mail *next = teams->mail->next;
-        free(teams->mail);
-        teams->mail = next;
+    while (teams->early != NULL) {
+        struct gsh_early_message *next = teams->early->next;
+        free(teams->early);
+        teams->early = next;
     }
 }
 
@@ -304,7 +305,7 @@ static enum gsh_result message_poll(void *context, int from)
 }
 
 /* In a job that outlives deaths messages of other lists with the same key stay where they are: see
- * find_mail. */
+ * find_early. */
 static uint64_t tag_of(const struct exchange *x)
 {
     uint64_t list = x->pe->outlives_deaths ? x->list * 0x9e3779b97f4a7c15u >> 16 : 0;

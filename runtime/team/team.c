@@ -195,7 +195,7 @@ void gsh_teams_destroy(struct gsh_instance *pe)
     for (uint32_t u = 0; teams->of_unit != NULL && u < teams->n_units; u++) {
         gsh_team_free(teams->of_unit[u]);
     }
-    gsh_mail_destroy(teams);
+    gsh_early_messages_destroy(teams);
     free(teams->of_unit);
     free(teams->used);
     free(teams);

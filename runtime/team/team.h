@@ -75,9 +75,9 @@ struct gsh_teams {
     int max_node_pes;          /* of the job's nodes */
     uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
     struct gsh_team **of_unit; /* [n_units]: by handle, NULL: this PE has none there */
-    struct gsh_lock lock;      /* several threads make and end teams: used, of_unit, mail, places */
-    struct gsh_mail *mail;     /* agree.c: messages taken early for other threads */
-    uint32_t n_team_numbers;   /* numbers given out (api/team_by_number.c) */
+    struct gsh_lock lock; /* several threads make and end teams: used, of_unit, early, places */
+    struct gsh_early_message *early; /* agree.c: messages taken early for other threads */
+    uint32_t n_team_numbers;         /* numbers given out (api/team_by_number.c) */
 };
 
 /* ---- pool.c ---- */
@@ -212,7 +212,7 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */
-void gsh_mail_destroy(struct gsh_teams *teams);
+void gsh_early_messages_destroy(struct gsh_teams *teams);
 
 /* ---- upload.c: a team's record and tables in this PE's own heap; after device set-up ---- */
 

@@ -293,7 +293,7 @@ static void check(void)
     for (int pe = 0; pe < PES; pe++) {
         const struct gsh_engine_peer *peer = gsh_engine_peer_find(proxy, pe, GSH_CONTEXT_DEFAULT);
         FUZZ_CHECK(peer == NULL || (peer->acked <= peer->sent && peer->n_gets <= GSH_GETS_MAX &&
-                                    peer->mail_bytes <= GSH_MAIL_MAX));
+                                    peer->mailbox_bytes <= GSH_RUNTIME_MESSAGE_MAX));
     }
 }
 

@@ -58,8 +58,8 @@ static void end_job(void)
         free(instances[0].peers[owner].page);
     }
     for (int i = 0; i < n_made; i++) {
-        CHECK(instances[i].teams->mail == NULL);
-        gsh_mail_destroy(instances[i].teams);
+        CHECK(instances[i].teams->early == NULL);
+        gsh_early_messages_destroy(instances[i].teams);
         free(instances[i].teams);
         free(instances[i].peers);
     }
