@@ -11,9 +11,9 @@
 
 static void end_questions(struct gsh_engine_peer *main)
 {
-    struct gsh_asked asked;
+    struct gsh_outstanding asked;
     uint32_t from = 0;
-    while (gsh_asked_take_of(&main->proxy->asked, main->pe, &from, &asked)) {
+    while (gsh_outstanding_take_of(&main->proxy->asked, main->pe, &from, &asked)) {
         gsh_task_end_unanswered(main, &asked);
     }
 }

@@ -68,8 +68,8 @@ static void take_value(const struct gsh_message *m, struct gsh_task *task)
     gsh_task_done(task);
 }
 
-static void take_data(struct gsh_engine_peer *peer, const struct gsh_asked *asked, const void *data,
-                      size_t bytes)
+static void take_data(struct gsh_engine_peer *peer, const struct gsh_outstanding *asked,
+                      const void *data, size_t bytes)
 {
     struct gsh_task *task = asked->task;
     struct gsh_request *request = &task->request;
@@ -81,7 +81,7 @@ static void take_data(struct gsh_engine_peer *peer, const struct gsh_asked *aske
     }
 }
 
-static void take_elements(struct gsh_engine_peer *peer, const struct gsh_asked *asked,
+static void take_elements(struct gsh_engine_peer *peer, const struct gsh_outstanding *asked,
                           const void *data)
 {
     struct gsh_task *task = asked->task;
@@ -94,7 +94,8 @@ static void take_elements(struct gsh_engine_peer *peer, const struct gsh_asked *
 }
 
 /* Whether it brings what was asked for. */
-static bool is_as_asked(const struct gsh_message *m, const struct gsh_asked *asked, size_t bytes)
+static bool is_as_asked(const struct gsh_message *m, const struct gsh_outstanding *asked,
+                        size_t bytes)
 {
     switch (m->kind) {
     case GSH_MESSAGE_VALUE:
@@ -126,7 +127,7 @@ static void take_runtime_message(struct gsh_engine_peer *peer, const struct gsh_
 /* ---- arrival ---- */
 
 /* Whether copy streams carry it out, if there are copy streams. */
-static bool is_for_copy_streams(const struct gsh_message *m, const struct gsh_asked *asked)
+static bool is_for_copy_streams(const struct gsh_message *m, const struct gsh_outstanding *asked)
 {
     switch (m->kind) {
     case GSH_MESSAGE_ACK:
@@ -141,7 +142,7 @@ static bool is_for_copy_streams(const struct gsh_message *m, const struct gsh_as
 }
 
 static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m,
-                  const struct gsh_asked *asked, const void *data, size_t bytes)
+                  const struct gsh_outstanding *asked, const void *data, size_t bytes)
 {
     switch (m->kind) {
     case GSH_MESSAGE_GET:
@@ -160,7 +161,7 @@ static void stage(struct gsh_engine_peer *peer, const struct gsh_message *m,
 }
 
 static void dispatch(struct gsh_engine_peer *peer, const struct gsh_message *m,
-                     const struct gsh_asked *asked, const void *data, size_t bytes)
+                     const struct gsh_outstanding *asked, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
     switch (m->kind) {
@@ -206,10 +207,10 @@ static void carry_out(struct gsh_engine_peer *peer, const struct gsh_message *m,
                       size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
-    struct gsh_asked asked = {0};
+    struct gsh_outstanding asked = {0};
     unsigned answers = gsh_message_answers(m);
     bool is_asked =
-        answers == 0 || gsh_asked_take(&proxy->asked, peer->pe, answers, m->token, &asked);
+        answers == 0 || gsh_outstanding_take(&proxy->asked, peer->pe, answers, m->token, &asked);
     if (!is_asked || (answers != 0 && !is_as_asked(m, &asked, bytes))) {
         if (is_asked) {
             gsh_task_end_unanswered(peer, &asked);

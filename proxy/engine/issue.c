@@ -113,9 +113,9 @@ static struct gsh_out *take_out(struct gsh_task *task, enum gsh_message_kind kin
 static bool ask(struct gsh_engine_peer *peer, struct gsh_task *task, struct gsh_out *out,
                 enum gsh_message_kind answer, uint64_t at, uint64_t n)
 {
-    const struct gsh_asked asked = {
+    const struct gsh_outstanding asked = {
         .task = task, .pe = peer->pe, .kind = (uint8_t)answer, .at = at, .n = n};
-    if (gsh_asked_add(&task->proxy->asked, &asked, &out->header.token)) {
+    if (gsh_outstanding_add(&task->proxy->asked, &asked, &out->header.token)) {
         return true;
     }
     gsh_task_fail(task, GSH_ERR_NOMEM, "no memory");

@@ -35,7 +35,7 @@ struct gsh_message {
     uint8_t word_bytes; /* AMO */
     uint8_t is_fetch;   /* AMO: answered by VALUE */
     uint32_t acks;      /* how many more of the receiver's messages have changed memory here */
-    uint64_t token;     /* the asker's (asked.h); the answer returns it */
+    uint64_t token;     /* the asker's (outstanding.h); the answer returns it */
     uint64_t at;        /* GRANT: see there */
     uint64_t off;       /* in the receiver's heap */
     union {

@@ -127,7 +127,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_thread_destroy_event(proxy);
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
-    gsh_asked_finish(&proxy->asked);
+    gsh_outstanding_finish(&proxy->asked);
     free(proxy->apart);
     free(proxy->losses);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {

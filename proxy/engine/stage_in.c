@@ -168,7 +168,7 @@ static bool use_slot(struct gsh_engine_peer *peer, const struct gsh_message *m)
 
 /* The message is not carried out; a question that it answers ends. */
 static void refuse(struct gsh_stage_in *in, struct gsh_engine_peer *peer,
-                   const struct gsh_asked *asked, const char *why)
+                   const struct gsh_outstanding *asked, const char *why)
 {
     gsh_pool_give(&peer->proxy->stage_ins, in);
     if (asked->task != NULL) {
@@ -178,7 +178,7 @@ static void refuse(struct gsh_stage_in *in, struct gsh_engine_peer *peer,
 }
 
 void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
-                    const struct gsh_asked *asked, const void *data, size_t bytes)
+                    const struct gsh_outstanding *asked, const void *data, size_t bytes)
 {
     struct gsh_proxy *proxy = peer->proxy;
     struct gsh_stage_in *in = gsh_pool_take(&proxy->stage_ins);

@@ -8,7 +8,7 @@
 
 /* Takes a message that touches this PE's memory; copies its data. asked: what an answer is for. */
 void gsh_stage_take(struct gsh_engine_peer *peer, const struct gsh_message *m,
-                    const struct gsh_asked *asked, const void *data, size_t bytes);
+                    const struct gsh_outstanding *asked, const void *data, size_t bytes);
 /* Advances what can go on; returns how much happened. */
 unsigned gsh_stage_progress_ins(struct gsh_proxy *proxy);
 

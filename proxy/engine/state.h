@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include "proxy/list.h"
 #include "base/lock.h"
-#include "proxy/engine/asked.h"
+#include "proxy/engine/outstanding.h"
 #include "proxy/engine/mailbox.h"
 #include "proxy/engine/pool.h"
 #include "proxy/engine/stage_state.h"
@@ -127,7 +127,7 @@ struct gsh_proxy {
     unsigned n_calls_until_round;
 
     struct gsh_mailbox mailbox;
-    struct gsh_asked_table asked;
+    struct gsh_outstanding_table asked;
 
     enum gsh_result failure; /* GSH_OK, or why everything stopped */
     bool is_closing;         /* failures are no longer reported */

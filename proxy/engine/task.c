@@ -49,7 +49,7 @@ void gsh_task_end(struct gsh_task *task, enum gsh_result r)
     gsh_task_done(task);
 }
 
-void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_asked *asked)
+void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_outstanding *asked)
 {
     struct gsh_task *task = asked->task;
     if (main->proxy->options.lost == NULL) {

@@ -41,7 +41,7 @@ static inline void gsh_task_done(struct gsh_task *task)
 /* It is done, or, with an r other than GSH_OK, without effect, since its peer is lost. */
 void gsh_task_end(struct gsh_task *task, enum gsh_result r);
 /* A question of its is not answered: main, its peer, is lost. Nothing if losses are failures. */
-void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_asked *asked);
+void gsh_task_end_unanswered(struct gsh_engine_peer *main, const struct gsh_outstanding *asked);
 /* A piece of a get by messages has reached its dest; total: bytes or elements of the whole get. */
 void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uint64_t total);
 

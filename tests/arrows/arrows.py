@@ -83,7 +83,7 @@ NO_CIRCLES = ("base/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "runtim
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
-        "engine/pool", "engine/mailbox", "engine/asked", "engine/messages", "engine/stage_state", "engine/state",
+        "engine/pool", "engine/mailbox", "engine/outstanding", "engine/messages", "engine/stage_state", "engine/state",
         "engine/spin", "engine/check", "engine/loss", "engine/failure", "engine/task", "engine/memory", "engine/peer",
         "engine/outbox",
         "engine/copy_streams_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",

@@ -333,16 +333,16 @@ static const struct hostile {
 
 static uint64_t token_for(struct gsh_proxy *proxy, struct gsh_task *task, enum answered answered)
 {
-    struct gsh_asked asked = {.task = task,
-                              .pe = answered == ASKED_OF_ANOTHER ? 2 : 0,
-                              .kind = GSH_MESSAGE_DATA,
-                              .n = 16};
+    struct gsh_outstanding asked = {.task = task,
+                                    .pe = answered == ASKED_OF_ANOTHER ? 2 : 0,
+                                    .kind = GSH_MESSAGE_DATA,
+                                    .n = 16};
     uint64_t token = 0, next = 0;
-    CHECK(gsh_asked_add(&proxy->asked, &asked, &token));
+    CHECK(gsh_outstanding_add(&proxy->asked, &asked, &token));
     if (answered == ANSWERED) {
-        CHECK(gsh_asked_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
-        CHECK(!gsh_asked_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
-        CHECK(gsh_asked_add(&proxy->asked, &asked, &next)); /* its place is in use again */
+        CHECK(gsh_outstanding_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
+        CHECK(!gsh_outstanding_take(&proxy->asked, 0, GSH_MESSAGE_DATA, token, &asked));
+        CHECK(gsh_outstanding_add(&proxy->asked, &asked, &next)); /* its place is in use again */
         CHECK((uint32_t)next == (uint32_t)token && next != token);
     }
     return token;
