@@ -13,10 +13,10 @@
 #include "base/array.h"
 #include "base/private_fd.h"
 #include "base/util.h"
-#include "bootstrap/door.h"
+#include "bootstrap/uds.h"
 #include "bootstrap/socket.h"
 
-/* How long to wait before the next try with a full receiver or a door that is not there yet. */
+/* How long to wait before the next try with a full receiver or a listener that is not there yet. */
 #define RETRY_MS 1
 
 static const char what[] = "passing descriptors";
@@ -36,18 +36,18 @@ enum link_state {
 struct link {
     int rank;
     enum link_state state;
-    int fd;                 /* OPEN; else -1 */
-    struct gsh_visit visit; /* NONE, to a higher rank */
-    struct kept *kept;      /* arrived, oldest first; not yet wanted */
+    int fd;                               /* OPEN; else -1 */
+    struct gsh_uds_connection connection; /* NONE, to a higher rank */
+    struct kept *kept;                    /* arrived, oldest first; not yet wanted */
 };
 
 struct gsh_fdpass {
-    struct gsh_door_of of;
+    struct gsh_uds_key of;
     int rank;
     uint64_t timeout_ns;
-    struct gsh_door *door; /* NULL: shut */
-    struct link *links;    /* [n_links], in order of meeting */
-    struct pollfd *polls;  /* [n_links + 1]; the last is the door's */
+    struct gsh_uds_listener *listener; /* NULL: shut */
+    struct link *links;                /* [n_links], in order of meeting */
+    struct pollfd *polls;              /* [n_links + 1]; the last is the listener's */
     int n_links;
     size_t links_room, polls_room;
 };
@@ -92,10 +92,10 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
     if (f == NULL) {
         return gsh_note(GSH_ERR_NOMEM, "no memory to pass descriptors");
     }
-    gsh_door_of(&f->of, job, "fdpass");
+    gsh_uds_key(&f->of, job, "fdpass");
     f->rank = rank;
     f->timeout_ns = timeout_ns;
-    enum gsh_result r = gsh_door_open(&f->of, rank, &f->door);
+    enum gsh_result r = gsh_uds_listen(&f->of, rank, &f->listener);
     if (r != GSH_OK) {
         r = gsh_note(r, "socket to pass descriptors: %s", strerror(errno));
         gsh_fdpass_destroy(&f);
@@ -145,10 +145,10 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
     if (f == NULL) {
         return;
     }
-    gsh_door_close(&f->door);
+    gsh_uds_close(&f->listener);
     for (int i = 0; i < f->n_links; i++) {
         gsh_socket_close(&f->links[i].fd);
-        gsh_socket_close(&f->links[i].visit.fd);
+        gsh_socket_close(&f->links[i].connection.fd);
         while (f->links[i].kept != NULL) {
             drop_first(&f->links[i]);
         }
@@ -161,7 +161,7 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass)
 
 void gsh_fdpass_shut(struct gsh_fdpass *f)
 {
-    gsh_door_close(&f->door);
+    gsh_uds_close(&f->listener);
 }
 
 /* The index of a rank's link, made if need be; -1: no memory. */
@@ -177,7 +177,7 @@ static int link_of(struct gsh_fdpass *f, int rank)
         !gsh_array_reserve(&f->polls, &f->polls_room, n + 1, sizeof(*f->polls))) {
         return -1;
     }
-    f->links[f->n_links] = (struct link){.rank = rank, .fd = -1, .visit = {.fd = -1}};
+    f->links[f->n_links] = (struct link){.rank = rank, .fd = -1, .connection = {.fd = -1}};
     return f->n_links++;
 }
 
@@ -209,7 +209,7 @@ static enum gsh_result send_message(struct link *l, struct gsh_fdpass_message m,
             return GSH_OK;
         }
         if (errno == EPIPE || errno == ECONNRESET) {
-            return gsh_door_fail(GSH_ERR_PEER, what, l->rank);
+            return gsh_uds_fail(GSH_ERR_PEER, what, l->rank);
         }
         /* ETOOMANYREFS: too many descriptors of this user are under way. Both are temporary. */
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
@@ -329,7 +329,7 @@ static enum gsh_result admit_all(struct gsh_fdpass *f)
 {
     for (;;) {
         int fd = -1, from = -1;
-        enum gsh_result r = f->door != NULL ? gsh_door_admit(f->door, &fd, &from) : GSH_OK;
+        enum gsh_result r = f->listener != NULL ? gsh_uds_accept(f->listener, &fd, &from) : GSH_OK;
         if (r != GSH_OK) {
             return gsh_note(r, "socket to pass descriptors: %s", strerror(errno));
         }
@@ -345,24 +345,24 @@ static enum gsh_result admit_all(struct gsh_fdpass *f)
     }
 }
 
-/* Goes on with the visit to a higher rank. */
-static enum gsh_result visit(struct gsh_fdpass *f, int link)
+/* Goes on with the connection to a higher rank. */
+static enum gsh_result connect_link(struct gsh_fdpass *f, int link)
 {
     struct link *l = &f->links[link];
     bool is_in = false;
-    enum gsh_result r = gsh_visit_knock(&l->visit, &f->of, f->rank, l->rank);
+    enum gsh_result r = gsh_uds_connect(&l->connection, &f->of, f->rank, l->rank);
     if (r == GSH_ERR_PEER) {
         return GSH_OK; /* not there yet */
     }
-    if (r == GSH_OK && l->visit.has_knocked) {
-        r = gsh_visit_hear(&l->visit, &f->of, &is_in);
+    if (r == GSH_OK && l->connection.has_sent_hello) {
+        r = gsh_uds_receive_answer(&l->connection, &f->of, &is_in);
     }
     if (r != GSH_OK) {
-        return gsh_door_fail(r, what, l->rank);
+        return gsh_uds_fail(r, what, l->rank);
     }
     if (is_in) {
-        open_link(f, link, l->visit.fd);
-        l->visit = (struct gsh_visit){.fd = -1};
+        open_link(f, link, l->connection.fd);
+        l->connection = (struct gsh_uds_connection){.fd = -1};
     }
     return GSH_OK;
 }
@@ -372,7 +372,7 @@ static enum gsh_result link_up(struct gsh_fdpass *f, struct exchange *x)
     enum gsh_result r = admit_all(f);
     for (int i = 0; i < x->n && r == GSH_OK; i++) {
         if (x->links[i] >= 0 && x->ranks[i] > f->rank && f->links[x->links[i]].state == LINK_NONE) {
-            r = visit(f, x->links[i]);
+            r = connect_link(f, x->links[i]);
         }
     }
     return r;
@@ -387,7 +387,7 @@ static enum gsh_result deliver(struct link *l, struct exchange *x, int i)
         k = k->next;
     }
     if (k == NULL) {
-        return l->state == LINK_GONE ? gsh_door_fail(GSH_ERR_PEER, what, l->rank) : GSH_OK;
+        return l->state == LINK_GONE ? gsh_uds_fail(GSH_ERR_PEER, what, l->rank) : GSH_OK;
     }
     while (l->kept != k) {
         drop_first(l);
@@ -411,7 +411,7 @@ static enum gsh_result send_to(struct link *l, struct exchange *x, int i)
     struct gsh_fdpass_message m = {.kind = x->my_fd >= 0 ? GSH_FDPASS_DESCRIPTOR : GSH_FDPASS_NONE,
                                    .tag = x->tag};
     if (l->state == LINK_GONE) {
-        return gsh_door_fail(GSH_ERR_PEER, what, l->rank);
+        return gsh_uds_fail(GSH_ERR_PEER, what, l->rank);
     }
     enum gsh_result r = send_message(l, m, x->my_fd, &is_sent);
     if (r == GSH_OK && is_sent) {
@@ -460,7 +460,7 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     if (wait_ms == 0) {
         return fail_late(f, x);
     }
-    /* Nothing announces room for a descriptor, nor a door. */
+    /* Nothing announces room for a descriptor, nor a listener. */
     if (x->n_to_send > 0 && (wait_ms < 0 || wait_ms > RETRY_MS)) {
         wait_ms = RETRY_MS;
     }
@@ -469,12 +469,12 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     }
     for (int i = 0; i < x->n; i++) {
         const struct link *l = x->links[i] >= 0 ? &f->links[x->links[i]] : NULL;
-        if (l != NULL && l->visit.has_knocked) {
-            f->polls[x->links[i]].fd = l->visit.fd;
+        if (l != NULL && l->connection.has_sent_hello) {
+            f->polls[x->links[i]].fd = l->connection.fd;
         }
     }
     f->polls[n] =
-        (struct pollfd){.fd = f->door != NULL ? gsh_door_fd(f->door) : -1, .events = POLLIN};
+        (struct pollfd){.fd = f->listener != NULL ? gsh_uds_fd(f->listener) : -1, .events = POLLIN};
     if (poll(f->polls, (nfds_t)n + 1, wait_ms) < 0 && errno != EINTR) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "waiting for descriptors");
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes file descriptors between processes of one node, by SCM_RIGHTS over connections that
- * door.h makes: a descriptor goes only to a process of this user that has proved the job's secret.
- * Two ranks connect in their first common exchange; the lower one visits the higher one's door. No
- * limit on how many ranks send at once: sending and receiving are interleaved.
+ * Passes file descriptors between processes of one node, by SCM_RIGHTS over connections that uds.h
+ * makes: a descriptor goes only to a process of this user that has proved the job's secret. Two
+ * ranks connect in their first common exchange; the lower one connects to the higher one's
+ * listener. No limit on how many ranks send at once: sending and receiving are interleaved.
  *
  * A message is struct gsh_fdpass_message and at most one descriptor. A connection carries one
  * message each way for every exchange of the two ranks, in the order of their exchanges; those of
@@ -27,8 +27,8 @@ struct gsh_fdpass_message {
 };
 _Static_assert(sizeof(struct gsh_fdpass_message) == 16, "no padding");
 
-/* Opens this rank's door. job: 16 random bytes, the same on all ranks, different for each job, and
- * known to nobody else. GSH_ERR_SYSTEM is only noted: the job votes before it goes on. */
+/* Opens this rank's listener. job: 16 random bytes, the same on all ranks, different for each job,
+ * and known to nobody else. GSH_ERR_SYSTEM is only noted: the job votes before it goes on. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank,
                                                    uint64_t timeout_ns, struct gsh_fdpass **out);
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
@@ -38,7 +38,7 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
  * out later cannot tell those that it has not met. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_check_room(int n, int more);
 
-/* This rank has had an exchange with every rank that it will have one with: its door closes. */
+/* This rank has had an exchange with every rank that it will have one with: its listener closes. */
 void gsh_fdpass_shut(struct gsh_fdpass *fdpass);
 
 /* Collective over the n ranks in `ranks` (own rank may be among them and is skipped; its entry

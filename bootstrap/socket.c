@@ -206,7 +206,7 @@ enum gsh_result gsh_socket_accept(int listen_fd, int *fd)
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return GSH_OK;
         }
-        /* A visitor that has left again, and faults of its network, are not our failures. */
+        /* A client that has left again, and faults of its network, are not our failures. */
         if (errno != EINTR && errno != EPROTO && connection_result() != GSH_ERR_PEER) {
             return GSH_ERR_SYSTEM;
         }

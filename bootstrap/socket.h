@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TCP with time limits: connect, and whole messages sent and received at once in both directions.
  * All descriptors are non-blocking and close-on-exec; no call raises SIGPIPE. Failures get no text
- * here, since only the caller knows who is at the other end; errno is kept. uid.c and gate.c
- * interpret the bytes. */
+ * here, since only the caller knows who is at the other end; errno is kept. uid.c and
+ * tcp_listener.c interpret the bytes. */
 #ifndef GSH_SOCKET_H
 #define GSH_SOCKET_H
 

@@ -16,13 +16,13 @@
 #include <sys/socket.h>
 #include "base/log.h"
 #include "base/private_fd.h"
-#include "bootstrap/gate.h"
+#include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
 
 struct uid_bootstrap {
     struct gsh_bootstrap base;
-    struct gsh_gate *gate; /* only while links are made */
+    struct gsh_tcp_listener *listener; /* only while links are made */
     uint8_t secret[GSH_SHA256_BYTES];
     int rounds;
     int out[GSH_UID_MAX_ROUNDS]; /* to rank + 2^k */
@@ -54,7 +54,7 @@ static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
     u->is_failed = true;
     for (int k = 0; k < u->rounds; k++) {
         if (u->out[k] >= 0 && !u->is_mid_frame[k]) {
-            notice.tag = gsh_frame_tag(&notice, NULL, 0, u->out_keys[k].of_visitor);
+            notice.tag = gsh_frame_tag(&notice, NULL, 0, u->out_keys[k].of_client);
             (void)!gsh_socket_send_some(u->out[k], &notice, sizeof(notice), &moved);
         }
         if (u->in[k] >= 0) {
@@ -132,7 +132,7 @@ static enum gsh_result fail_exchange(struct uid_bootstrap *u, const char *call, 
 static enum gsh_result check_tag(struct uid_bootstrap *u, const char *call, int round,
                                  const struct gsh_frame *theirs, const void *data, size_t bytes)
 {
-    if (theirs->tag == gsh_frame_tag(theirs, data, bytes, u->in_keys[round].of_visitor)) {
+    if (theirs->tag == gsh_frame_tag(theirs, data, bytes, u->in_keys[round].of_client)) {
         return GSH_OK;
     }
     send_notice(u, GSH_ERR_BUG, u->base.rank);
@@ -172,7 +172,7 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
         .fd = u->out[k], .data = mine, .bytes = sizeof(*mine) + out_bytes, .may_lag = true};
     struct gsh_socket_part head = {.fd = u->in[k], .data = &theirs, .bytes = sizeof(theirs)};
     struct gsh_socket_part in = {.fd = u->in[k], .data = in_data, .bytes = in_bytes};
-    mine->tag = gsh_frame_tag(mine, mine + 1, out_bytes, u->out_keys[k].of_visitor);
+    mine->tag = gsh_frame_tag(mine, mine + 1, out_bytes, u->out_keys[k].of_client);
     enum gsh_result r = gsh_socket_exchange(&out, &head, deadline_ns);
     u->is_mid_frame[k] = out.done > 0 && out.done < out.bytes;
     if (r != GSH_OK) {
@@ -266,7 +266,7 @@ static void uid_destroy(struct gsh_bootstrap *b)
         gsh_socket_hang_up(&u->out[k]);
         gsh_socket_hang_up(&u->in[k]);
     }
-    gsh_gate_destroy(&u->gate);
+    gsh_tcp_listener_destroy(&u->listener);
     explicit_bzero(u->secret, sizeof(u->secret));
     explicit_bzero(u->out_keys, sizeof(u->out_keys));
     explicit_bzero(u->in_keys, sizeof(u->in_keys));
@@ -314,8 +314,8 @@ static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
 
 /* Where partners reach this rank: the interface the user names, else the address that reached the
  * rendezvous. */
-static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_options *options,
-                                 int rendezvous_fd, uint8_t link[GSH_NONCE_BYTES])
+static enum gsh_result open_listener(struct uid_bootstrap *u, const struct gsh_uid_options *options,
+                                     int rendezvous_fd, uint8_t link[GSH_NONCE_BYTES])
 {
     struct gsh_address at;
     enum gsh_result r = gsh_socket_local_address(rendezvous_fd, &at);
@@ -331,10 +331,10 @@ static enum gsh_result open_gate(struct uid_bootstrap *u, const struct gsh_uid_o
         r = gsh_random(link, GSH_NONCE_BYTES);
     }
     if (r == GSH_OK) {
-        r = gsh_gate_create(&at, link, &u->gate);
+        r = gsh_tcp_listener_create(&at, link, &u->listener);
     }
     if (r == GSH_OK) {
-        gsh_gate_set_secret(u->gate, u->secret);
+        gsh_tcp_listener_set_secret(u->listener, u->secret);
     }
     return r;
 }
@@ -401,12 +401,12 @@ contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
         return r == GSH_ERR_ARG ? fail_version(address, challenge.magic)
                                 : fail_rendezvous(u, address, r);
     }
-    r = open_gate(u, options, fd, hello.link);
+    r = open_listener(u, options, fd, hello.link);
     if (r == GSH_OK) {
         r = gsh_random(hello.nonce, sizeof(hello.nonce));
     }
     if (r == GSH_OK) {
-        hello.address = *gsh_gate_address(u->gate);
+        hello.address = *gsh_tcp_listener_address(u->listener);
         gsh_hello_seal(&hello, u->secret, challenge.nonce);
         r = gsh_socket_send(fd, &hello, sizeof(hello), deadline_ns);
         if (r == GSH_OK) {
@@ -433,7 +433,7 @@ contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
 }
 
 /* Meets the rendezvous and receives the partners to connect to. A rank that has been slow to say
- * hello may be sent away for others (gate.c), so it comes again before it gives up. */
+ * hello may be sent away for others (tcp_listener.c), so it comes again before it gives up. */
 static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
                                   const struct gsh_uid_options *options, uint64_t deadline_ns,
                                   struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
@@ -445,7 +445,7 @@ static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_addr
         if (!is_away || may_fail) {
             return r;
         }
-        gsh_gate_destroy(&u->gate);
+        gsh_tcp_listener_destroy(&u->listener);
     }
 }
 
@@ -501,7 +501,7 @@ static enum gsh_result fail_missing(const struct uid_bootstrap *u, const bool *h
 }
 
 /* Admits a partner of the other direction; returns whether it was one. */
-static bool admit(struct uid_bootstrap *u, struct gsh_gate_event *event)
+static bool admit(struct uid_bootstrap *u, struct gsh_tcp_listener_event *event)
 {
     uint32_t k = event->hello.round;
     if (event->hello.kind != GSH_HELLO_LINK || k >= (uint32_t)u->rounds ||
@@ -540,13 +540,13 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
     bool has_answered[GSH_UID_MAX_ROUNDS] = {false};
     enum gsh_result r = connect_out(u, partners, hellos, deadline_ns);
     for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
-        if ((r = gsh_gate_watch(u->gate, u->out[k], k)) != GSH_OK) {
+        if ((r = gsh_tcp_listener_add(u->listener, u->out[k], k)) != GSH_OK) {
             r = fail_missing(u, has_answered, r);
         }
     }
     for (int n_left = 2 * u->rounds; n_left > 0 && r == GSH_OK;) {
-        struct gsh_gate_event event;
-        r = gsh_gate_next(u->gate, deadline_ns, &event);
+        struct gsh_tcp_listener_event event;
+        r = gsh_tcp_listener_next(u->listener, deadline_ns, &event);
         if (r != GSH_OK) {
             return fail_missing(u, has_answered, r);
         }
@@ -600,7 +600,7 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     if (r == GSH_OK) {
         r = link_up(u, partners, deadline_ns);
     }
-    gsh_gate_destroy(&u->gate);
+    gsh_tcp_listener_destroy(&u->listener);
     if (r != GSH_OK) {
         uid_destroy(&u->base);
     } else {

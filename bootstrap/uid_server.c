@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/log.h"
-#include "bootstrap/gate.h"
+#include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
 
@@ -25,7 +25,7 @@ struct rank {
 struct server {
     struct server *next; /* of the process */
     struct gsh_uid id;
-    struct gsh_gate *gate;
+    struct gsh_tcp_listener *listener;
     uint8_t secret[GSH_SHA256_BYTES];
     uint64_t timeout_ns;
     bool serves_again;
@@ -57,7 +57,7 @@ static void note(const struct server *s, int32_t rank)
 static void part_with(struct server *s, int *fd)
 {
     if (*fd >= 0) {
-        gsh_gate_unwatch(s->gate, *fd);
+        gsh_tcp_listener_remove(s->listener, *fd);
     }
     gsh_socket_close(fd);
 }
@@ -103,7 +103,7 @@ void gsh_uid_drop(const struct gsh_uid *id)
     pthread_mutex_lock(&servers_lock);
     for (const struct server *s = servers; s != NULL; s = s->next) {
         if (memcmp(&s->id, id, sizeof(*id)) == 0) {
-            gsh_gate_shut(s->gate);
+            gsh_tcp_listener_shutdown(s->listener);
         }
     }
     pthread_mutex_unlock(&servers_lock);
@@ -113,7 +113,7 @@ static void destroy(struct server *s)
 {
     forget(s);
     forget_job(s);
-    gsh_gate_destroy(&s->gate);
+    gsh_tcp_listener_destroy(&s->listener);
     explicit_bzero(s, sizeof(*s));
     free(s);
 }
@@ -179,7 +179,7 @@ static void check_and_enter(struct server *s, int fd, const struct gsh_hello *he
         fail_job(s, GSH_ERR_ARG, "two processes came as PE %d of this job", rank);
     } else if (s->n_ranks == 0 && (s->ranks = calloc((size_t)n_ranks, sizeof(*s->ranks))) == NULL) {
         fail_job(s, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs", n_ranks);
-    } else if (gsh_gate_watch(s->gate, fd, rank) != GSH_OK) {
+    } else if (gsh_tcp_listener_add(s->listener, fd, rank) != GSH_OK) {
         s->n_ranks = n_ranks;
         fail_job(s, GSH_ERR_SYSTEM, "start-up cannot watch another connection: %s",
                  strerror(errno));
@@ -191,7 +191,7 @@ static void check_and_enter(struct server *s, int fd, const struct gsh_hello *he
     }
 }
 
-static void admit(struct server *s, struct gsh_gate_event *event)
+static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 {
     if (event->hello.kind != GSH_HELLO_JOIN) {
         gsh_socket_hang_up(&event->fd);
@@ -228,8 +228,8 @@ static bool serve_job(struct server *s)
     uint64_t deadline_ns = s->serves_again ? 0 : gsh_deadline_in(s->timeout_ns);
     bool has_begun = false;
     for (;;) {
-        struct gsh_gate_event event;
-        enum gsh_result r = gsh_gate_next(s->gate, deadline_ns, &event);
+        struct gsh_tcp_listener_event event;
+        enum gsh_result r = gsh_tcp_listener_next(s->listener, deadline_ns, &event);
         if (r == GSH_ERR_TIMEOUT) {
             if (s->result == GSH_OK && s->n_ranks > 0) {
                 fail_late(s);
@@ -303,17 +303,17 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     s->timeout_ns = options->timeout_ns;
     s->serves_again = options->serves_again;
     s->notes_to = options->notes_to;
-    r = gsh_gate_create(&at, NULL, &s->gate);
+    r = gsh_tcp_listener_create(&at, NULL, &s->listener);
     if (r == GSH_OK) {
-        gsh_gate_leave_files(s->gate, options->n_files);
-        r = gsh_uid_encode(gsh_gate_address(s->gate), &id);
+        gsh_tcp_listener_leave_files(s->listener, options->n_files);
+        r = gsh_uid_encode(gsh_tcp_listener_address(s->listener), &id);
     }
     if (r == GSH_OK) {
         r = gsh_uid_decode(&id, &content);
     }
     if (r == GSH_OK) {
         memcpy(s->secret, content.secret, sizeof(s->secret));
-        gsh_gate_set_secret(s->gate, content.secret);
+        gsh_tcp_listener_set_secret(s->listener, content.secret);
         explicit_bzero(content.secret, sizeof(content.secret));
         remember(s, &id);
         r = start(s);

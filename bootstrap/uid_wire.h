@@ -6,9 +6,9 @@
  * One handshake serves both the rendezvous (a rank meets the id's creator) and a link (a rank
  * meets a partner):
  *
- *   acceptor -> visitor   struct gsh_challenge, fresh for this connection   (rendezvous only)
- *   visitor -> acceptor   struct gsh_hello, with a MAC over challenge and hello
- *   acceptor -> visitor   struct gsh_answer, its payload, and a MAC over both nonces and all of it
+ *   acceptor -> client   struct gsh_challenge, fresh for this connection   (rendezvous only)
+ *   client -> acceptor   struct gsh_hello, with a MAC over challenge and hello
+ *   acceptor -> client   struct gsh_answer, its payload, and a MAC over both nonces and all of it
  *
  * Each begins with 8 bytes that no version changes; only its last one, the version, differs.
  *
@@ -50,10 +50,10 @@ struct gsh_challenge {
 struct gsh_hello {
     uint8_t magic[8];
     uint32_t kind;
-    uint32_t rank;                  /* the visitor's */
-    uint32_t n_ranks;               /* as the visitor was told */
+    uint32_t rank;                  /* the client's */
+    uint32_t n_ranks;               /* as the client was told */
     uint32_t round;                 /* link: which of its partners it expects the acceptor to be */
-    struct gsh_address address;     /* join: where the visitor accepts links */
+    struct gsh_address address;     /* join: where the client accepts links */
     uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to ranks that come there */
     uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
     uint8_t mac[GSH_SHA256_BYTES];
@@ -106,9 +106,9 @@ struct gsh_frame {
 };
 _Static_assert(sizeof(struct gsh_frame) == 24, "no padding");
 
-/* Of a link: what its visitor sends, and what its acceptor sends. */
+/* Of a link: what its client sends, and what its acceptor sends. */
 struct gsh_link_keys {
-    uint8_t of_visitor[GSH_SIPHASH_KEY_BYTES], of_acceptor[GSH_SIPHASH_KEY_BYTES];
+    uint8_t of_client[GSH_SIPHASH_KEY_BYTES], of_acceptor[GSH_SIPHASH_KEY_BYTES];
 };
 _Static_assert(sizeof(struct gsh_link_keys) == GSH_SHA256_BYTES, "one derivation gives both");
 
@@ -119,8 +119,8 @@ void gsh_link_keys(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA25
 uint64_t gsh_frame_tag(const struct gsh_frame *frame, const void *data, size_t bytes,
                        const uint8_t key[GSH_SIPHASH_KEY_BYTES]);
 
-/* Sends the answer to a visitor at once: it fits a fresh connection's buffer. If the visitor is
- * gone, returns false: that is not this side's failure. */
+/* Sends the answer to a client at once: it fits a fresh connection's buffer. If the client is gone,
+ * returns false: that is not this side's failure. */
 bool gsh_answer_send(int fd, const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                      enum gsh_result result, const void *payload, size_t bytes);
 /* Receives and verifies the answer to hello. GSH_ERR_ARG, without a text, if the other side does

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The monitor: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre
- * is the node's lowest PE, made through its door (bootstrap/door.h). A connection that closes
+ * is the node's lowest PE, made through its listener (bootstrap/uds.h). A connection that closes
  * without LEAVE is a death: forked children do not keep it open (base/private_fd.h). The end of
  * gshmemrun is the job's: it kills the processes that it has started, but not those that they have.
  */
@@ -23,7 +23,7 @@
 #include "base/private_fd.h"
 #include "base/process.h"
 #include "base/util.h"
-#include "bootstrap/door.h"
+#include "bootstrap/uds.h"
 #include "bootstrap/socket.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
@@ -46,9 +46,9 @@ enum own_poll { POLL_WAKE, POLL_LAUNCHER, N_OWN_POLLS };
 struct gsh_monitor {
     struct gsh_instance *pe;
     bool is_centre;
-    struct gsh_door *door;  /* the centre's, until all links are made */
-    struct gsh_visit visit; /* the others', until then */
-    int wake_fd;            /* written to end or to re-poll the thread */
+    struct gsh_uds_listener *listener;    /* the centre's, until all links are made */
+    struct gsh_uds_connection connection; /* the others', until then */
+    int wake_fd;                          /* written to end or to re-poll the thread */
     int n_links;
     struct pollfd *polls;       /* [n_links + N_OWN_POLLS], the last are enum own_poll's; a closed
                                  * link has fd -1 */
@@ -62,10 +62,10 @@ struct gsh_monitor {
     pthread_t thread;
 };
 
-#define WAIT_MS        1000 /* between looks at the clock */
-#define FULL_DOOR_MS   1
-#define REPORT_POLL_MS 100
-#define PUT_OFF_MS     20 /* between checks of whether to put it off still */
+#define WAIT_MS         1000 /* between looks at the clock */
+#define FULL_BACKLOG_MS 1
+#define REPORT_POLL_MS  100
+#define PUT_OFF_MS      20 /* between checks of whether to put it off still */
 /* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
  * reports the first process to exit. */
 #define ORIGIN_FIRST_NS 5000000
@@ -293,12 +293,12 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
     uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
     for (int got = 0; got < w->n_links;) {
         int fd, from;
-        enum gsh_result r = gsh_door_admit(w->door, &fd, &from);
+        enum gsh_result r = gsh_uds_accept(w->listener, &fd, &from);
         if (r != GSH_OK) {
             return gsh_note(r, "connections of the monitor: %s", strerror(errno));
         }
         if (fd < 0) {
-            r = wait_for(gsh_door_fd(w->door), WAIT_MS, deadline_ns);
+            r = wait_for(gsh_uds_fd(w->listener), WAIT_MS, deadline_ns);
         } else if (is_of_node(w->pe, from) && !is_linked_to(w, from)) {
             w->polls[got].fd = fd;
             gsh_private_fd_add(fd);
@@ -313,28 +313,28 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
     return GSH_OK;
 }
 
-static enum gsh_result connect_centre(struct gsh_monitor *w, const struct gsh_door_of *of,
+static enum gsh_result connect_centre(struct gsh_monitor *w, const struct gsh_uds_key *of,
                                       int centre)
 {
     uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
     for (;;) {
         bool is_in = false;
-        enum gsh_result r = gsh_visit_knock(&w->visit, of, w->pe->my_pe, centre);
-        if (r == GSH_OK && w->visit.has_knocked) {
-            r = gsh_visit_hear(&w->visit, of, &is_in);
+        enum gsh_result r = gsh_uds_connect(&w->connection, of, w->pe->my_pe, centre);
+        if (r == GSH_OK && w->connection.has_sent_hello) {
+            r = gsh_uds_receive_answer(&w->connection, of, &is_in);
         }
         if (r != GSH_OK) {
-            return gsh_door_fail(r, "init: the monitor", centre);
+            return gsh_uds_fail(r, "init: the monitor", centre);
         }
         if (is_in) {
-            w->polls[0].fd = w->visit.fd;
-            gsh_private_fd_add(w->visit.fd);
+            w->polls[0].fd = w->connection.fd;
+            gsh_private_fd_add(w->connection.fd);
             w->link_pe[0] = centre;
-            w->visit.fd = -1;
+            w->connection.fd = -1;
             return GSH_OK;
         }
-        r = w->visit.has_knocked ? wait_for(w->visit.fd, WAIT_MS, deadline_ns)
-                                 : wait_for(-1, FULL_DOOR_MS, deadline_ns);
+        r = w->connection.has_sent_hello ? wait_for(w->connection.fd, WAIT_MS, deadline_ns)
+                                         : wait_for(-1, FULL_BACKLOG_MS, deadline_ns);
         if (r != GSH_OK) {
             return gsh_note(r, "PE %d did not let PE %d in within %g s", centre, w->pe->my_pe,
                             (double)w->pe->env.bootstrap_timeout_ns * 1e-9);
@@ -382,11 +382,12 @@ static enum gsh_result make_links(struct gsh_monitor *w)
     /* PEs that are all threads of one process lose no peer with the launcher */
     int launcher = pe->is_one_process ? -1 : gsh_process_note_ancestor(pe->env.launcher);
     w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
-    struct gsh_door_of of;
+    struct gsh_uds_key of;
     enum gsh_result r = GSH_OK;
-    gsh_door_of(&of, pe->secret, "monitor");
+    gsh_uds_key(&of, pe->secret, "monitor");
     if (is_linked) { /* what may be missing is made before the others rely on this PE */
-        r = w->is_centre ? gsh_door_open(&of, centre, &w->door) : gsh_visit_begin(&w->visit);
+        r = w->is_centre ? gsh_uds_listen(&of, centre, &w->listener)
+                         : gsh_uds_connection_create(&w->connection);
         r = r == GSH_OK ? r : gsh_note(r, "socket of the monitor: %s", strerror(errno));
     }
     if (!pe->is_one_process) { /* else no PE of the job is linked */
@@ -394,7 +395,7 @@ static enum gsh_result make_links(struct gsh_monitor *w)
     }
     if (r == GSH_OK && is_linked) {
         r = w->is_centre ? accept_links(w) : connect_centre(w, &of, centre);
-        gsh_door_close(&w->door); /* those that are still outside need not wait */
+        gsh_uds_close(&w->listener); /* those that are still outside need not wait */
     }
     explicit_bzero(&of, sizeof(of));
     return r;
@@ -423,7 +424,7 @@ enum gsh_result gsh_monitor_create(struct gsh_instance *pe, struct gsh_monitor *
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the monitor");
     }
     w->pe = pe;
-    w->visit.fd = w->wake_fd = -1;
+    w->connection.fd = w->wake_fd = -1;
     enum gsh_result r = make_links(w);
     if (r == GSH_OK && (w->n_links > 0 || w->polls[w->n_links + POLL_LAUNCHER].fd >= 0)) {
         r = start(w);
@@ -480,8 +481,8 @@ void gsh_monitor_destroy(struct gsh_monitor **monitor)
         }
     }
     gsh_private_fd_close(&w->wake_fd);
-    gsh_socket_close(&w->visit.fd);
-    gsh_door_close(&w->door);
+    gsh_socket_close(&w->connection.fd);
+    gsh_uds_close(&w->listener);
     free(w->polls);
     free(w->link_pe);
     free(w);

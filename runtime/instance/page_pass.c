@@ -95,8 +95,8 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
     if (r == GSH_OK && n > 0) {
         r = gsh_fdpass_check_room(n, gsh_deaths_n_fds(pe, n));
     }
-    /* all doors are open before any PE sends */
-    r = gsh_init_vote(pe, GSH_STEP_DOORS, r);
+    /* all listeners are open before any PE sends */
+    r = gsh_init_vote(pe, GSH_STEP_LISTENERS, r);
     if (r == GSH_OK && !pe->is_one_process) {
         r = gsh_init_vote(pe, GSH_STEP_PAGES,
                           n > 0 ? pass_pages(pe, bytes, ranks, n, fds) : GSH_OK);

@@ -10,7 +10,7 @@ struct gsh_instance;
 
 /* In the order of init. */
 enum gsh_init_step {
-    GSH_STEP_DOORS,
+    GSH_STEP_LISTENERS,
     GSH_STEP_PAGES,
     GSH_STEP_MONITOR,
     GSH_STEP_PIPES,

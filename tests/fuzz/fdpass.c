@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "bootstrap/door.h"
+#include "bootstrap/uds.h"
 #include "bootstrap/fdpass.h"
 #include "bootstrap/socket.h"
 
@@ -22,11 +22,11 @@ enum { N = 3, ME = 1, EXCHANGES = 3, STRANGERS = 4, MAX_FDS = 6 };
 
 static struct fuzz_input in;
 static uint8_t secret[GSH_SECRET_BYTES];
-static struct gsh_door_of doors;
-static struct gsh_door *door;  /* of PE 2 */
-static struct gsh_visit visit; /* of PE 0 */
-static bool is_in;             /* PE 0 has been admitted */
-static int links[N];           /* the other ends; -1 */
+static struct gsh_uds_key listeners;
+static struct gsh_uds_listener *listener;    /* of PE 2 */
+static struct gsh_uds_connection connection; /* of PE 0 */
+static bool is_in;                           /* PE 0 has been admitted */
+static int links[N];                         /* the other ends; -1 */
 static int strangers[STRANGERS];
 static int n_sent[N][EXCHANGES + 1]; /* descriptors by that PE for that exchange */
 static int something;                /* a descriptor to send */
@@ -34,10 +34,10 @@ static int something;                /* a descriptor to send */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
-    pid_t pid = getpid(); /* names of doors differ from those of other processes */
+    pid_t pid = getpid(); /* names of listeners differ from those of other processes */
     fuzz_quiet();
     memcpy(secret, &pid, sizeof(pid));
-    gsh_door_of(&doors, secret, "fdpass");
+    gsh_uds_key(&listeners, secret, "fdpass");
     something = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return something < 0;
 }
@@ -87,17 +87,18 @@ static bool send_with(int fd, const void *data, size_t n, int n_fds)
 static void meet(void)
 {
     int fd, from;
-    if (links[2] < 0 && gsh_door_admit(door, &fd, &from) == GSH_OK && fd >= 0) {
+    if (links[2] < 0 && gsh_uds_accept(listener, &fd, &from) == GSH_OK && fd >= 0) {
         FUZZ_CHECK(from == ME);
         links[2] = fd;
     }
-    if (links[0] >= 0 || gsh_visit_knock(&visit, &doors, 0, ME) != GSH_OK || !visit.has_knocked) {
+    if (links[0] >= 0 || gsh_uds_connect(&connection, &listeners, 0, ME) != GSH_OK ||
+        !connection.has_sent_hello) {
         return;
     }
     is_in = false;
-    if (gsh_visit_hear(&visit, &doors, &is_in) == GSH_OK && is_in) {
-        links[0] = visit.fd;
-        visit = (struct gsh_visit){.fd = -1};
+    if (gsh_uds_receive_answer(&connection, &listeners, &is_in) == GSH_OK && is_in) {
+        links[0] = connection.fd;
+        connection = (struct gsh_uds_connection){.fd = -1};
     }
 }
 
@@ -137,20 +138,20 @@ static void listen_to_me(int pe)
     }
 }
 
-/* At PE 1's door: a hello that is damaged, or is for another door, or junk. */
+/* At PE 1's listener: a hello that is damaged, or is for another listener, or junk. */
 static void strange(void)
 {
     unsigned shape = (unsigned)fuzz_take(&in, 1);
     int *fd = &strangers[shape % STRANGERS];
-    struct gsh_visit other = {.fd = -1};
+    struct gsh_uds_connection other = {.fd = -1};
     struct sockaddr_un address;
     socklen_t bytes = sizeof(address);
     if (*fd >= 0) {
         gsh_socket_close(fd);
         return;
     }
-    if (gsh_visit_knock(&other, &doors, (int)fuzz_take(&in, 1) % 8 - 2, ME) != GSH_OK ||
-        !other.has_knocked || shape & 128) {
+    if (gsh_uds_connect(&other, &listeners, (int)fuzz_take(&in, 1) % 8 - 2, ME) != GSH_OK ||
+        !other.has_sent_hello || shape & 128) {
         gsh_socket_close(&other.fd);
         return;
     }
@@ -222,8 +223,8 @@ static void check(enum gsh_result r, const int *ranks, int n, uint64_t tag, int 
     }
 }
 
-/* First byte: bit 0, without PE 2; bit 1, PE 1 has nothing to send; bit 2, its door closes later.
- */
+/* First byte: bit 0, without PE 2; bit 1, PE 1 has nothing to send; bit 2, its listener closes
+ * later. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const int ranks[N] = {0, ME, 2};
@@ -235,8 +236,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(n_sent, 0, sizeof(n_sent));
     memset(links, -1, sizeof(links));
     memset(strangers, -1, sizeof(strangers));
-    visit = (struct gsh_visit){.fd = -1};
-    FUZZ_CHECK(gsh_door_open(&doors, 2, &door) == GSH_OK);
+    connection = (struct gsh_uds_connection){.fd = -1};
+    FUZZ_CHECK(gsh_uds_listen(&listeners, 2, &listener) == GSH_OK);
     FUZZ_CHECK(gsh_fdpass_create(secret, ME, UINT64_C(10000000000), &f) == GSH_OK);
     for (uint64_t tag = 1; tag <= EXCHANGES; tag++) {
         int my_fd = mode & 2 ? -1 : something;
@@ -246,8 +247,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         }
     }
     gsh_fdpass_destroy(&f);
-    gsh_door_close(&door);
-    gsh_socket_close(&visit.fd);
+    gsh_uds_close(&listener);
+    gsh_socket_close(&connection.fd);
     for (int i = 0; i < N; i++) {
         gsh_socket_close(&links[i]);
     }

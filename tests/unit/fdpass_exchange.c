@@ -17,7 +17,7 @@ static uid_t test_euid(void)
     return geteuid() + is_another_user;
 }
 #define geteuid test_euid
-#include "bootstrap/door.c"
+#include "bootstrap/uds.c"
 #undef geteuid
 #include "bootstrap/fdpass.h"
 #include "tests/rig/bootstrap_conform.h"
@@ -196,21 +196,21 @@ static void check_message(const void *data, size_t bytes, enum gsh_result result
     struct gsh_fdpass *f = open_end(1, 60 * SECOND);
     pid_t child = fork();
     if (child == 0) {
-        struct gsh_door_of of;
-        struct gsh_visit visit = {.fd = -1};
+        struct gsh_uds_key of;
+        struct gsh_uds_connection connection = {.fd = -1};
         char c;
         test_failed_checks = 0;
         gsh_fdpass_shut(f); /* the child's copy */
-        gsh_door_of(&of, test_job, "fdpass");
-        CHECK_EQ(gsh_visit_knock(&visit, &of, 0, 1), GSH_OK);
+        gsh_uds_key(&of, test_job, "fdpass");
+        CHECK_EQ(gsh_uds_connect(&connection, &of, 0, 1), GSH_OK);
         for (bool is_in = false; !is_in;) {
-            if (!CHECK_EQ(gsh_visit_hear(&visit, &of, &is_in), GSH_OK)) {
+            if (!CHECK_EQ(gsh_uds_receive_answer(&connection, &of, &is_in), GSH_OK)) {
                 break;
             }
         }
-        CHECK(send(visit.fd, data, bytes, 0) == (ssize_t)bytes);
-        CHECK_EQ(fcntl(visit.fd, F_SETFL, 0), 0);
-        while (recv(visit.fd, &c, 1, 0) > 0) {
+        CHECK(send(connection.fd, data, bytes, 0) == (ssize_t)bytes);
+        CHECK_EQ(fcntl(connection.fd, F_SETFL, 0), 0);
+        while (recv(connection.fd, &c, 1, 0) > 0) {
         }
         _exit(test_result());
     }
@@ -239,8 +239,8 @@ static void test_messages(void)
 
 static socklen_t name_of(int rank, struct sockaddr_un *out)
 {
-    struct gsh_door_of of;
-    gsh_door_of(&of, test_job, "fdpass");
+    struct gsh_uds_key of;
+    gsh_uds_key(&of, test_job, "fdpass");
     return address_of(&of, rank, out);
 }
 
@@ -251,7 +251,7 @@ static bool become_another_user(void)
 }
 
 /* A connection, or -1. */
-static int visit_as_stranger(const struct sockaddr_un *address, socklen_t bytes)
+static int connect_as_stranger(const struct sockaddr_un *address, socklen_t bytes)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (connect(fd, (const struct sockaddr *)address, bytes) != 0) {
@@ -261,17 +261,17 @@ static int visit_as_stranger(const struct sockaddr_un *address, socklen_t bytes)
     return fd;
 }
 
-/* Visitors that do not know the job's bytes are ignored, with their descriptors, and hold up
- * nobody. */
+/* Clients that do not know the job's bytes are ignored, with their descriptors, and hold up nobody.
+ */
 static void test_strangers(void)
 {
     struct gsh_fdpass *a = open_end(4000, 60 * SECOND), *b = open_end(4001, 60 * SECOND);
     struct sockaddr_un address, other;
-    struct gsh_door_of wrong;
+    struct gsh_uds_key wrong;
     int strangers[300], n_fds = test_count_fds();
-    struct gsh_door_hello lie = {.magic = HELLO_MAGIC, .from = 4000, .to = 4001};
+    struct gsh_uds_hello lie = {.magic = HELLO_MAGIC, .from = 4000, .to = 4001};
     socklen_t bytes = name_of(4001, &address);
-    gsh_door_of(&wrong, job, "fdpass");
+    gsh_uds_key(&wrong, job, "fdpass");
     hello_mac(&wrong, &lie, lie.mac);
     /* what is known of one name says nothing about another, nor about the job's bytes */
     char hex[9];
@@ -281,8 +281,8 @@ static void test_strangers(void)
     CHECK_EQ(name_of(4000, &other), bytes);
     CHECK(memcmp(other.sun_path + 1, address.sun_path + 1, strlen("gshmem-fdpass-")) == 0);
     CHECK(memcmp(other.sun_path + 15, address.sun_path + 15, 8) != 0);
-    for (int i = 0; i < 300; i++) { /* more than a door has places for */
-        strangers[i] = visit_as_stranger(&address, bytes);
+    for (int i = 0; i < 300; i++) { /* more than a listener has places for */
+        strangers[i] = connect_as_stranger(&address, bytes);
         if (i % 3 == 1) {
             CHECK(send(strangers[i], "x", 1, 0) == 1);
         } else if (i % 3 == 2) {
@@ -313,26 +313,26 @@ static void test_strangers(void)
     CHECK(test_count_fds() < n_fds);
 }
 
-/* Another user knows all, even the job's bytes: its visit is not heard. */
-static void test_other_visitor(void)
+/* Another user knows all, even the job's bytes: its connection is not accepted. */
+static void test_other_client(void)
 {
-    struct gsh_door_of of;
-    struct gsh_door *door = NULL;
+    struct gsh_uds_key of;
+    struct gsh_uds_listener *listener = NULL;
     struct sockaddr_un address;
     int gate[2], fd = -1, from = -1, status = -1;
-    gsh_door_of(&of, test_job, "fdpass");
-    if (!CHECK_EQ(gsh_door_open(&of, 1, &door), GSH_OK) || !CHECK_EQ(pipe(gate), 0)) {
+    gsh_uds_key(&of, test_job, "fdpass");
+    if (!CHECK_EQ(gsh_uds_listen(&of, 1, &listener), GSH_OK) || !CHECK_EQ(pipe(gate), 0)) {
         return;
     }
     socklen_t bytes = name_of(1, &address);
     pid_t child = fork();
     if (child == 0) {
         test_failed_checks = 0;
-        struct gsh_door_hello hello = {.magic = HELLO_MAGIC, .from = 0, .to = 1};
+        struct gsh_uds_hello hello = {.magic = HELLO_MAGIC, .from = 0, .to = 1};
         char c;
         (void)!become_another_user();
         hello_mac(&of, &hello, hello.mac);
-        int s = visit_as_stranger(&address, bytes);
+        int s = connect_as_stranger(&address, bytes);
         (void)!send(s, &hello, sizeof(hello), MSG_NOSIGNAL);
         CHECK(write(gate[1], "x", 1) == 1);
         CHECK(recv(s, &c, 1, 0) <= 0); /* closed without a word */
@@ -342,7 +342,7 @@ static void test_other_visitor(void)
     CHECK(read(gate[0], &c, 1) == 1);
     is_another_user = geteuid() != 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        CHECK_EQ(gsh_door_admit(door, &fd, &from), GSH_OK);
+        CHECK_EQ(gsh_uds_accept(listener, &fd, &from), GSH_OK);
         CHECK_EQ(fd, -1);
         sched_yield();
     }
@@ -350,7 +350,7 @@ static void test_other_visitor(void)
     CHECK_EQ(status, 0);
     close(gate[0]);
     close(gate[1]);
-    gsh_door_close(&door);
+    gsh_uds_close(&listener);
 }
 
 /* Another user has taken a rank's name, as it could once that rank is dead: it gets nothing. */
@@ -394,7 +394,7 @@ static void test_taken_name(void)
 /* A process of this user that has the name but not the secret gets a hello, and no descriptor. */
 static void test_impostor(void)
 {
-    struct gsh_door_of of;
+    struct gsh_uds_key of;
     struct sockaddr_un address;
     int ready[2], status = -1, to = 1, got = 77, mine = make_file(0, 0);
     socklen_t bytes = name_of(1, &address);
@@ -404,18 +404,18 @@ static void test_impostor(void)
     pid_t child = fork();
     if (child == 0) {
         test_failed_checks = 0;
-        struct gsh_door_answer answer = {{0}};
+        struct gsh_uds_answer answer = {{0}};
         char data[100];
         int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
         CHECK_EQ(bind(s, (struct sockaddr *)&address, bytes), 0);
         CHECK_EQ(listen(s, 1), 0);
         CHECK(write(ready[1], "x", 1) == 1);
         int c = accept(s, NULL, NULL);
-        CHECK(recv(c, data, sizeof(data), 0) == sizeof(struct gsh_door_hello));
+        CHECK(recv(c, data, sizeof(data), 0) == sizeof(struct gsh_uds_hello));
         /* neither the job's bytes nor its key */
-        gsh_door_of(&of, test_job, "fdpass");
-        CHECK(memmem(data, sizeof(struct gsh_door_hello), test_job, sizeof(test_job)) == NULL);
-        CHECK(memmem(data, sizeof(struct gsh_door_hello), of.key, 8) == NULL);
+        gsh_uds_key(&of, test_job, "fdpass");
+        CHECK(memmem(data, sizeof(struct gsh_uds_hello), test_job, sizeof(test_job)) == NULL);
+        CHECK(memmem(data, sizeof(struct gsh_uds_hello), of.key, 8) == NULL);
         CHECK(send(c, &answer, sizeof(answer), 0) == sizeof(answer));
         CHECK(recv(c, data, sizeof(data), 0) <= 0);
         _exit(test_result());
@@ -451,7 +451,7 @@ int main(void)
     new_job();
     test_strangers();
     new_job();
-    test_other_visitor();
+    test_other_client();
     new_job();
     test_taken_name();
     new_job();

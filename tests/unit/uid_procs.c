@@ -195,7 +195,7 @@ static void test_strangers(void)
     int fds[200];
     memset(garbage, 'G', sizeof(garbage));
     CHECK_EQ(gsh_uid_decode(&id, &content), GSH_OK);
-    /* More than the gate has places for: silent ones, garbage, half a hello, a false proof. */
+    /* More than the listener has places for: silent ones, garbage, half a hello, a false proof. */
     for (int i = 0; i < 200; i++) {
         size_t moved;
         fds[i] = -1;
@@ -272,12 +272,12 @@ static void send_frames(int fd, const struct gsh_link_keys *keys, enum change ch
         struct gsh_frame head;
         uint64_t data;
     } f = {.head = {.kind = GSH_FRAME_DATA, .call = 1, .bytes = 8}, .data = 5}, first;
-    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_visitor);
+    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_client);
     first = f;
     CHECK_EQ(gsh_socket_send(fd, &f, sizeof(f), 0), GSH_OK);
     f.head.call = 2;
     f.head.kind = change == THE_NOTICE ? GSH_FRAME_NOTICE : GSH_FRAME_DATA;
-    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_visitor) + (change == THE_TAG);
+    f.head.tag = gsh_frame_tag(&f.head, &f.data, 8, keys->of_client) + (change == THE_TAG);
     f.data += change == THE_DATA;
     if (change == FROM_BEFORE) {
         first.head.call = 2; /* or it is seen to be of another call */
@@ -450,8 +450,8 @@ static void test_no_descriptors(void)
     end_strangers(&s);
 }
 
-/* More strangers than the gate has places for: ranks come, and the process that serves keeps most
- * of its descriptors for itself; n_files: or as many as it has said that it needs. */
+/* More strangers than the listener has places for: ranks come, and the process that serves keeps
+ * most of its descriptors for itself; n_files: or as many as it has said that it needs. */
 static void test_few_places(int own, int n_files)
 {
     struct strangers s;

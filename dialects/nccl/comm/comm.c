@@ -73,8 +73,8 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
     return c != NULL;
 }
 
-void gsh_nccl_comms_visit(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
-                          void *arg)
+void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+                             void *arg)
 {
     /* only tries: the thread that ends the job may hold the lock */
     if (pthread_mutex_trylock(&live_lock) != 0) {

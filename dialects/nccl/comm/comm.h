@@ -143,8 +143,8 @@ void gsh_nccl_comm_discard(struct ncclComm *comm);
 void gsh_nccl_comm_keep(struct ncclComm *comm);
 /* Visits the PE's communicators that live and are made, until a visit returns true. Only tries:
  * while another thread adds or removes one it visits none. */
-void gsh_nccl_comms_visit(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
-                          void *arg);
+void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+                             void *arg);
 /* The rank of the PE in comm; -1: none. */
 int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
 

@@ -99,5 +99,5 @@ static bool explain(const struct ncclComm *comm, void *arg)
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes)
 {
     struct question q = {address, peer, text, bytes};
-    gsh_nccl_comms_visit(pe, explain, &q);
+    gsh_nccl_comms_for_each(pe, explain, &q);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strangers at a gate: any number of connections that say anything, in any pieces and any order,
- * with and without the secret. Only a whole hello with the right MAC is admitted, once, as it was
- * said; the gate goes on after everything else.
+ * Strangers at a listener: any number of connections that say anything, in any pieces and any
+ * order, with and without the secret. Only a whole hello with the right MAC is admitted, once, as
+ * it was said; the listener goes on after everything else.
  *
- * Connections are socket pairs, and an eventfd stands for the listener. The gate never sleeps:
+ * Connections are socket pairs, and an eventfd stands for the listener. The listener never sleeps:
  * epoll_wait ends with an error when nothing is ready. */
 #define gsh_socket_listen real_gsh_socket_listen
 #define gsh_socket_accept real_gsh_socket_accept
@@ -18,13 +18,13 @@ enum gsh_result gsh_socket_accept(int listen_fd, int *fd);
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include "bootstrap/gate.h"
+#include "bootstrap/tcp_listener.h"
 
 #define MAX_GUESTS 160
 
 struct guest {
     int fd;        /* ours; -1: closed, or not come yet */
-    int its_fd;    /* the gate's, until it has accepted it */
+    int its_fd;    /* the listener's, until it has accepted it */
     size_t n_said; /* bytes of its hello */
     bool has_met;  /* it knows its challenge */
     struct gsh_hello hello, said;
@@ -35,7 +35,7 @@ static const uint8_t secret[GSH_SHA256_BYTES] = "the secret of this job";
 static const uint8_t link_challenge[GSH_NONCE_BYTES] = "of a link";
 static struct guest guests[MAX_GUESTS];
 static int n_come, n_accepted, listener;
-static bool is_full; /* no descriptor is left for the gate */
+static bool is_full; /* no descriptor is left for the listener */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -98,7 +98,7 @@ static void come(struct fuzz_input *in)
     FUZZ_CHECK(write(listener, &one, sizeof(one)) == sizeof(one));
 }
 
-/* Reads what the gate has sent, and seals the hello with it. */
+/* Reads what the listener has sent, and seals the hello with it. */
 static void meet(struct guest *g, bool is_link)
 {
     struct gsh_challenge challenge;
@@ -130,10 +130,10 @@ static void say(struct guest *g, const void *data, size_t n)
     }
 }
 
-static void hear_out(struct gsh_gate *gate)
+static void hear_out(struct gsh_tcp_listener *listener)
 {
-    struct gsh_gate_event event;
-    while (gsh_gate_next(gate, 0, &event) == GSH_OK) {
+    struct gsh_tcp_listener_event event;
+    while (gsh_tcp_listener_next(listener, 0, &event) == GSH_OK) {
         FUZZ_CHECK(event.tag == -1 && event.fd >= 0);
         FUZZ_CHECK(event.hello.rank >= 1 && event.hello.rank <= (uint32_t)n_come);
         struct guest *g = &guests[event.hello.rank - 1];
@@ -145,7 +145,7 @@ static void hear_out(struct gsh_gate *gate)
     }
 }
 
-static void act(struct gsh_gate *gate, struct fuzz_input *in, bool is_link)
+static void act(struct gsh_tcp_listener *listener, struct fuzz_input *in, bool is_link)
 {
     unsigned what = (unsigned)fuzz_take(in, 1);
     uint8_t junk[256];
@@ -159,7 +159,7 @@ static void act(struct gsh_gate *gate, struct fuzz_input *in, bool is_link)
     size_t n = fuzz_take(in, 1);
     switch (what % 8) {
     case 1:
-        hear_out(gate);
+        hear_out(listener);
         break;
     case 2:
         meet(g, is_link);
@@ -186,22 +186,22 @@ static void act(struct gsh_gate *gate, struct fuzz_input *in, bool is_link)
     }
 }
 
-/* First byte: bit 0, the gate is a link's. Then what guests do. */
+/* First byte: bit 0, the listener is a link's. Then what guests do. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, bytes};
     struct gsh_address at = {.family = 4};
-    struct gsh_gate *gate = NULL;
+    struct gsh_tcp_listener *listener = NULL;
     bool is_link = fuzz_take(&in, 1) & 1;
     n_come = n_accepted = 0;
     is_full = false;
-    FUZZ_CHECK(gsh_gate_create(&at, is_link ? link_challenge : NULL, &gate) == GSH_OK);
-    gsh_gate_set_secret(gate, secret);
+    FUZZ_CHECK(gsh_tcp_listener_create(&at, is_link ? link_challenge : NULL, &listener) == GSH_OK);
+    gsh_tcp_listener_set_secret(listener, secret);
     for (int i = 0; i < 300 && in.bytes > 0; i++) {
-        act(gate, &in, is_link);
+        act(listener, &in, is_link);
     }
-    hear_out(gate);
-    gsh_gate_destroy(&gate);
+    hear_out(listener);
+    gsh_tcp_listener_destroy(&listener);
     for (int i = 0; i < n_come; i++) {
         gsh_socket_close(&guests[i].fd);
         if (i >= n_accepted) {
