@@ -248,19 +248,19 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
 }
 
 /* What a PE first says of its address. */
-struct calling_card {
+struct address_size {
     int32_t result;
     uint32_t bytes;
 };
 
-/* Gathers all cards; GSH_ERR_ if some PE has failed. The first such PE then prints its reason,
+/* Gathers all sizes; GSH_ERR_ if some PE has failed. The first such PE then prints its reason,
  * which it has only noted so far; no PE leaves before that. */
 static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                             struct calling_card mine, struct calling_card *cards)
+                             struct address_size mine, struct address_size *sizes)
 {
     int first = 0;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), cards);
-    while (r == GSH_OK && first < pe->n_pes && cards[first].result == GSH_OK) {
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), sizes);
+    while (r == GSH_OK && first < pe->n_pes && sizes[first].result == GSH_OK) {
         first++;
     }
     if (r != GSH_OK || first == pe->n_pes) {
@@ -268,7 +268,7 @@ static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
     }
     char why[512];
     snprintf(why, sizeof(why), "%s", gsh_last_error());
-    r = (enum gsh_result)cards[first].result;
+    r = (enum gsh_result)sizes[first].result;
     r = first == pe->my_pe
             ? gsh_fail(r, "%s", why)
             : gsh_note(r, "init: PE %d has no way to PEs whose memory it cannot map", first);
@@ -281,17 +281,17 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
-    struct calling_card *cards = calloc((size_t)pe->n_pes, sizeof(*cards));
+    struct address_size *sizes = calloc((size_t)pe->n_pes, sizeof(*sizes));
     uint8_t *mine = NULL, *all = NULL;
-    if (cards == NULL) {
+    if (sizes == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     }
     if (r == GSH_OK) {
         r = gsh_proxy_address(pe->proxy, &address, &bytes);
     }
-    r = agree(pe, b, (struct calling_card){(int32_t)r, (uint32_t)bytes}, cards);
+    r = agree(pe, b, (struct address_size){(int32_t)r, (uint32_t)bytes}, sizes);
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        max = gsh_max_u64(max, cards[i].bytes);
+        max = gsh_max_u64(max, sizes[i].bytes);
     }
     if (r == GSH_OK) {
         mine = calloc(1, max);
@@ -305,15 +305,15 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
     bool is_exchanged = r == GSH_OK;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         if (i != pe->my_pe) {
-            r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, cards[i].bytes);
+            r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, sizes[i].bytes);
         }
     }
     if (is_exchanged) {
-        r = agree(pe, b, (struct calling_card){.result = (int32_t)r}, cards);
+        r = agree(pe, b, (struct address_size){.result = (int32_t)r}, sizes);
     }
     free(mine);
     free(all);
-    free(cards);
+    free(sizes);
     return r;
 }
 

@@ -97,16 +97,16 @@ enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
     return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
 }
 
-static enum gsh_result exchange_cards(struct gsh_instance *pe, uint64_t *stride_bytes)
+static enum gsh_result exchange_attrs(struct gsh_instance *pe, uint64_t *stride_bytes)
 {
-    struct gsh_device_card mine = {0};
-    struct gsh_device_card *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    struct gsh_device_attr mine = {0};
+    struct gsh_device_attr *all = calloc((size_t)pe->n_pes, sizeof(*all));
     if (all == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
     }
     enum gsh_result r = choose_device(pe);
     if (r == GSH_OK) {
-        r = gsh_topology_card(pe, &mine);
+        r = gsh_topology_attr(pe, &mine);
     }
     mine.result = (int32_t)r;
     struct gsh_bootstrap *b = pe->job_bootstrap;
@@ -288,7 +288,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
 enum gsh_result gsh_setup_device(struct gsh_instance *pe)
 {
     uint64_t stride_bytes = 0;
-    enum gsh_result r = exchange_cards(pe, &stride_bytes);
+    enum gsh_result r = exchange_attrs(pe, &stride_bytes);
     if (r == GSH_OK && pe->proxy != NULL) {
         r = gsh_far_create(pe);
     }

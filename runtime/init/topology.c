@@ -25,15 +25,15 @@ static uint64_t pow2_above(uint64_t v, uint64_t least)
     return p;
 }
 
-enum gsh_result gsh_topology_card(struct gsh_instance *pe, struct gsh_device_card *card)
+enum gsh_result gsh_topology_attr(struct gsh_instance *pe, struct gsh_device_attr *attr)
 {
-    card->range_bytes = pe->env.heap_range_bytes;
-    card->keep_bytes = pe->env.heap_keep_bytes;
-    card->ordinal = -1;
+    attr->range_bytes = pe->env.heap_range_bytes;
+    attr->keep_bytes = pe->env.heap_keep_bytes;
+    attr->ordinal = -1;
     pe->coll_table = *pe->device_ops->coll_table;
     enum gsh_result r = gsh_coll_table_read(pe->env.collectives, &pe->coll_table);
-    card->coll_table = pe->coll_table;
-    return r == GSH_OK ? pe->device_ops->card(pe, card) : r;
+    attr->coll_table = pe->coll_table;
+    return r == GSH_OK ? pe->device_ops->attr(pe, attr) : r;
 }
 
 /* A PE's GPU, for sorting. */
@@ -52,14 +52,14 @@ static int compare_seats(const void *one, const void *other)
 
 /* The first PE whose GPU an earlier one has, too, and the first one that has it; of this process's
  * PEs, or of all. False: there is none. */
-static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_card *cards,
+static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                          bool is_of_process, struct seat *seats, int sharers[2])
 {
     int n = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        if (cards[i].is_cuda && (!is_of_process || pe->peers[i].is_same_process)) {
+        if (attrs[i].is_cuda && (!is_of_process || pe->peers[i].is_same_process)) {
             seats[n] = (struct seat){.host = pe->peers[i].host_hash, .pe = i};
-            memcpy(seats[n++].uuid, cards[i].uuid, sizeof(seats[0].uuid));
+            memcpy(seats[n++].uuid, attrs[i].uuid, sizeof(seats[0].uuid));
         }
     }
     qsort(seats, (size_t)n, sizeof(*seats), compare_seats);
@@ -76,7 +76,7 @@ static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_
 }
 
 static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
-                                        const struct gsh_device_card *cards)
+                                        const struct gsh_device_attr *attrs)
 {
     struct seat *seats = calloc((size_t)pe->n_pes, sizeof(*seats));
     int by[2];
@@ -84,17 +84,17 @@ static enum gsh_result check_shared_gpu(struct gsh_instance *pe,
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = GSH_OK;
-    if (!pe->env.share_device && find_sharers(pe, cards, false, seats, by)) {
+    if (!pe->env.share_device && find_sharers(pe, attrs, false, seats, by)) {
         r = gsh_fail(GSH_ERR_ARG,
                      "init: PE %d and PE %d both use GPU %d (%s); give each its own, or "
                      "set GSHMEM_SHARE_DEVICE=1 if they are threads of one process, or "
                      "if their kernels never wait for each other",
-                     by[0], by[1], cards[by[1]].ordinal, cards[by[1]].name);
-    } else if (find_sharers(pe, cards, true, seats, by) && cards[by[1]].n_parts == 0) {
+                     by[0], by[1], attrs[by[1]].ordinal, attrs[by[1]].name);
+    } else if (find_sharers(pe, attrs, true, seats, by) && attrs[by[1]].n_parts == 0) {
         r = gsh_fail(GSH_ERR_ARG,
                      "init: PE %d and PE %d are threads of one process on GPU %d, and "
                      "there are as many GPUs as such PEs: give each its own",
-                     by[0], by[1], cards[by[1]].ordinal);
+                     by[0], by[1], attrs[by[1]].ordinal);
     }
     free(seats);
     return r;
@@ -113,8 +113,8 @@ static enum gsh_result check_bytes(struct gsh_agreement *all, const char *name, 
 
 /* Members choose by the table without asking each other. */
 static enum gsh_result check_coll_table(struct gsh_agreement *all, int other,
-                                        const struct gsh_device_card *its,
-                                        const struct gsh_device_card *first)
+                                        const struct gsh_device_attr *its,
+                                        const struct gsh_device_attr *first)
 {
     uint32_t value = 0, first_value = 0;
     const char *name =
@@ -127,8 +127,8 @@ static enum gsh_result check_coll_table(struct gsh_agreement *all, int other,
 }
 
 static enum gsh_result check_kind(struct gsh_agreement *all, int other,
-                                  const struct gsh_device_card *its,
-                                  const struct gsh_device_card *first)
+                                  const struct gsh_device_attr *its,
+                                  const struct gsh_device_attr *first)
 {
     if (its->is_cuda != first->is_cuda) {
         return gsh_agree_fail(all, GSH_ERR_SYMMETRY,
@@ -145,37 +145,37 @@ static enum gsh_result check_kind(struct gsh_agreement *all, int other,
     return r == GSH_OK ? check_coll_table(all, other, its, first) : r;
 }
 
-static enum gsh_result check_cards(struct gsh_instance *pe, const struct gsh_device_card *cards)
+static enum gsh_result check_attrs(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
 {
-    if (cards[pe->my_pe].result != GSH_OK) {
-        return (enum gsh_result)cards[pe->my_pe].result; /* its text is already recorded */
+    if (attrs[pe->my_pe].result != GSH_OK) {
+        return (enum gsh_result)attrs[pe->my_pe].result; /* its text is already recorded */
     }
     /* Failures on which a PE returns at once come first, so that all PEs return together: the rest
      * is collective. */
     for (int i = 0; i < pe->n_pes; i++) {
-        if (cards[i].result != GSH_OK) {
-            return gsh_fail((enum gsh_result)cards[i].result,
+        if (attrs[i].result != GSH_OK) {
+            return gsh_fail((enum gsh_result)attrs[i].result,
                             "init: PE %d found no usable device (%s)", i,
-                            gsh_result_name((enum gsh_result)cards[i].result));
+                            gsh_result_name((enum gsh_result)attrs[i].result));
         }
     }
     struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
     for (int i = 0; i < pe->n_pes; i++) {
-        enum gsh_result r = check_kind(&all, i, &cards[i], &cards[0]);
+        enum gsh_result r = check_kind(&all, i, &attrs[i], &attrs[0]);
         if (r != GSH_OK) {
             return r;
         }
     }
-    return check_shared_gpu(pe, cards);
+    return check_shared_gpu(pe, attrs);
 }
 
 /* All blocks of a collective run at the same time, and its kernels may need a multiprocessor for
  * each. Two calls may be under way, so each gets half of them; the same number on all PEs. */
-static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_card *cards)
+static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        uint32_t half = cards[i].n_sms > 1 ? (uint32_t)cards[i].n_sms / 2 : 1;
-        if (cards[i].is_cuda && half < pe->coll_table.max_blocks) {
+        uint32_t half = attrs[i].n_sms > 1 ? (uint32_t)attrs[i].n_sms / 2 : 1;
+        if (attrs[i].is_cuda && half < pe->coll_table.max_blocks) {
             pe->coll_table.max_blocks = half;
         }
     }
@@ -184,14 +184,14 @@ static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_card *
 /* ---- domains ---- */
 
 /* The route as this PE sees it; NULL: only the network leads there. */
-static const char *find_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
+static const char *find_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                               int other)
 {
     if (other == pe->my_pe) {
         return "self";
     }
     bool is_in_node = pe->peers[other].node == pe->peers[pe->my_pe].node;
-    return is_in_node ? pe->device_ops->route(pe, cards, other) : NULL;
+    return is_in_node ? pe->device_ops->route(pe, attrs, other) : NULL;
 }
 
 /* This PE's view (domains.h). */
@@ -254,24 +254,24 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
     return GSH_OK;
 }
 
-enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_card *cards,
+enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                                     uint64_t *stride_bytes)
 {
-    enum gsh_result r = check_cards(pe, cards);
+    enum gsh_result r = check_attrs(pe, attrs);
     uint64_t memory = 0;
     bool is_whole = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *peer = &pe->peers[i];
-        peer->cuda_ordinal = cards[i].ordinal;
-        memcpy(peer->device_name, cards[i].name, sizeof(peer->device_name));
-        peer->route_name = find_route(pe, cards, i);
-        memory = gsh_max_u64(memory, cards[i].memory_bytes);
+        peer->cuda_ordinal = attrs[i].ordinal;
+        memcpy(peer->device_name, attrs[i].name, sizeof(peer->device_name));
+        peer->route_name = find_route(pe, attrs, i);
+        memory = gsh_max_u64(memory, attrs[i].memory_bytes);
     }
     if (r == GSH_OK) {
-        limit_blocks(pe, cards);
+        limit_blocks(pe, attrs);
         r = find_domains(pe, &is_whole);
     }
-    if (r == GSH_OK && !is_whole && pe->proxy == NULL && cards[pe->my_pe].n_parts != 0) {
+    if (r == GSH_OK && !is_whole && pe->proxy == NULL && attrs[pe->my_pe].n_parts != 0) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "init: PEs share GPUs, and not all of these have access to each other");
     }
@@ -283,7 +283,7 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
     }
     if (r == GSH_OK) {
         const uint64_t unit = pe->device_ops->stride_unit_bytes;
-        *stride_bytes = cards[0].range_bytes != 0 ? gsh_align_up(cards[0].range_bytes, unit)
+        *stride_bytes = attrs[0].range_bytes != 0 ? gsh_align_up(attrs[0].range_bytes, unit)
                                                   : pow2_above(memory, unit);
     }
     return r;

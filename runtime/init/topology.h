@@ -5,14 +5,14 @@
 
 #include "runtime/instance/device_ops.h"
 
-/* This PE's card; its device has been chosen. */
-GSH_CHECK_RESULT enum gsh_result gsh_topology_card(struct gsh_instance *pe,
-                                                   struct gsh_device_card *card);
-/* Collective; cards[n_pes]. Checks that the devices are compatible and that no GPU has two PEs
+/* This PE's attribute; its device has been chosen. */
+GSH_CHECK_RESULT enum gsh_result gsh_topology_attr(struct gsh_instance *pe,
+                                                   struct gsh_device_attr *attr);
+/* Collective; attributes[n_pes]. Checks that the devices are compatible and that no GPU has two PEs
  * without permission; fills the peers' device fields, domains and routes, slots, and the stride of
  * the heap; makes the proxy if a PE turns out to be far only now. */
 GSH_CHECK_RESULT enum gsh_result gsh_topology_decide(struct gsh_instance *pe,
-                                                     const struct gsh_device_card *cards,
+                                                     const struct gsh_device_attr *attrs,
                                                      uint64_t *stride_bytes);
 
 #endif

@@ -58,7 +58,7 @@ struct gsh_wait_arg {
 };
 
 /* What each PE tells all others about its device. */
-struct gsh_device_card {
+struct gsh_device_attr {
     int32_t result;        /* enum gsh_result of choosing the device */
     int32_t is_cuda;       /* else the CPU device */
     int32_t ordinal;       /* of the GPU, as this PE counts; -1: no GPU */
@@ -98,11 +98,11 @@ struct gsh_device_ops {
     uint64_t stride_unit_bytes;
 
     /* ---- topology ---- */
-    /* Fills ordinal, uuid, memory_bytes, n_sms, name and is_cuda of this PE's card. */
-    enum gsh_result (*card)(struct gsh_instance *pe, struct gsh_device_card *card);
+    /* Fills ordinal, uuid, memory_bytes, n_sms, name and is_cuda of this PE's attribute. */
+    enum gsh_result (*attr)(struct gsh_instance *pe, struct gsh_device_attr *attr);
     /* How this PE reaches the memory of another PE of its node, as gshmemx_route_name says it;
-     * NULL: no load or store does. cards[n_pes]. */
-    const char *(*route)(struct gsh_instance *pe, const struct gsh_device_card *cards, int other);
+     * NULL: no load or store does. attributes[n_pes]. */
+    const char *(*route)(struct gsh_instance *pe, const struct gsh_device_attr *attrs, int other);
     /* The device's PCI address as the system writes it; "" where it has none. */
     void (*pci_address)(struct gsh_instance *pe, char *out, size_t bytes);
 

@@ -293,19 +293,19 @@ static void cpu_leave(struct gsh_instance *pe, bool entered)
 /* Host memory is quick to allocate, and others need it, too. */
 #define KEEP_LIMIT ((uint64_t)64 << 20)
 
-static enum gsh_result cpu_card(struct gsh_instance *pe, struct gsh_device_card *card)
+static enum gsh_result cpu_attr(struct gsh_instance *pe, struct gsh_device_attr *attr)
 {
     (void)pe;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    card->memory_bytes = gsh_min_u64((uint64_t)pages * (uint64_t)page, HOST_RANGE);
-    snprintf(card->name, sizeof(card->name), "cpu");
+    attr->memory_bytes = gsh_min_u64((uint64_t)pages * (uint64_t)page, HOST_RANGE);
+    snprintf(attr->name, sizeof(attr->name), "cpu");
     return GSH_OK;
 }
 
-static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_card *cards,
+static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                              int other)
 {
-    (void)cards;
+    (void)attrs;
     return pe->peers[other].instance != NULL ? "thread" : "memory";
 }
 
@@ -325,7 +325,7 @@ static const struct gsh_device_ops cpu_ops = {
     .keep_limit_bytes = KEEP_LIMIT,
     .coll_table = &gsh_coll_table_cpu,
     .stride_unit_bytes = HEAP_GRANULE,
-    .card = cpu_card,
+    .attr = cpu_attr,
     .route = cpu_route,
     .pci_address = cpu_pci_address,
     .upload = cpu_upload,

@@ -6,7 +6,7 @@
 #include "runtime/backend/cuda/device.h"
 #include "runtime/instance/instance.h"
 
-enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *card)
+enum gsh_result gsh_cuda_attr(struct gsh_instance *pe, struct gsh_device_attr *attr)
 {
     const struct gsh_cuda_device *d = pe->device;
     const struct gsh_cuda *cuda = gsh_cuda();
@@ -22,7 +22,7 @@ enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *c
         r = gsh_cuda_result(cuda->DeviceTotalMem(&total, device), "cuDeviceTotalMem");
     }
     if (r == GSH_OK) {
-        r = gsh_cuda_result(cuda->DeviceGetName(card->name, sizeof(card->name), device),
+        r = gsh_cuda_result(cuda->DeviceGetName(attr->name, sizeof(attr->name), device),
                             "cuDeviceGetName");
     }
     if (r == GSH_OK) {
@@ -31,12 +31,12 @@ enum gsh_result gsh_cuda_card(struct gsh_instance *pe, struct gsh_device_card *c
             "cuDeviceGetAttribute");
     }
     if (r == GSH_OK) {
-        memcpy(card->uuid, &uuid, sizeof(card->uuid));
-        card->is_cuda = 1;
-        card->ordinal = (int)device;
-        card->memory_bytes = total;
-        card->n_parts = d->shared != NULL ? d->n_parts : 0;
-        card->n_sms = d->shared != NULL ? (int32_t)d->n_sms : n_sms;
+        memcpy(attr->uuid, &uuid, sizeof(attr->uuid));
+        attr->is_cuda = 1;
+        attr->ordinal = (int)device;
+        attr->memory_bytes = total;
+        attr->n_parts = d->shared != NULL ? d->n_parts : 0;
+        attr->n_sms = d->shared != NULL ? (int32_t)d->n_sms : n_sms;
     }
     return r;
 }
@@ -64,11 +64,11 @@ static int p2p_attribute(CUdevice_P2PAttribute what, int from, int to)
     return gsh_cuda()->DeviceGetP2PAttribute(&value, what, from, to) == CUDA_SUCCESS ? value : 0;
 }
 
-const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card *cards, int other)
+const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs, int other)
 {
-    int mine = cards[pe->my_pe].ordinal;
-    int theirs = find_ordinal(cards[other].uuid);
-    if (memcmp(cards[pe->my_pe].uuid, cards[other].uuid, 16) == 0) {
+    int mine = attrs[pe->my_pe].ordinal;
+    int theirs = find_ordinal(attrs[other].uuid);
+    if (memcmp(attrs[pe->my_pe].uuid, attrs[other].uuid, 16) == 0) {
         return "same gpu";
     }
     if (theirs < 0) {
@@ -78,7 +78,7 @@ const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_card
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
                 "GPU %d (%s) has no peer access to PE %d's GPU: no NVLink, and PCIe peer access is "
                 "off",
-                mine, cards[pe->my_pe].name, other);
+                mine, attrs[pe->my_pe].name, other);
         return NULL;
     }
     if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine, theirs)) {
