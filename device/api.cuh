@@ -285,7 +285,7 @@ GSHMEM_GROUP(block)
 #undef GSHMEM_TO
 #undef GSHMEM_GROUP_TO
 
-#include "api_words.cuh"
+#include "api_wait.cuh"
 #include "api_coll.cuh"
 
 #undef GSHMEM_HERE

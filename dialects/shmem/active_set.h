@@ -14,7 +14,7 @@ struct gsh_set_call {
 
 /* The participants of a call. */
 struct gsh_set {
-    gshmem_team_t team; /* INVALID: the pool has no room, and words.c carries the call out */
+    gshmem_team_t team; /* INVALID: the pool has no room, and psync.c carries the call out */
     int start, log_stride, size;
     int me; /* this PE's number in it */
     long *sync;
@@ -34,7 +34,7 @@ size_t gsh_set_nelems(const struct gsh_set_call *c, int nreduce);
 void gsh_sets_allow_threads(int is_allowed); /* init */
 void gsh_sets_end(void);                     /* before finalize */
 
-/* ---- words.c: the calls by pSync's words and gets, for sets without a team ---- */
+/* ---- psync.c: the calls by pSync's words and gets, for sets without a team ---- */
 
 enum gsh_set_kind {
     GSH_SET_BROADCAST,
@@ -53,12 +53,12 @@ struct gsh_set_move {
 };
 
 /* All have arrived; the second also does a quiet before that. */
-void gsh_words_sync(const struct gsh_set *set);
-void gsh_words_barrier(const struct gsh_set *set);
+void gsh_psync_sync(const struct gsh_set *set);
+void gsh_psync_barrier(const struct gsh_set *set);
 /* 0 or an error. */
-int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m);
+int gsh_psync_move(const struct gsh_set *set, const struct gsh_set_move *m);
 /* combine adds nelems elements to those at sum. dest may be source. */
-int gsh_words_reduce(const struct gsh_set *set, void *dest, const void *source, size_t nelems,
+int gsh_psync_reduce(const struct gsh_set *set, void *dest, const void *source, size_t nelems,
                      size_t elem_bytes,
                      void (*combine)(void *sum, const void *more, size_t nelems));
 

@@ -89,7 +89,7 @@ CALL(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync))
     if (has_team(&set)) {
         gsh_set_leave(&c, gshmem_barrier(set.team));
     } else {
-        gsh_words_barrier(&set);
+        gsh_psync_barrier(&set);
     }
 }
 
@@ -99,7 +99,7 @@ CALL(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync))
     if (has_team(&set)) {
         gsh_set_leave(&c, gshmem_team_sync(set.team));
     } else {
-        gsh_words_sync(&set);
+        gsh_psync_sync(&set);
     }
 }
 
@@ -132,7 +132,7 @@ static int move(const struct gsh_set *set, const struct gsh_set_move *m)
 {
     gshmem_team_t team = set->team;
     if (!has_team(set)) {
-        return gsh_words_move(set, m);
+        return gsh_psync_move(set, m);
     }
     int is_wide = m->elem_bytes == 8;
     switch (m->kind) {
@@ -228,7 +228,7 @@ typedef unsigned long long ulonglong_bits;
         gsh_set_leave(&c, has_team(&set)                                                       \
                               ? gshmem_##AS##_##OP##_reduce(set.team, (AS_T *)dest,            \
                                                             (const AS_T *)source, nelems)      \
-                              : gsh_words_reduce(&set, dest, source, nelems, sizeof(T),        \
+                              : gsh_psync_reduce(&set, dest, source, nelems, sizeof(T),        \
                                                  combine_##NAME##_##OP));                      \
     }
 #define LOGIC(NAME, T)                                  \

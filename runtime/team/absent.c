@@ -227,7 +227,7 @@ bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size
 
 /* ---- which PE reports ---- */
 
-bool gsh_absent_take_word(struct gsh_instance *pe)
+bool gsh_absent_take_report(struct gsh_instance *pe)
 {
     struct gsh_net *net = pe->net;
     if (gsh_page_is_ending(pe->page) || !gsh_page_take_word(pe)) {
@@ -327,8 +327,8 @@ static void name_pes(const int *pes, int n, char *text, size_t bytes)
     }
 }
 
-void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
-                      size_t bytes)
+void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
+                         size_t bytes)
 {
     struct gsh_absent_wait w = *wait;
     char who[128];
@@ -362,9 +362,9 @@ static bool word(struct gsh_instance *pe, const struct gsh_report *r, char *text
     if (!find_site(pe, r->address, &wait.site)) {
         return false;
     }
-    gsh_absent_words(pe, &wait, text, bytes);
+    gsh_absent_describe(pe, &wait, text, bytes);
     return true;
 }
 
-const struct gsh_report_members gsh_absent_members = {.take_word = gsh_absent_take_word,
+const struct gsh_report_members gsh_absent_members = {.take_word = gsh_absent_take_report,
                                                       .word = word};

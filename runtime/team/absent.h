@@ -28,14 +28,14 @@ struct gsh_absent_wait {
 };
 
 /* Whether the caller must report why the job ends, and end it. If not, another PE does both. */
-bool gsh_absent_take_word(struct gsh_instance *pe);
+bool gsh_absent_take_report(struct gsh_instance *pe);
 
 /* Both for waits that kernels report. */
 extern const struct gsh_report_members gsh_absent_members;
 
 /* Describes what the wait was for. If members are far, it asks them, in at most a few seconds. */
-void gsh_absent_words(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
-                      size_t bytes);
+void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
+                         size_t bytes);
 
 /* For net.c, under the proxy's lock: whether the notice is one of this file's. */
 bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size_t bytes);

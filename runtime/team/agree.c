@@ -84,7 +84,7 @@ static bool has_other_list(const struct exchange *x, int from)
 static void timed_out(struct exchange *x, int other)
 {
     x->start_ns = 0;
-    if (!gsh_absent_take_word(x->pe)) {
+    if (!gsh_absent_take_report(x->pe)) {
         return;
     }
     if (!gsh_is_death(x->pe) && has_other_list(x, other)) {

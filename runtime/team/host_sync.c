@@ -33,8 +33,8 @@ static void timed_out(struct arrival *a, int member_pe, uint64_t seen)
     };
     char text[512];
     a->start_ns = 0;
-    if (gsh_absent_take_word(a->pe)) {
-        gsh_absent_words(a->pe, &wait, text, sizeof(text));
+    if (gsh_absent_take_report(a->pe)) {
+        gsh_absent_describe(a->pe, &wait, text, sizeof(text));
         gsh_abort(a->pe, 1, "%s: %s", a->call, text);
     }
 }

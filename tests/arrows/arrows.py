@@ -97,8 +97,8 @@ LAYERS = [
     [f"dialects/nccl/{module}" for module in (
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams",
         "base/error", "base/param", "base/foreign", "base/type", "base/worker", "base/job", "base/pool",
-        "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/place",
-        "comm/clique", "comm/words",
+        "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/near_ranks",
+        "comm/clique", "comm/awaited_word",
         "group/call", "group/simulate", "group/group",
         "window/record", "window/window", "window/memory", "window/devcomm", "window/requirements", "window/teams",
         "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",

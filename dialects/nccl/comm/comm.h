@@ -148,7 +148,8 @@ void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm
 /* The rank of the PE in comm; -1: none. */
 int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
 
-/* words.c, for gshmemx_layer_explain_by: asks the PE's communicators, until one has the word. */
+/* awaited_word.c, for gshmemx_layer_explain_by: asks the PE's communicators, until one has the
+ * word. */
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
 
 /* near_ranks.c, once the teams are made; both are collective. LSA teams are blocks of consecutive

@@ -26,7 +26,7 @@ static void set_own(const struct gsh_set *set, int word, long value)
     gshmem_quiet();
 }
 
-void gsh_words_sync(const struct gsh_set *set)
+void gsh_psync_sync(const struct gsh_set *set)
 {
     if (set->me > 0) {
         gshmem_long_atomic_inc(set->sync + SYNC_ARRIVED, set->start);
@@ -43,10 +43,10 @@ void gsh_words_sync(const struct gsh_set *set)
     }
 }
 
-void gsh_words_barrier(const struct gsh_set *set)
+void gsh_psync_barrier(const struct gsh_set *set)
 {
     gshmem_quiet();
-    gsh_words_sync(set);
+    gsh_psync_sync(set);
 }
 
 /* ---- moving data: each gets what is for it ---- */
@@ -96,7 +96,7 @@ static void move_parts(const struct gsh_set *set, const struct gsh_set_move *m)
     }
 }
 
-int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m)
+int gsh_psync_move(const struct gsh_set *set, const struct gsh_set_move *m)
 {
     if (m->kind == GSH_SET_ALLTOALLS && (m->dst < 1 || m->sst < 1)) {
         return GSHMEMX_ERROR_INVALID_VALUE;
@@ -107,7 +107,7 @@ int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m)
     if (m->kind == GSH_SET_COLLECT) {
         set_own(set, SYNC_NELEMS, (long)m->nelems);
     }
-    gsh_words_sync(set);
+    gsh_psync_sync(set);
     switch (m->kind) {
     case GSH_SET_BROADCAST:
         if (set->me != m->root) {
@@ -125,7 +125,7 @@ int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m)
         move_parts(set, m);
         break;
     }
-    gsh_words_sync(set); /* the sources have been read */
+    gsh_psync_sync(set); /* the sources have been read */
     if (m->kind == GSH_SET_COLLECT) {
         set_own(set, SYNC_NELEMS, 0);
     }
@@ -134,7 +134,7 @@ int gsh_words_move(const struct gsh_set *set, const struct gsh_set_move *m)
 
 /* ---- reductions: each gets all, and adds up in the same order ---- */
 
-int gsh_words_reduce(const struct gsh_set *set, void *dest, const void *source, size_t nelems,
+int gsh_psync_reduce(const struct gsh_set *set, void *dest, const void *source, size_t nelems,
                      size_t elem_bytes, void (*combine)(void *sum, const void *more, size_t nelems))
 {
     const size_t bytes = nelems * elem_bytes;
@@ -142,13 +142,13 @@ int gsh_words_reduce(const struct gsh_set *set, void *dest, const void *source, 
     if (sum == NULL) {
         return GSHMEMX_ERROR_OUT_OF_MEMORY;
     }
-    gsh_words_sync(set);
+    gsh_psync_sync(set);
     gshmem_getmem(sum, source, bytes, set->start);
     for (int i = 1; i < set->size; i++) {
         gshmem_getmem(more, source, bytes, pe_of(set, i));
         combine(sum, more, nelems);
     }
-    gsh_words_sync(set);
+    gsh_psync_sync(set);
     gshmem_putmem(dest, sum, bytes, gshmem_my_pe());
     gshmem_quiet();
     free(sum);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Part of api.cuh: waits and tests by type [hd]. */
-#ifndef GSHMEM_API_WORDS_CUH
-#define GSHMEM_API_WORDS_CUH
+#ifndef GSHMEM_API_WAIT_CUH
+#define GSHMEM_API_WAIT_CUH
 
 /* ---- waits and tests ------------------------------------------------------------------------- */
 
