@@ -157,8 +157,8 @@ SUFFIX = {
             'call, with the same arguments, and share the work. It behaves as if one thread had made it after the '
             "group's own synchronisation.",
     'grid': 'gshmemx_..._grid exists in kernels: all blocks of a collective launch make the call together.',
-    'channel': 'gshmemx_..._channel takes the channel of the team as its last argument: calls on different channels may be under '
-            'way at the same time.',
+    'channel': 'gshmemx_..._channel takes the channel of the team as its last argument: calls on different channels '
+            'may be under way at the same time.',
     'ctx': 'gshmem_ctx_... takes a context as its first argument: PEs are numbered as in its team, and it is ordered '
            'and completed apart from other contexts (gshmem_ctx_create(3)).',
 }
@@ -504,7 +504,8 @@ def templates_page(root, found, version):
                      'the call together, with the same arguments, and share its work:'),
            paragraph('\n'.join(f'  {name + ("{i, n}" if name == "group_blocks" else "()"):<20}{text}'
                                for name, text in GROUPS.items())),
-           paragraph(CONTEXTS['default_context'] + ' channel is one of the channels of the team (gshmem_team_config_t(3)).'),
+           paragraph(CONTEXTS['default_context'] +
+                     ' channel is one of the channels of the team (gshmem_team_config_t(3)).'),
            '.SS Collectives\n',
            paragraph('They are called with default_context() as c. Op of a reduce is one of ' +
                      ', '.join('gshmem::' + op for op in OPERATIONS) + '. A scan with is_inclusive counts its own '

@@ -25,7 +25,8 @@ PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
 WIRE = ["wire/"]
 HOST = PUBLIC + BASE + WIRE
-PROXY = ["proxy/copy.h", "proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h", "proxy/transport.h"]
+PROXY = ["proxy/copy.h", "proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
+         "proxy/transport.h"]
 RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
 TEAMS = ["runtime/instance/", "runtime/team/team.h"]
 INSTANCE = RUNTIME + ["runtime/instance/", "proxy/proxy.h", "proxy/request.h"]

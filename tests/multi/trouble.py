@@ -197,8 +197,8 @@ CHECKS = {
                          "run"),
     "kernel_no_team": (r"PE 0.*gshmemx_long_sum_reduce_block \(in a kernel\): there is no team 12345678 of which", 0,
                        {}, "run"),
-    "kernel_no_channel": (r"PE 0.*gshmemx_barrier_channel_block \(in a kernel\): the channel is 7777, and the team has \d", 0,
-                       {}, "run"),
+    "kernel_no_channel": (r"PE 0.*gshmemx_barrier_channel_block \(in a kernel\): "
+                          r"the channel is 7777, and the team has \d", 0, {}, "run"),
     "kernel_no_root": (r"PE 0.*gshmemx_long_broadcast_block \(in a kernel\): the root is 3, and the team has 3 PEs", 0,
                        {}, "run"),
     "channel_shared": (r"PE 0.*gshmemx_long_sum_reduce_block.*kernel.*another group of this PE's threads is making a "
