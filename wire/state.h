@@ -107,7 +107,7 @@ struct gsh_sync_area {
     uint64_t grid_laps;    /* how often all of them have arrived */
     uint64_t far_steps, near_steps;
     /* In a team on several nodes: the epoch and the near step that this PE began last. No wait uses
-     * them; a PE whose wait lasts too long asks for them (runtime/team/absent.h). */
+     * them; a PE that waits too long asks all members for them (runtime/team/absent.h). */
     uint64_t begun_epoch, begun_step;
     /* Checking builds: 1: a group of one block makes a call on this channel. */
     uint32_t is_in_use;

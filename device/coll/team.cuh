@@ -63,9 +63,9 @@ __device__ __forceinline__ bool is_mapped(const gsh_team_state &t)
     return t.leaders == 0;
 }
 
-/* A collective call: who, where. It stays in the memory of the function that begins the call, and
- * other functions read what they need from there: registers that hold it across calls would cost
- * every kernel with a collective. */
+/* A collective call: its group of threads, its team and channel. It stays in the memory of the
+ * function that begins the call, and other functions read what they need from there: registers that
+ * hold it across calls would cost every kernel with a collective. */
 template <class Context> struct coll_call {
     Context c;
     const gsh_team_state *team;
