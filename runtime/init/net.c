@@ -205,7 +205,7 @@ static void on_notice(void *context, int from_pe, const void *data, size_t bytes
     if (take_loss(net, &notice) || !gsh_end_notice_take_end(net)) {
         return;
     }
-    net->notice = news;
+    net->notice = notice;
     net->notice.text[sizeof(net->notice.text) - 1] = '\0';
     end_process(net);
 }
