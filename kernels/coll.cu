@@ -17,6 +17,7 @@ namespace
 
 using namespace gshmem;
 
+#if GSH_COLL_PART != 5
 __device__ __forceinline__ group_launch whole_launch()
 {
     group_launch g;
@@ -24,6 +25,7 @@ __device__ __forceinline__ group_launch whole_launch()
     g.count = gridDim.x;
     return g;
 }
+#endif
 
 #if GSH_COLL_PART == 0 || GSH_COLL_PART == 5
 __device__ __forceinline__ auto the_call(const gsh_kernel_coll_args &a)
