@@ -125,7 +125,7 @@ static void fuzz_coll_check(void)
     memset(words, 0, sizeof(words));
     comm.n_ranks = 2;
     comm.rank = (int)fuzz_take(&in, 1) % 2;
-    gsh_nccl_latest_begin(&comm.latest, comm.meet, comm.rank, comm.n_ranks);
+    gsh_nccl_latest_begin(&comm.latest, comm.control_team, comm.rank, comm.n_ranks);
     for (int i = 0; i < 40 && in.bytes > 0; i++) {
         uint64_t *its = words[1 - comm.rank];
         size_t at = 8 + fuzz_take(&in, 1) % 16 * 4; /* an entry */
