@@ -99,11 +99,11 @@ bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
 /* A step is never taken back, whatever thread finds an earlier one later. */
 static void mark(struct gsh_instance *pe, int dead, enum gsh_death death)
 {
-    uint32_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_RELAXED);
-    /* releases: pair with the acquires in gsh_is_death_at */
+    /* releases: pair with the acquires in gsh_is_death_at; seq_cst: with open_reports */
+    uint32_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     while (was < (uint32_t)death) {
-        if (__atomic_compare_exchange_n(word, &was, (uint32_t)death, false, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED)) {
+        if (__atomic_compare_exchange_n(word, &was, (uint32_t)death, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
             __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
             return;
         }
@@ -258,8 +258,8 @@ static void wake(const struct gsh_deaths *d)
 bool gsh_deaths_report(struct gsh_instance *pe, int dead)
 {
     mark(pe, dead, GSH_DEATH_HOST);
-    /* seq_cst, as in open_reports: at least one of the two sees the other's store */
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    /* seq_cst, as the store of the mark, and as both in open_reports: at least one of the two
+     * threads sees the other's store */
     struct gsh_deaths *d = __atomic_load_n(&pe->deaths, __ATOMIC_SEQ_CST);
     if (d == NULL) {
         return false;
@@ -274,9 +274,8 @@ static void open_reports(struct gsh_deaths *d)
 {
     struct gsh_instance *pe = d->pe;
     __atomic_store_n(&pe->deaths, d, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (int i = 0; i < pe->n_pes; i++) {
-        if (gsh_load_acquire_u32(&pe->peers[i].death) != GSH_DEATH_NONE) {
+        if (__atomic_load_n(&pe->peers[i].death, __ATOMIC_SEQ_CST) != GSH_DEATH_NONE) {
             gsh_store_release_u32(&d->reported[i], 1);
             wake(d);
         }
