@@ -109,9 +109,7 @@ __device__ __forceinline__ uint64_t position_behind_leader(const gsh_team_state 
                                               : position - t.near_begin);
 }
 
-/* ---- arrivals, by the flags of the channel's barrier
- * ---------------------------------------------
- */
+/* ---- arrivals, by the flags of the channel's barrier ---- */
 
 /* Several blocks may make one call; each of them arrives by itself, so a flag counts the arrivals
  * of all blocks of a member, and the members' calls have the same number of blocks. Blocks of one

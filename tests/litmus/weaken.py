@@ -99,7 +99,7 @@ WEAKENED = {
                                                            "load_relaxed(")], "message_all"),
     "test": ("wait.cuh", acquire("int test_all("), "message_test"),
     "coll_sync": ("coll/team.cuh", [("void exchange_flags(", FENCE, ";")], "coll_block,coll_grid"),
-    "coll_sync_acquire": ("coll/team.cuh", acquire("void await_flag("), "coll_block,coll_grid"),
+    "coll_sync_acquire": ("coll/team.cuh", acquire("await_flag(const coll_call<"), "coll_block,coll_grid"),
     "coll_sync_enter": ("coll/team.cuh", [("void sync(", "block_part();\n        b.sync();", "block_part();")],
                         "coll_block,coll_grid"),
     "coll_sync_leave": ("coll/team.cuh", [("void sync(", "        }\n        b.sync();", "        }")],
