@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 after FIPS 180-4, section 6.2, and HMAC after RFC 2104. tests/unit/uid_sha256.c has the
+ * SHA-256 after FIPS 180-4, section 6.2, and HMAC after RFC 2104. tests/unit/sha256.c has the
  * published vectors. */
 #include "base/sha256.h"
 

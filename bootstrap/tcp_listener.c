@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listener over epoll: one listener, a bounded number of clients not yet authenticated, and the
- * caller's watched descriptors. */
+ * The listener over epoll: one listening socket, a bounded number of clients not yet authenticated,
+ * and the caller's watched descriptors. */
 #define _GNU_SOURCE 1
 #include "bootstrap/tcp_listener.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listeners: listeners over epoll with the clients that have not yet said who they are. */
+ * Listeners: Unix sockets over epoll with the clients that have not yet said who they are. */
 #define _GNU_SOURCE 1
 #include "bootstrap/uds.h"
 

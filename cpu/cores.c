@@ -142,7 +142,7 @@ GSH_NO_TSAN static void enqueue(struct gsh_runner *r, bool is_busy, struct wakes
     }
 }
 
-/* The monitor goes to the last in the queue, who will be in it for the longest. */
+/* The watch goes to the last in the queue, which will be in it for the longest. */
 GSH_NO_TSAN static void dequeue(struct gsh_runner *r, struct wakes *wakes)
 {
     *(r->previous ? &r->previous->next : &head) = r->next;

@@ -2,7 +2,7 @@
  * The kernels behind collectives on a stream and of the host: each call is one launch. Any grid,
  * the same on all members; the launch's beginning and end synchronise the blocks. One kernel for
  * each operation and element type, named gsh_kernel_coll_OP_ELEMENT, and one for all of them over
- * far members; arguments and numbers are in coll/coll.h. */
+ * far members; arguments and numbers are in wire/coll.h. */
 #if !defined(GSH_COLL_PART)
 #error "GSH_COLL_PART says which of the kernels are to be compiled: 0 to 6"
 #elif GSH_COLL_PART != 0 && GSH_COLL_PART != 5

@@ -6,8 +6,7 @@
  * Invariants
  * - Each member has, for each channel, two buffers with a slot for every member. Call e on a
  *   channel uses buffer e mod 2 of each receiver; its flag is e's low half. `calls` counts the
- *   channel's calls;
- * only this PE writes it.
+ *   channel's calls; only this PE writes it.
  * - In each call every member sends every other at least one word, and waits for all that every
  *   other sends it. So a member that has made call e knows that the others have begun it and have
  *   made call e - 1: no member looks at buffer (e + 1) mod 2 any more, and call e + 1 may write it.

@@ -3,7 +3,7 @@
  * functions of the team, the call and the number of a phase. Kernels walk it (coll/far.cuh and
  * coll/far_leaders.cuh), for calls in kernels and for the library's own launches alike. A unit test
  * walks it for all members at once and proves that no member waits for what nobody sends, and that
- * nothing is written too early (tests/unit/far_schedule.c). Compiles as C17, C++17 and CUDA; C
+ * nothing is written too early (tests/unit/coll_schedule.c). Compiles as C17, C++17 and CUDA; C
  * standard headers only.
  *
  * In each phase a member sends its messages, in the order in which gsh_next_message gives them, and

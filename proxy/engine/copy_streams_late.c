@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See copy streams.h. A job stays in a queue until some later poll does it, to catch code that
+ * See copy_streams.h. A job stays in a queue until some later poll does it, to catch code that
  * reads a dest or reuses a source too early. */
 #include <stdbool.h>
 #include <stdlib.h>

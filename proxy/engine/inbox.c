@@ -109,7 +109,7 @@ static bool is_as_asked(const struct gsh_message *m, const struct gsh_outstandin
     }
 }
 
-/* ---- entry ---- */
+/* ---- messages between runtimes ---- */
 
 static void take_runtime_message(struct gsh_engine_peer *peer, const struct gsh_message *m,
                                  const void *data, size_t bytes)

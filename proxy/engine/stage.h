@@ -4,7 +4,7 @@
  * k-1 travels and piece k-2 is copied into the dest's. Private to proxy/; part of the engine's
  * state, under the proxy's lock.
  *
- * A proxy with copy streams (copy streams.h) touches its PE's memory by their jobs only:
+ * A proxy with copy streams (copy_streams.h) touches its PE's memory by their jobs only:
  * - an `out` copies a piece out of memory and sends it: of puts (the task's source), or of the
  *   answer to a peer's get. QUEUED -> COPYING -> (PLACED ->) sent.
  * - an `in` does to memory what a message asks, and stores what a get has fetched. QUEUED ->

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See in.h. */
+ * See stage_in.h. */
 #include "proxy/engine/stage_in.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See jobs.h. */
+ * See stage_jobs.h. */
 #include "proxy/engine/stage_jobs.h"
 
 #include "proxy/engine/failure.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See out.h. */
+ * See stage_out.h. */
 #include "proxy/engine/stage_out.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See slots.h. */
+ * See stage_slots.h. */
 #include "proxy/engine/stage_slots.h"
 
 #include <string.h>

@@ -36,7 +36,7 @@ struct gsh_peer {
     bool is_same_process;          /* whatever its node */
     struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
     struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
-    uint32_t death;                /* enum gsh_death of job/death.h; atomic */
+    uint32_t death;                /* enum gsh_death of death.h; atomic */
     /* from device set-up on */
     int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
     int cuda_ordinal; /* as that PE counts; -1: CPU device */
@@ -69,7 +69,7 @@ struct gsh_instance {
     struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
     struct gsh_monitor *monitor;         /* notices death of other processes; NULL: none to watch */
     struct gsh_deaths *deaths;           /* the same if the job outlives it */
-    bool outlives_deaths;                /* job/death.h */
+    bool outlives_deaths;                /* death.h */
     uint32_t n_deaths;                   /* their steps so far; atomic */
     uint32_t n_lost;                     /* page->control.lost, also what kernels do not know yet */
     struct gsh_teams *teams;             /* team/team.h */
@@ -95,7 +95,7 @@ struct gsh_instance {
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
-    struct gsh_buffers *buffers;         /* setup/buffers.h; made by any thread, atomically */
+    struct gsh_buffers *buffers;         /* init/buffers.h; made by any thread, atomically */
 };
 
 /* Whether target, which has been checked, is not mapped here: gsh_peer_address returns NULL, and

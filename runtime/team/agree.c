@@ -140,7 +140,7 @@ static size_t words_bytes(uint64_t n_or)
     return (WORD_OR + (size_t)n_or) * sizeof(uint64_t);
 }
 
-/* Under the lock: appends to the early, so that the messages of a key stay in order. */
+/* Under the lock: appends to the early messages, so that those of a key stay in order. */
 static void take_from(const struct exchange *x, int from)
 {
     struct gsh_page_inbox *inbox = gsh_page_inbox(x->pe, x->pe->my_pe, from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows the head of a PE's shared page (job/page.h): the words of host synchronisation, one
- * pair for each unit of the team pool, an inbox for the messages of each PE of the node, and a
+ * What follows the head of a PE's shared page (instance/page.h): the words of host synchronisation,
+ * one pair for each unit of the team pool, an inbox for the messages of each PE of the node, and a
  * dialect's words for each unit. */
 #ifndef GSH_TEAM_PAGE_H
 #define GSH_TEAM_PAGE_H

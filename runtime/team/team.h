@@ -83,7 +83,7 @@ struct gsh_teams {
 /* ---- pool.c ---- */
 
 #define GSH_TEAM_CHANNELS_MAX 1024
-/* A handle has 16 bits in the tags of messages (job/net.h). */
+/* A handle has 16 bits in the tags of messages (instance/message_tag.h). */
 #define GSH_TEAM_UNITS_MAX (1u << 16)
 
 /* After the nodes are known: makes pe->teams, with no teams. The pool is the same on all PEs. */
@@ -205,10 +205,10 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 /* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
  * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
  * Once *a->stop is set it returns early, and the key is of no use any more. If a PE of the list has
- * died, and the job outlives that (job/death.h), it returns early, and the values may lack some
- * PEs'. Of a job that outlives deaths some PEs may then have begun another agreement with the key,
- * without the dead PE, before others hear of the death; so another list ends such a job only when
- * the PE's time is up. */
+ * died, and the job outlives that (instance/death.h), it returns early, and the values may lack
+ * some PEs'. Of a job that outlives deaths some PEs may then have begun another agreement with the
+ * key, without the dead PE, before others hear of the death; so another list ends such a job only
+ * when the PE's time is up. */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */
@@ -226,7 +226,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_team_withdraw(struct gsh_instance *pe,
 /* ---- host_sync.c ---- */
 
 /* Returns when all PEs of the team have arrived. No quiet. call is for the report. Not GSH_OK: some
- * have died, and the job outlives it (job/death.h). */
+ * have died, and the job outlives it (instance/death.h). */
 enum gsh_result gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, const char *call);
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders that documents name in `backticks` exist. CONTRIBUTING.md names them from the root, and each
 function, struct and variable that it names occurs in the sources; another document names them as its readers see them,
-from the root, its own folder, or any folder above the file.
+from the root, its own folder, or any folder above the file. So do files that comments of sources name.
 
     paths.py ROOT
 
@@ -17,6 +17,10 @@ PATH = re.compile(r'(?:\.{1,2}/)*([\w.-]+(?:/[\w.-]+)*/?)')
 MADE = ('perftest/gpu_limits_cuda', 'build/', 'build-', 'lib/')
 # Names in CONTRIBUTING.md that are no path: of code, with an underscore.
 CODE = re.compile(r'(?:enum |struct )?([a-zA-Z]\w*_\w*)(?:\(\))?')
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
+# In a comment, the name of a source, also with folders; not behind a placeholder, nor in <> or quotes.
+NAMED = re.compile(r'(?<![\w/.<"*-])((?:[\w-]+/)*[\w-]+\.(?:c|h|cuh|cu|cc|py|sh|md|def))\b')
+FOREIGN = ('math.h', 'pmix.h')
 root, failed = sys.argv[1], 0
 
 
@@ -71,5 +75,11 @@ for document, text in texts.items():
                 n_names += 1
                 if not re.search(rf'\b{code[1]}\b', sources):
                     complain(f'{document}:{number}: no source has {words}')
-print(f'{n_paths} paths, {n_names} names of code')
-sys.exit(1 if failed or n_paths < 500 or n_names < 20 else 0)
+n_named = 0
+for source in sorted(path for path in present if re.search(r'\.(?:c|h|hpp|cc|cu|cuh)$', path)):
+    for path in NAMED.findall('\n'.join(COMMENT.findall(read(source)))):
+        n_named += 1
+        if path not in ends and path not in FOREIGN:
+            complain(f'{source}: a comment names {path}, which there is not')
+print(f'{n_paths} paths, {n_names} names of code, {n_named} in comments')
+sys.exit(1 if failed or n_paths < 500 or n_names < 20 or n_named < 400 else 0)
