@@ -34,7 +34,7 @@ struct guest {
 static const uint8_t secret[GSH_SHA256_BYTES] = "the secret of this job";
 static const uint8_t link_challenge[GSH_NONCE_BYTES] = "of a link";
 static struct guest guests[MAX_GUESTS];
-static int n_come, n_accepted, listener;
+static int n_come, n_accepted, listener_fd;
 static bool is_full; /* no descriptor is left for the listener */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -55,7 +55,7 @@ ssize_t getrandom(void *out, size_t bytes, unsigned flags)
 enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct gsh_address *bound)
 {
     *bound = *at;
-    *fd = listener = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
+    *fd = listener_fd = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
     return *fd >= 0 ? GSH_OK : GSH_ERR_SYSTEM;
 }
 
@@ -95,7 +95,7 @@ static void come(struct fuzz_input *in)
     g->its_fd = fds[1];
     g->hello.kind = 1 + (uint32_t)fuzz_take(in, 1) % 2;
     g->hello.rank = (uint32_t)n_come;
-    FUZZ_CHECK(write(listener, &one, sizeof(one)) == sizeof(one));
+    FUZZ_CHECK(write(listener_fd, &one, sizeof(one)) == sizeof(one));
 }
 
 /* Reads what the listener has sent, and seals the hello with it. */
