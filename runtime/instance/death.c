@@ -152,17 +152,14 @@ static int living_before(const struct gsh_instance *pe, int distance)
  * that it knows: these may not have been told, if the one before them has died. */
 static void tell_others(struct gsh_instance *pe)
 {
-    for (int dead = 0; dead < pe->n_pes; dead++) {
-        if (!gsh_is_death_among(pe, &dead, 1)) {
-            continue;
-        }
-        for (int distance = 1, last = pe->my_pe; distance < pe->n_pes; distance *= 2) {
-            int to = living_before(pe, distance);
-            if (to != pe->my_pe && to != last) {
+    for (int distance = 1, last = pe->my_pe; distance < pe->n_pes; distance *= 2) {
+        int to = living_before(pe, distance);
+        for (int dead = 0; to != pe->my_pe && to != last && dead < pe->n_pes; dead++) {
+            if (gsh_is_death_among(pe, &dead, 1)) {
                 gsh_end_notice_tell_loss(pe, to, dead);
             }
-            last = to;
         }
+        last = to;
     }
 }
 
@@ -320,6 +317,27 @@ static enum gsh_result allocate(struct gsh_deaths *d, int n)
     return GSH_OK;
 }
 
+/* Its thread has ended or never begun. NULL: nothing. */
+static void release(struct gsh_deaths *d)
+{
+    if (d == NULL) {
+        return;
+    }
+    gsh_private_fd_close(&d->own_fd);
+    for (int i = 0; d->polls != NULL && i < d->n; i++) {
+        if (d->polls[i].fd >= 0) {
+            close(d->polls[i].fd);
+        }
+    }
+    gsh_private_fd_close(&d->wake_fd);
+    free(d->polls);
+    free(d->reported);
+    free(d->is_known);
+    free(d->pe_of);
+    free(d->late_ns);
+    free(d);
+}
+
 /* The other processes of the node. */
 static int list_others(const struct gsh_instance *pe, int *others)
 {
@@ -385,9 +403,13 @@ enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
     if (d != NULL) {
         d->pe = pe;
         r = prepare(d, &read_end);
-        open_reports(d); /* on failure init destroys it */
     } else {
         r = gsh_note(GSH_ERR_NOMEM, "no memory to watch the other processes");
+    }
+    if (r == GSH_OK) {
+        open_reports(d); /* if a later step fails, init destroys it */
+    } else {
+        release(d);
     }
     r = gsh_init_vote(pe, GSH_STEP_PIPES, r);
     if (r == GSH_OK) {
@@ -398,7 +420,7 @@ enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
     if (read_end >= 0) {
         close(read_end);
     }
-    return r; /* on failure init undoes it */
+    return r;
 }
 
 void gsh_deaths_destroy(struct gsh_instance *pe)
@@ -414,18 +436,6 @@ void gsh_deaths_destroy(struct gsh_instance *pe)
     }
     /* release: pairs with the acquire in end_pipe */
     gsh_store_release_u32(&pe->page->has_ended, 1);
-    gsh_private_fd_close(&d->own_fd);
-    for (int i = 0; d->polls != NULL && i < d->n; i++) {
-        if (d->polls[i].fd >= 0) {
-            close(d->polls[i].fd);
-        }
-    }
-    gsh_private_fd_close(&d->wake_fd);
-    free(d->polls);
-    free(d->reported);
-    free(d->is_known);
-    free(d->pe_of);
-    free(d->late_ns);
-    free(d);
     pe->deaths = NULL;
+    release(d);
 }
