@@ -337,7 +337,8 @@ GSH_NO_TSAN static void fiber_main(struct gsh_fiber *self)
 
 /* ---- threads that leave ---------------------------------------------------------------------- */
 
-/* The stack still has the frames of the thread's function, so it is not reused. */
+/* The stack still has the frames of the thread's function: other threads of the block do not use
+ * it. */
 GSH_NO_TSAN static void leave_stack(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
     end_thread(b, t);
@@ -358,6 +359,25 @@ GSH_NO_TSAN void gshmemx_cpu_leave(void)
     leave_stack(b, &b->threads[self->rank]);
     leave(b, true);
     abort();
+}
+
+/* The next block may use them: mapping memory for each thread takes longer than a short kernel, and
+ * a stream may have thousands that are given up. */
+static void take_back_left(struct gsh_cpu_block *b)
+{
+    if (gsh_asan_is_on() || gsh_tsan_is_on()) {
+        drop_stacks(b->left);
+        b->left = NULL;
+        return;
+    }
+    while (b->left) {
+        struct gsh_fiber *fiber = b->left;
+        b->left = fiber->next;
+        gsh_fiber_rewind(fiber);
+        fiber->next = b->idle;
+        b->idle = fiber;
+        b->n_idle++;
+    }
 }
 
 /* None can run: the threads that are left wait for threads that have exited. */
@@ -578,8 +598,7 @@ GSH_NO_TSAN void gsh_block_run(struct gsh_cpu_block *b, struct gsh_cpu_run *run,
     if (b->n_exited < n) {
         gsh_block_fatal_stuck(b);
     }
-    drop_stacks(b->left);
-    b->left = NULL;
+    take_back_left(b);
     if (gsh_tsan_is_on()) {
         return_tsan_stacks(b);
     } else {

@@ -17,8 +17,7 @@
 
 static int n_guards;
 
-/* ---- the switch
- * ------------------------------------------------------------------------------------
+/* ---- the switch ------------------------------------------------------------------------------
  *
  * gsh_fiber_swap(void **from_sp, void *to_sp) saves the registers that a call preserves on the
  * current stack and takes them from the other. Floating-point control words are not switched: all
@@ -255,9 +254,15 @@ struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_f
     fiber->main = main;
     /* The tops of all stacks would fall into one cache set: spread them over a page. */
     size_t colour = __atomic_fetch_add(&n_created, 1, __ATOMIC_RELAXED) * 5 % 32;
-    prepare(fiber, stack + page + bytes - colour * 64);
+    fiber->top = stack + page + bytes - colour * 64;
+    prepare(fiber, fiber->top);
     gsh_tsan_release(&fiber->tsan_made);
     return fiber;
+}
+
+void gsh_fiber_rewind(struct gsh_fiber *fiber)
+{
+    prepare(fiber, fiber->top);
 }
 
 void gsh_fiber_destroy(struct gsh_fiber *fiber)

@@ -25,6 +25,7 @@ struct gsh_fiber {
 #endif
     void *stack; /* lowest usable byte; NULL: an OS thread's own stack */
     size_t stack_bytes;
+    char *top;     /* where its first frame begins */
     void *mapping; /* with the guard page */
     size_t mapping_bytes;
     bool has_guard;
@@ -46,6 +47,9 @@ void gsh_fiber_init_thread(struct gsh_fiber *self);
 struct gsh_fiber *gsh_fiber_create(size_t stack_bytes, void (*main)(struct gsh_fiber *self));
 /* The fiber must not be running. NULL is ignored. */
 void gsh_fiber_destroy(struct gsh_fiber *fiber);
+/* Forgets the frames of a fiber that is not running: it calls main anew when next switched to. Not
+ * under sanitizers, which remember them. */
+void gsh_fiber_rewind(struct gsh_fiber *fiber);
 
 /* Suspends `from`, the caller's own, and resumes `to`. is_parked: the only live frame of `from` is
  * the caller's. */
