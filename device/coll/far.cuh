@@ -69,7 +69,7 @@ __device__ GSHMEM_NOINLINE void send_phase(const coll_call<Context> &k, Group g,
 {
     uint64_t first = steps_of(k).far + 1;
     gsh_cursor at = {0, 0, 0};
-    gsh_message m;
+    gsh_coll_message m;
     spill(g, phase, dest, source, first, at);
     GSHMEM_NO_UNROLL
     while (gsh_next_message(coll, &s, phase, &at, &m))
@@ -404,13 +404,13 @@ __device__ GSHMEM_NOINLINE void add_parts(const coll_call<Context> &k, Group g,
     spill(g, from, phase);
     uint8_t *const half = half_of_piece(k, phase);
     gsh_cursor at = {0, 0, 0};
-    gsh_message m = {k.me,
-                     GSH_BUFFER_HALF,
-                     GSH_BUFFER_HALF,
-                     0,
-                     (uint64_t)k.team->my_node * s.slot_bytes,
-                     gsh_piece(&s, s.bytes, phase).bytes,
-                     0};
+    gsh_coll_message m = {k.me,
+                          GSH_BUFFER_HALF,
+                          GSH_BUFFER_HALF,
+                          0,
+                          (uint64_t)k.team->my_node * s.slot_bytes,
+                          gsh_piece(&s, s.bytes, phase).bytes,
+                          0};
     spill(at, m);
     GSHMEM_NO_UNROLL
     do

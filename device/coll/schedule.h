@@ -177,7 +177,7 @@ struct gsh_schedule {
  * the call's first far step. */
 enum gsh_buffer { GSH_BUFFER_DEST, GSH_BUFFER_SOURCE, GSH_BUFFER_HALF, GSH_BUFFER_OTHER_HALF };
 
-struct gsh_message {
+struct gsh_coll_message {
     int32_t member;
     enum gsh_buffer to_buffer, from_buffer;
     uint64_t to, from; /* from the buffers' beginning */
@@ -406,7 +406,7 @@ GSH_COLL_INLINE uint64_t gsh_piece_given(uint64_t phase)
 }
 
 GSH_COLL_INLINE bool gsh_next_in_tree(const struct gsh_schedule *s, uint64_t phase,
-                                      struct gsh_cursor *at, struct gsh_message *m)
+                                      struct gsh_cursor *at, struct gsh_coll_message *m)
 {
     const uint64_t given = gsh_piece_given(phase);
     const struct gsh_range p = gsh_piece(s, s->bytes, given);
@@ -444,7 +444,7 @@ GSH_COLL_INLINE bool gsh_heard_in_tree(const struct gsh_schedule *s, uint64_t ph
 /* What goes to member `its` of that node, the i-th whom this PE tells there. */
 GSH_COLL_INLINE void gsh_set_contents(enum gsh_coll coll, const struct gsh_schedule *s,
                                       int32_t node, int32_t i, struct gsh_cursor *at,
-                                      struct gsh_message *m)
+                                      struct gsh_coll_message *m)
 {
     const struct gsh_team_state *t = s->team;
     const uint64_t slot = (uint64_t)t->my_node * s->slot_bytes;
@@ -490,7 +490,8 @@ GSH_COLL_INLINE void gsh_set_contents(enum gsh_coll coll, const struct gsh_sched
 /* The next message that this PE sends in the phase; false: no more. coll: BROADCAST, COLLECT,
  * FCOLLECT, ALLTOALL, REDUCE or REDUCESCATTER. */
 GSH_COLL_INLINE bool gsh_next_message(enum gsh_coll coll, const struct gsh_schedule *s,
-                                      uint64_t phase, struct gsh_cursor *at, struct gsh_message *m)
+                                      uint64_t phase, struct gsh_cursor *at,
+                                      struct gsh_coll_message *m)
 {
     const struct gsh_team_state *t = s->team;
     if (coll == GSH_COLL_BROADCAST)

@@ -95,7 +95,7 @@ template <gsh_coll coll> static __device__ int messages_of(const gsh_schedule &s
     int n = 0;
     for (uint64_t phase = 0; phase < s.n_phases; phase++) {
         gsh_cursor at = {0, 0, 0};
-        gsh_message m;
+        gsh_coll_message m;
         while (gsh_next_message(coll, &s, phase, &at, &m))
             n++;
     }

@@ -159,7 +159,7 @@ static void tell_phase(struct model *m, int me, enum gsh_coll coll, const struct
 {
     uint64_t first = m->of[me].far + 1;
     struct gsh_cursor at = {0};
-    struct gsh_message g;
+    struct gsh_coll_message g;
     while (gsh_next_message(coll, s, phase, &at, &g)) {
         bool is_half = g.to_buffer >= GSH_BUFFER_HALF;
         uint64_t gen = first + (coll == GSH_COLL_REDUCE ? g.step / 2 : g.step);
