@@ -118,6 +118,87 @@ int gshmemx_layer_reduce_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_
 int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum gshmemx_layer_op op,
                                           gshmem_team_t team, void *dest, const void *source,
                                           size_t nreduce, gshmemx_stream_t stream);
+/* ---- collectives on any memory, on a stream ----
+ *
+ * source and dest may be any memory that the PE's kernels reach, of any alignment, and may be in
+ * place as NCCL's calls have it: dest == source; an all-gather's source the own block of dest, a
+ * reduce-scatter's dest the own block of source, a gather's and scatter's at the root likewise.
+ * Data go through an inbox, symmetric memory of the members, in lines that carry a flag. All
+ * members are near. */
+enum gshmemx_layer_coll_kind {
+    GSHMEMX_LAYER_ALL_REDUCE,
+    GSHMEMX_LAYER_REDUCE, /* dest: of the root alone */
+    GSHMEMX_LAYER_REDUCE_SCATTER,
+    GSHMEMX_LAYER_ALL_GATHER,
+    GSHMEMX_LAYER_ALL_TO_ALL,
+    GSHMEMX_LAYER_BROADCAST, /* source: of the root alone */
+    GSHMEMX_LAYER_GATHER,    /* dest: of the root alone */
+    GSHMEMX_LAYER_SCATTER    /* source: of the root alone */
+};
+enum gshmemx_layer_type {
+    GSHMEMX_LAYER_TYPE_INT8,
+    GSHMEMX_LAYER_TYPE_UINT8,
+    GSHMEMX_LAYER_TYPE_INT32,
+    GSHMEMX_LAYER_TYPE_UINT32,
+    GSHMEMX_LAYER_TYPE_INT64,
+    GSHMEMX_LAYER_TYPE_UINT64,
+    GSHMEMX_LAYER_TYPE_HALF,
+    GSHMEMX_LAYER_TYPE_FLOAT,
+    GSHMEMX_LAYER_TYPE_DOUBLE,
+    GSHMEMX_LAYER_TYPE_BFLOAT16,
+    GSHMEMX_LAYER_TYPE_E4M3, /* added up as float, rounded once */
+    GSHMEMX_LAYER_TYPE_E5M2
+};
+/* What a reduction does to elements besides. MULTIPLIED: this member's elements times the scalar,
+ * which is of their type, before they are added up; rounded to the type. DIVIDED: results by the
+ * scalar, which is of the type, of 8-bit floating-point numbers a float, and the same on all
+ * members; these are rounded after that. */
+enum gshmemx_layer_scaling {
+    GSHMEMX_LAYER_NOT_SCALED,
+    GSHMEMX_LAYER_MULTIPLIED,
+    GSHMEMX_LAYER_DIVIDED
+};
+/* Arguments that a kind has no use for are 0. All but source, dest and a multiplier are the same on
+ * all members. */
+struct gshmemx_layer_coll {
+    enum gshmemx_layer_coll_kind kind;
+    enum gshmemx_layer_type type;
+    enum gshmemx_layer_op op;
+    enum gshmemx_layer_scaling scaling;
+    int root; /* a member's number */
+    const void *source;
+    void *dest;
+    size_t count;          /* elements of one block: what one member gives to or gets of another */
+    uint64_t scalar;       /* its bits, or */
+    const void *scalar_at; /* where the kernel reads them */
+};
+
+/* An inbox of the caller's: symmetric memory at the same offset on all members, aligned to 128
+ * bytes. Each member clears its own, and knows that the others have, before its first call. The
+ * calls that use it come in one order, the same on all members, and one after the other. */
+struct gshmemx_layer_inbox {
+    void *memory;
+    size_t bytes;
+};
+/* How many bytes an inbox for that many members needs to carry what the links can, and the least
+ * with which anything goes. No communication. */
+size_t gshmemx_layer_inbox_bytes(int n_members);
+size_t gshmemx_layer_inbox_least_bytes(int n_members);
+/* Sets it to what its first call expects; waits for that. */
+int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox);
+/* Whether the call below works on the team with that inbox; NULL: the team's own. The same on all
+ * members. */
+bool gshmemx_layer_has_colls(gshmem_team_t team, const struct gshmemx_layer_inbox *inbox);
+/* Carries out n collectives, each after the ones before it as far as their memory is concerned: one
+ * may not use what another one of the same call changes. One launch for up to
+ * GSHMEMX_LAYER_COLLS_AT_ONCE of them; may be captured into a graph. inbox NULL: the team's own, of
+ * which calls are ordered with all other collectives of the team. */
+enum { GSHMEMX_LAYER_COLLS_AT_ONCE = 24 };
+int gshmemx_layer_colls_on_stream(const char *call, gshmem_team_t team,
+                                  const struct gshmemx_layer_inbox *inbox,
+                                  const struct gshmemx_layer_coll *colls, int n,
+                                  gshmemx_stream_t stream);
+
 /* This PE's kernels that wait, now or later, leave: their threads end in the middle of their
  * functions. So do the library's own kernels, for collectives on streams and for host calls, which
  * then return without a result. Streams drain where kernels wait only in the library's calls. A
