@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gshmem: symmetric arrays of the PEs of a job, and calls that move data between them.
+
+    import gshmem
+    with gshmem.init():
+        a = gshmem.zeros(4, 'int64')
+        gshmem.put(a, source, pe=(gshmem.my_pe() + 1) % gshmem.n_pes())
+        gshmem.barrier()
+
+Started by gshmemrun, mpirun, srun or torchrun, or alone. docs/guide/python.md is the first hour."""
+import os as _os
+
+from ._arrays import empty, free, is_on_gpu, on, zeros
+from ._calls import (Team, alltoall, atomic_add, atomic_and, atomic_compare_swap, atomic_fetch, atomic_fetch_add,
+                     atomic_or, atomic_set, atomic_swap, atomic_xor, barrier, broadcast, fcollect, fence, get, get_nbi,
+                     my_pe, n_pes, put, put_nbi, put_signal, quiet, reduce, signal, signal_wait, sync, test, wait)
+from ._errors import Error, NotInitialized
+from ._library import package_folder as _package_folder
+from ._start import Session, finalize, get_unique_id, init, is_initialized, run_threads, watch_interrupts
+
+__all__ = [name for name in dir() if not name.startswith('_') and name != 'watch_interrupts']
+
+watch_interrupts()
+
+
+def __getattr__(name):
+    if name == '__version__':
+        import ctypes
+
+        from ._library import library
+        major, minor, patch = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        library.gshmemx_vendor_get_version_info(ctypes.byref(major), ctypes.byref(minor), ctypes.byref(patch))
+        return f'{major.value}.{minor.value}.{patch.value}'
+    if name == 'Array':
+        from ._arrays import _array_class
+        return _array_class()
+    raise AttributeError(f"module 'gshmem' has no attribute '{name}'")
+
+
+def get_include():
+    """The folder of the C and CUDA headers, for compilers' -I."""
+    folder = _package_folder()
+    if folder is None:
+        raise Error('get_include: this gshmem is not installed from a wheel')
+    return _os.path.join(folder, 'include')
+
+
+def get_prefix():
+    """The folder that holds lib, include, bin and share, as `meson install` would fill it."""
+    folder = _package_folder()
+    if folder is None:
+        raise Error('get_prefix: this gshmem is not installed from a wheel')
+    return folder

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symmetric arrays: numpy arrays on the CPU device, torch tensors (or cupy arrays) on GPUs.
+
+A symmetric array is a view of an allocation of the heap. The allocation lives until free, which is collective, or
+finalize: an array that is only forgotten does not return its memory. What is not symmetric is refused by name before
+the library sees its address."""
+import ctypes
+import math
+import threading
+import weakref
+
+from ._errors import Error
+from ._library import library
+from ._start import _after_use, need, waiting
+
+
+class _User:
+    """Held by all arrays of one allocation: when it is gone, nobody looks at the memory."""
+
+
+class _Allocation:
+    def __init__(self, address, nbytes, user):
+        self.address, self.nbytes, self.user = address, nbytes, weakref.ref(user)
+
+
+class _Heap(threading.local):
+    """This PE's allocations, by address; a PE may be a thread."""
+
+    def __init__(self):
+        self.allocations = {}
+
+
+_heap = _Heap()
+
+
+def is_on_gpu():
+    need()
+    return library.gshmemx_device_name() != b'cpu'
+
+
+def _numpy():
+    import numpy
+    return numpy
+
+
+def _array_class():
+    """A numpy array that remembers its allocation; made when numpy is first needed."""
+    global Array, _array_class
+    numpy = _numpy()
+
+    class Array(numpy.ndarray):
+        """A symmetric numpy array. Views of it are symmetric, too."""
+
+        def on(self, pe):
+            """A view of the same array of PE pe, which must be near: see gshmem.on."""
+            return on(self, pe)
+
+    Array.__module__ = 'gshmem'
+    _array_class = lambda: Array
+    return Array
+
+
+def _dtype(dtype):
+    """numpy's dtype of a numpy or torch dtype, or of a name; bfloat16 stays a name."""
+    text = str(dtype).removeprefix('torch.')
+    if text == 'bfloat16':
+        return None, 'bfloat16', 2
+    d = _numpy().dtype(dtype if not text.startswith(('float', 'int', 'uint', 'complex', 'bool')) else text)
+    if d.hasobject:
+        raise TypeError(f'dtype: {d} holds Python objects, which mean nothing to other PEs')
+    return d, d.name, d.itemsize
+
+
+def _allocate(call, shape, dtype, is_zero):
+    need()
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f'{call}: shape {shape} has a negative dimension')
+    d, name, itemsize = _dtype(dtype)
+    nbytes = math.prod(shape) * itemsize
+    with waiting(f'gshmem.{call}'):
+        address = (library.gshmem_calloc(max(nbytes, 1), 1) if is_zero else library.gshmem_malloc(max(nbytes, 1)))
+    if not address:
+        raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs, or they asked for different '
+                          'sizes; PE 0 has printed which')
+    user = _User()
+    _heap.allocations[address] = _Allocation(address, nbytes, user)
+    return _wrap(address, shape, d, name, user)
+
+
+def _wrap(address, shape, d, name, user):
+    if is_on_gpu():
+        return _wrap_gpu(address, shape, name, user)
+    numpy = _numpy()
+    if d is None:
+        raise TypeError(f'dtype: numpy has no {name}; on the CPU device use uint16 for its bits')
+    count = math.prod(shape) * d.itemsize
+    buffer = (ctypes.c_char * count).from_address(address)
+    buffer._gshmem_user = user  # arrays keep the buffer
+    return numpy.frombuffer(buffer, dtype=d).reshape(shape).view(_array_class())
+
+
+class _CudaMemory:
+    """What torch and cupy make arrays of; see numba's definition of __cuda_array_interface__."""
+
+    def __init__(self, address, nbytes, user):
+        self.user = user
+        self.__cuda_array_interface__ = {'shape': (nbytes,), 'typestr': '|u1', 'data': (address, False), 'version': 3,
+                                         'strides': None}
+
+
+def _wrap_gpu(address, shape, name, user):
+    memory = _CudaMemory(address, max(1, math.prod(shape) * _itemsize(name)), user)
+    try:
+        import torch
+    except ImportError:
+        import cupy
+        return cupy.asarray(memory).view(name).reshape(shape)
+    whole = torch.as_tensor(memory, device='cuda')
+    return whole.view(getattr(torch, name)).reshape(shape) if math.prod(shape) else \
+        torch.empty(shape, dtype=getattr(torch, name), device='cuda')
+
+
+def _itemsize(name):
+    return 2 if name == 'bfloat16' else _numpy().dtype(name).itemsize
+
+
+def empty(shape, dtype='float32'):
+    """A symmetric array with undefined contents. Collective over all PEs, with the same shape and dtype.
+
+    On the CPU device a numpy array with a method `on`; on GPUs a torch tensor, or a cupy array where there is no
+    torch. Raises MemoryError on all PEs if they ask for different sizes or memory runs out."""
+    return _allocate('empty', shape, dtype, False)
+
+
+def zeros(shape, dtype='float32'):
+    """As empty, with all elements 0."""
+    return _allocate('zeros', shape, dtype, True)
+
+
+def _describe(array):
+    """(address, bytes, is_contiguous, dtype's name) of a numpy, torch or cupy array, or of a buffer."""
+    if hasattr(array, '__array_interface__'):
+        interface = array.__array_interface__
+        return interface['data'][0], array.nbytes, array.flags['C_CONTIGUOUS'], array.dtype.name
+    if hasattr(array, 'data_ptr'):
+        return (array.data_ptr(), array.numel() * array.element_size(), array.is_contiguous(),
+                str(array.dtype).removeprefix('torch.'))
+    if hasattr(array, '__cuda_array_interface__'):
+        data = array.__cuda_array_interface__['data'][0]
+        return data, array.nbytes, array.flags.c_contiguous, array.dtype.name
+    raise TypeError(f'{type(array).__name__} is no array of numpy, torch or cupy')
+
+
+def describe(call, argument, array, is_symmetric):
+    """The same, checked: contiguous, and symmetric if is_symmetric. Errors name the argument."""
+    try:
+        address, nbytes, is_contiguous, name = _describe(array)
+    except TypeError as e:
+        raise TypeError(f'{call}: {argument}: {e}') from None
+    if not is_contiguous:
+        raise ValueError(f'{call}: {argument} is not contiguous')
+    if is_symmetric and nbytes and not library.gshmemx_is_symmetric(address, nbytes):
+        raise ValueError(f'{call}: {argument} is not symmetric: make it by gshmem.zeros or gshmem.empty')
+    return address, nbytes, name
+
+
+def check_pe(call, pe, n=None):
+    n = library.gshmem_n_pes() if n is None else n
+    if not isinstance(pe, int) or isinstance(pe, bool):
+        if not hasattr(pe, '__index__'):
+            raise TypeError(f'{call}: pe is {type(pe).__name__}, not a number')
+        pe = pe.__index__()
+    if not 0 <= pe < n:
+        raise ValueError(f'{call}: pe is {pe}, and there are {n}')
+    return pe
+
+
+def on(array, pe):
+    """The same array on PE pe, as memory that this PE may load and store: for near PEs, those whose memory is mapped.
+    Nothing orders such accesses but barriers, signals and waits. Raises ValueError if PE pe is not near."""
+    need()
+    address, nbytes, name = describe('on', 'array', array, True)
+    pe = check_pe('on', pe)
+    there = library.gshmem_ptr(address, pe)
+    if not there:
+        raise ValueError(f'on: PE {pe} is not near: its memory is not mapped here')
+    return _wrap(there, tuple(array.shape), _dtype(array.dtype)[0], name, None)
+
+
+def free(array):
+    """Returns the array's memory to the heap. Collective over all PEs, for the same array: the arrays whose first byte
+    the allocation has. PEs that free different arrays at the same time end the job with a line that says so. Other
+    arrays of the same memory must not be used any more."""
+    need()
+    address, _, _ = describe('free', 'array', array, False)
+    if _heap.allocations.pop(address, None) is None:
+        raise ValueError('free: this is not an array that gshmem.zeros or gshmem.empty returned, or it is free already')
+    with waiting('gshmem.free'):
+        library.gshmem_free(address)
+
+
+def _keep_contents():
+    """Before finalize: what arrays that still exist hold, to be put at the same addresses as private memory."""
+    allocations, _heap.allocations = _heap.allocations, {}
+    if library.gshmemx_device_name() != b'cpu':
+        return lambda: None
+    kept = [(a.address, ctypes.string_at(a.address, a.nbytes)) for a in allocations.values()
+            if a.nbytes and a.user() is not None]
+
+    def restore():
+        import mmap
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+        no_replace, page = 0x100000, mmap.PAGESIZE
+        done = set()
+        for address, contents in kept:
+            first, end = address // page * page, -(-(address + len(contents)) // page) * page
+            for start in range(first, end, page):
+                if start not in done:
+                    libc.mmap(start, page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_replace, -1, 0)
+                    done.add(start)
+            ctypes.memmove(address, contents, len(contents))
+
+    return restore
+
+
+_after_use.append(_keep_contents)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Init and finalize; PEs that are threads; what happens on Ctrl-C."""
+import ctypes
+import os
+import signal
+import threading
+
+from ._errors import Error, NotInitialized, check
+from ._library import library
+
+_VERSION_SIZE = 1 << 16
+
+
+class _UniqueId(ctypes.Structure):
+    _fields_ = [('version', ctypes.c_int), ('internal', ctypes.c_char * 124)]
+
+
+class _UniqueIdArgs(ctypes.Structure):
+    _fields_ = [('version', ctypes.c_int), ('id', ctypes.c_void_p), ('myrank', ctypes.c_int),
+                ('nranks', ctypes.c_int)]
+
+
+class _ThreadArgs(ctypes.Structure):
+    _fields_ = [('version', ctypes.c_int), ('key', ctypes.c_void_p), ('my_pe', ctypes.c_int), ('n_pes', ctypes.c_int)]
+
+
+class _Args(ctypes.Structure):
+    _fields_ = [('version', ctypes.c_int), ('uid_args', _UniqueIdArgs), ('thread_args', _ThreadArgs),
+                ('reserved', ctypes.c_char * 64)]
+
+
+class _Attr(ctypes.Structure):
+    _fields_ = [('version', ctypes.c_int), ('mpi_comm', ctypes.c_void_p), ('args', _Args)]
+
+
+def _new_attr():
+    attr = _Attr()
+    for struct in (attr, attr.args, attr.args.uid_args, attr.args.thread_args):
+        struct.version = _VERSION_SIZE + ctypes.sizeof(struct)
+    return attr
+
+
+_WITH_THREADS, _WITH_UNIQUEID = 1, 8
+
+
+class _Pe(threading.local):
+    """The PE that this thread is, or that the process is if PEs are processes."""
+    is_thread_pe = False
+
+
+_pe = _Pe()
+_process_is_pe = False
+_after_use = []  # called before finalize: _arrays.py keeps what lives in the heap
+
+
+def is_initialized():
+    return _process_is_pe or _pe.is_thread_pe
+
+
+def need():
+    if not (_process_is_pe or _pe.is_thread_pe):
+        raise NotInitialized('gshmem.init() has not been called, or gshmem.finalize() has')
+
+
+def get_unique_id():
+    """A new id as bytes. Call it in one process of the job, carry the bytes to the others, and give them to
+    init(uid=...) in all; that process serves the rendezvous until all have come."""
+    uid = _UniqueId()
+    uid.version = _VERSION_SIZE + ctypes.sizeof(uid)
+    check(library.gshmemx_get_uniqueid(ctypes.byref(uid)))
+    return bytes(uid)
+
+
+def _uid_by_torch():
+    """rank, n_pes, uid if torchrun has started this process, or torch.distributed is initialised; else None."""
+    import sys
+    torch_distributed = sys.modules.get('torch.distributed')
+    if torch_distributed is not None and torch_distributed.is_available() and torch_distributed.is_initialized():
+        rank, n_pes = torch_distributed.get_rank(), torch_distributed.get_world_size()
+        box = [get_unique_id() if rank == 0 else None]
+        torch_distributed.broadcast_object_list(box, 0)
+        return rank, n_pes, box[0]
+    if 'TORCHELASTIC_RUN_ID' not in os.environ:
+        return None
+    from torch.distributed import rendezvous
+    store, rank, n_pes = next(rendezvous('env://'))
+    if rank == 0:
+        store.set('gshmem/uid', get_unique_id())
+    return rank, n_pes, store.get('gshmem/uid')
+
+
+def init(uid=None, rank=None, n_pes=None):
+    """Makes this process a PE of the job that gshmemrun, mpirun, srun or torchrun has started; without a launcher, the
+    only PE. uid, rank, n_pes: the id of get_unique_id() from one process, this process's number, and how many there
+    are. Collective over the job. Returns an object for `with`, which finalizes in the end.
+
+    Raises Error with the library's text; the process may go on without gshmem."""
+    global _process_is_pe
+    if is_initialized():
+        raise Error('init: this PE is initialised already')
+    if uid is None and (rank is not None or n_pes is not None):
+        raise ValueError('init: rank and n_pes need a uid')
+    flags, attr, keep = 0, None, None
+    if uid is None:
+        by_torch = _uid_by_torch()
+        if by_torch is not None:
+            rank, n_pes, uid = by_torch
+    if uid is not None:
+        if rank is None or n_pes is None:
+            raise ValueError('init: a uid needs rank and n_pes')
+        if len(uid) != ctypes.sizeof(_UniqueId):
+            raise ValueError(f'init: uid has {len(uid)} bytes, not the {ctypes.sizeof(_UniqueId)} of get_unique_id()')
+        keep, attr, flags = _UniqueId.from_buffer_copy(uid), _new_attr(), _WITH_UNIQUEID
+        check(library.gshmemx_set_attr_uniqueid_args(rank, n_pes, ctypes.byref(keep), ctypes.byref(attr)))
+    with waiting('gshmem.init'):
+        check(library.gshmemx_init_attr(flags, ctypes.byref(attr) if attr is not None else None))
+        check(library.gshmemx_device_setup())
+    _process_is_pe = True
+    return Session()
+
+
+class Session:
+    """What init returns: `with gshmem.init(): ...` finalizes in the end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if not is_initialized():
+            return
+        if kind is None:
+            finalize()
+        else:  # the others would wait for this PE: end the job with a text
+            import traceback
+            traceback.print_exception(kind, value, trace)
+            library.gshmem_global_exit(1)
+
+
+def finalize():
+    """Collective. Ends this PE's part in the job. Arrays that still exist keep their contents, as private memory."""
+    need()
+    for restore in _end():
+        restore()
+
+
+def _end():
+    """Returns what to call when no PE of this process has memory mapped any more."""
+    global _process_is_pe
+    with waiting('gshmem.finalize'):
+        library.gshmem_barrier_all()
+        kept = [keep() for keep in _after_use]
+        library.gshmem_finalize()
+    if _pe.is_thread_pe:
+        _pe.is_thread_pe = False
+    else:
+        _process_is_pe = False
+    return kept
+
+
+def run_threads(n_pes, function, *args):
+    """Calls function(*args) in n_pes threads of this process, each a PE of one job: for notebooks and tests. Returns
+    the list of what they returned, by PE. An exception in one is raised here after all have ended; it ends the job of
+    the others only if they wait for that PE longer than GSHMEM_WAIT_TIMEOUT."""
+    if is_initialized():
+        raise Error('run_threads: this process is a PE already')
+    key = ctypes.create_string_buffer(1)
+    results, errors, kept = [None] * n_pes, [], []
+
+    def main(pe):
+        attr = _new_attr()
+        try:
+            check(library.gshmemx_set_attr_thread_args(pe, n_pes, ctypes.addressof(key), ctypes.byref(attr)))
+            check(library.gshmemx_init_attr(_WITH_THREADS, ctypes.byref(attr)))
+            check(library.gshmemx_device_setup())
+            _pe.is_thread_pe = True
+        except BaseException as e:
+            errors.append(e)
+            return
+        try:
+            results[pe] = function(*args)
+        except BaseException as e:
+            errors.append(e)
+        if _pe.is_thread_pe:
+            kept.extend(_end())
+
+    threads = [threading.Thread(target=main, args=(pe,), name=f'PE {pe}') for pe in range(n_pes)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for restore in kept:
+        restore()
+    if errors:
+        raise errors[0]
+    return results
+
+
+# ---- Ctrl-C -----------------------------------------------------------------------------------
+#
+# Python's own handler runs only between its instructions: a thread that waits inside the library would never see it.
+# So a thread of ours hears of each SIGINT. If the main thread is still in the same wait a moment later, the process
+# ends as one that Ctrl-C has ended, and says where it waited.
+
+_INTERRUPT_AFTER_S = 0.5
+_waits = None  # the main thread's: [what, number of the wait], what is None outside of waits
+
+
+class waiting:
+    """with waiting('gshmem.barrier_all'): the library may wait for other PEs."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __enter__(self):
+        if _waits is not None and threading.current_thread() is threading.main_thread():
+            _waits[1] += 1
+            _waits[0] = self.what
+
+    def __exit__(self, *unused):
+        if _waits is not None and threading.current_thread() is threading.main_thread():
+            _waits[0] = None
+
+
+def _watch(reader):
+    import time
+    while True:
+        numbers = os.read(reader, 64)
+        if not numbers:
+            return
+        if signal.SIGINT not in numbers:
+            continue
+        before = list(_waits)
+        time.sleep(_INTERRUPT_AFTER_S)
+        if before[0] is not None and _waits == before:
+            os.write(2, f'gshmem: interrupted in {before[0]}\n'.encode())
+            os._exit(128 + signal.SIGINT)
+
+
+def watch_interrupts():
+    """Called on import. Does nothing if the program or another library handles SIGINT or uses the wake-up file."""
+    global _waits
+    if _waits is not None or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if previous != -1:
+        signal.set_wakeup_fd(previous)
+        os.close(reader)
+        os.close(writer)
+        return
+    _waits = [None, 0]
+    threading.Thread(target=_watch, args=(reader,), daemon=True, name='gshmem-interrupt').start()

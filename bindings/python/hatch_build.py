@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the library with Meson while the wheel is built, and puts what `meson install` installs into the package's
+folder _prefix. Options for Meson: the variable GSHMEM_WHEEL_MESON_ARGS, separated by spaces. GSHMEM_WHEEL_BUILD names a
+build folder that is up to date: what it installs is taken, and nothing is built."""
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+def find_meson():
+    """Meson of the build environment, else of the system."""
+    beside = os.path.join(sysconfig.get_path('scripts'), 'meson')
+    return beside if os.path.exists(beside) else shutil.which('meson') or sys.exit('gshmem: there is no meson')
+
+
+def install(meson, root, folder, build):
+    """Returns the prefix in which everything now is."""
+    staging, prefix = os.path.join(folder, 'staging'), '/prefix'
+    if build is None:
+        build = os.path.join(root, 'build-wheel')  # kept: installers ask for the metadata first, then for the wheel
+        subprocess.run([meson, 'setup', '--reconfigure', build, root, '--prefix', prefix, '--libdir', 'lib',
+                        '--buildtype', 'release', '-Dtests=false', '-Dexamples=false', '-Dstrip=true',
+                        *os.environ.get('GSHMEM_WHEEL_MESON_ARGS', '').split()], check=True)
+        subprocess.run([meson, 'compile', '-C', build], check=True)
+    else:
+        options = json.loads(subprocess.run([meson, 'introspect', build, '--buildoptions'], check=True,
+                                            stdout=subprocess.PIPE).stdout)
+        prefix = next(o['value'] for o in options if o['name'] == 'prefix')
+    subprocess.run([meson, 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', staging], check=True)
+    return staging + prefix
+
+
+def without_links(included, scratch):
+    """A wheel has no links. A library is kept once, under the name that programs load (libx.so.0); the name that
+    linkers look for (libx.so) becomes a linker script; a link from another folder becomes a copy."""
+    targets = {os.path.realpath(path) for path in included if os.path.islink(path)}
+    for path, inside in included.items():
+        if not os.path.islink(path):
+            has_soname = path in targets and any(os.path.dirname(p) == os.path.dirname(path) and os.path.islink(p) and
+                                                 os.path.realpath(p) == path for p in included)
+            if not has_soname:
+                yield path, inside
+        elif path.endswith('.so'):
+            script = os.path.join(scratch, inside.replace('/', '_'))
+            with open(script, 'w') as file:
+                file.write(f'INPUT({os.path.basename(os.readlink(path))})\n')
+            yield script, inside
+        else:
+            copy = os.path.join(scratch, 'of_' + inside.replace('/', '_'))
+            shutil.copy2(os.path.realpath(path), copy)
+            yield copy, inside
+
+
+class CustomBuildHook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        if version == 'editable':
+            raise RuntimeError('gshmem: an editable installation has no library; build the wheel')
+        self.folder = tempfile.mkdtemp(prefix='gshmem-wheel-')
+        prefix = install(find_meson(), self.root, self.folder, os.environ.get('GSHMEM_WHEEL_BUILD'))
+        included = {}
+        for folder, _, names in os.walk(prefix):
+            for name in [] if folder.endswith('/man3') else names:  # thousands of pages: the headers say the same
+                path = os.path.join(folder, name)
+                included[path] = os.path.relpath(path, prefix)
+        for source, inside in without_links(included, self.folder):
+            build_data['force_include'][source] = f'gshmem/_prefix/{inside}'
+        build_data['pure_python'] = False
+        build_data['tag'] = f'py3-none-linux_{platform.machine()}'
+
+    def finalize(self, version, build_data, artifact_path):
+        shutil.rmtree(self.folder, ignore_errors=True)

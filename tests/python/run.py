@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the wheel of a build, installs it into a new environment, and runs the tests there, in an empty folder.
+
+    run.py SOURCE_ROOT BUILD_DIR
+
+The packages that the wheel and the tests need come from PyPI; where it cannot be reached nothing is proved: 77."""
+import glob, os, subprocess, sys, tempfile, venv
+
+NEEDED = ['numpy', 'pytest', 'hatchling']
+
+
+def main(root, build):
+    with tempfile.TemporaryDirectory(prefix='gshmem-python-') as folder:
+        env = os.path.join(folder, 'venv')
+        venv.create(env, with_pip=True)
+        python = os.path.join(env, 'bin', 'python')
+        pip = [python, '-m', 'pip', '--disable-pip-version-check', '--quiet']
+        if subprocess.run([*pip, 'install', *NEEDED]).returncode != 0:
+            print('PyPI gives no', ' '.join(NEEDED))
+            return 77
+        environment = {k: v for k, v in os.environ.items() if k not in ('PYTHONPATH', 'LD_LIBRARY_PATH')}
+        environment['PATH'] = os.path.join(env, 'bin') + ':' + environment['PATH']
+        wheels = os.path.join(folder, 'wheels')
+        subprocess.run([*pip, 'wheel', '--no-deps', '--no-build-isolation', '-w', wheels, root], check=True,
+                       env={**environment, 'GSHMEM_WHEEL_BUILD': build})
+        wheel, = glob.glob(os.path.join(wheels, '*.whl'))
+        print(os.path.basename(wheel), os.path.getsize(wheel), 'bytes', flush=True)
+        if os.path.getsize(wheel) > 25 << 20:
+            sys.exit('the wheel has more than 25 MiB')
+        subprocess.run([*pip, 'install', '--no-deps', wheel], check=True)
+        empty = os.path.join(folder, 'empty')
+        os.mkdir(empty)
+        return subprocess.run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '--rootdir', empty,
+                               os.path.join(root, 'tests', 'python')], cwd=empty,
+                              env={**environment, 'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1',
+                                   'GSHMEM_DEVICE': 'cpu'}).returncode
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each call, by three PEs that are threads of this process."""
+import numpy
+import pytest
+
+import gshmem
+
+N = 3
+
+
+def on_pes(function):
+    """The function runs on all PEs; it returns what must be True on each."""
+    def test():
+        assert gshmem.run_threads(N, function) == [True] * N
+    test.__name__ = function.__name__
+    return test
+
+
+@on_pes
+def test_put_and_get():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    a = gshmem.zeros((4, 5), 'int32')
+    gshmem.put(a, numpy.full((4, 5), me, 'int32'), (me + 1) % n)
+    gshmem.barrier()
+    got = numpy.empty((4, 5), 'int32')
+    gshmem.get(got, a, (me + 1) % n)
+    gshmem.get_nbi(b := numpy.empty(5, 'int32'), a[2], me)
+    gshmem.quiet()
+    good = (a == (me - 1) % n).all() and (got == me).all() and (b == (me - 1) % n).all()
+    gshmem.barrier()
+    gshmem.put_nbi(a[1], numpy.arange(5, dtype='int32'), (me + 1) % n)
+    gshmem.fence()
+    gshmem.quiet()
+    gshmem.barrier()
+    return bool(good and a[1].tolist() == [0, 1, 2, 3, 4])
+
+
+@on_pes
+def test_signals():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    box, signals = gshmem.zeros(100, 'float64'), gshmem.zeros(2, 'uint64')
+    for i in range(1, 20):
+        gshmem.put_signal(box, numpy.full(100, float(i * me)), signals[:1], i, (me + 1) % n)
+        if gshmem.signal_wait(signals[:1], '>=', i) < i or (box != i * ((me - 1) % n)).any():
+            return False
+        gshmem.signal(signals[1:], 1, (me - 1) % n, 'add')  # taken: the next may come
+        gshmem.signal_wait(signals[1:], '==', i)
+    return True
+
+
+@on_pes
+def test_atomics_and_waits():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    for dtype in ('int32', 'uint32', 'int64', 'uint64'):
+        w = gshmem.zeros(4, dtype)
+        for _ in range(100):
+            gshmem.atomic_add(w[:1], 1, 0)
+        old = gshmem.atomic_fetch_add(w[1:2], 5, 0)
+        gshmem.barrier()
+        if gshmem.atomic_fetch(w[:1], 0) != 100 * n or old not in (0, 5, 10):
+            return False
+        if me == 0:
+            for to in range(1, n):
+                gshmem.atomic_set(w[2:3], 7, to)
+        else:
+            gshmem.wait(w[2:3], '==', 7)
+            if not gshmem.test(w[2:3], '>', 6) or gshmem.test(w[2:3], '!=', 7):
+                return False
+        gshmem.atomic_or(w[3:], 1 << me, 0)
+        gshmem.barrier()
+        if gshmem.atomic_swap(w[3:], 9, me) != (7 if me == 0 else 0):
+            return False
+        if gshmem.atomic_compare_swap(w[3:], 9, 4, me) != 9 or w[3] != 4:
+            return False
+        gshmem.atomic_xor(w[3:], 6, me)
+        gshmem.atomic_and(w[3:], 3, me)
+        if w[3] != 2:
+            return False
+    f = gshmem.zeros(1, 'float32')
+    gshmem.atomic_set(f, 1.5, me)
+    return gshmem.atomic_swap(f, 2.5, me) == 1.5 and gshmem.atomic_fetch(f, me) == 2.5
+
+
+@on_pes
+def test_collectives():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    for dtype in ('int8', 'uint16', 'int64', 'float16', 'float32', 'float64', 'complex64'):
+        s, d = gshmem.zeros(6, dtype), gshmem.zeros(6, dtype)
+        s[:] = [me + 1, 2, 3, 1, 1, me]
+        gshmem.barrier()
+        gshmem.reduce(d, s)
+        if d.tolist() != [n * (n + 1) / 2, 2 * n, 3 * n, n, n, n * (n - 1) / 2]:
+            return False
+        gshmem.reduce(d, s, 'prod')
+        if d[0] != 6 or d[5] != 0:
+            return False
+    gshmem.reduce(d := gshmem.zeros(6, 'int64'), s := gshmem.zeros(6, 'int64'), 'max')
+    s[:] = me
+    gshmem.broadcast(d, s, root=1)
+    if (d != 1).any():
+        return False
+    wide = gshmem.zeros(6 * n, 'int64')
+    gshmem.fcollect(wide, s)
+    if wide.tolist() != [r for r in range(n) for _ in range(6)]:
+        return False
+    wide[:] = [100 * me + i for i in range(6 * n)]
+    out = gshmem.zeros(6 * n, 'int64')
+    gshmem.alltoall(out, wide)
+    return out.tolist() == [100 * r + 6 * me + i for r in range(n) for i in range(6)]
+
+
+@on_pes
+def test_teams():
+    world = gshmem.Team.world
+    outer = world.split(0, 2, 2)
+    if gshmem.my_pe() == 1:
+        return outer is None
+    x = gshmem.Team.n_pes.fget(outer), outer.my_pe, outer.translate(1, world)
+    gshmem.sync(outer)
+    gshmem.barrier(outer)
+    outer.destroy()
+    return x == (2, gshmem.my_pe() // 2, 2)
+
+
+@on_pes
+def test_views_of_near_pes():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    a = gshmem.zeros(10, 'int16')
+    a[:] = me
+    gshmem.barrier()
+    there = a.on((me + 1) % n)
+    good = (there == (me + 1) % n).all() and (gshmem.on(a[3:5], me) == me).all()
+    gshmem.barrier()
+    there[9] = 77
+    gshmem.barrier()
+    return bool(good and a[9] == 77 and type(a) is gshmem.Array)
+
+
+@on_pes
+def test_memory_comes_back():
+    for _ in range(50):
+        a = gshmem.zeros(1 << 20, 'uint8')
+        a[:] = 1
+        gshmem.free(a)
+    return True
+
+
+def test_arrays_outlive_finalize():
+    def keep():
+        a = gshmem.zeros(1000, 'int32')
+        a[:] = gshmem.my_pe()
+        return a
+    arrays = gshmem.run_threads(N, keep)
+    for pe, a in enumerate(arrays):
+        assert (a == pe).all()
+        a[:] = 5
+    assert not gshmem.is_initialized()
+
+
+# ---- what is wrong has a name -----------------------------------------------------------------
+
+
+def wrong(kind, words, call):
+    def function():
+        with pytest.raises(kind, match=words):
+            call()
+        gshmem.barrier()
+        return True
+    assert gshmem.run_threads(N, function) == [True] * N
+
+
+def test_wrong_arguments():
+    zeros = gshmem.zeros
+    wrong(ValueError, 'put: dest is not symmetric', lambda: gshmem.put(numpy.zeros(4), numpy.zeros(4), 0))
+    wrong(ValueError, 'put: pe is 3, and there are 3', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(4, 'i4'), 3))
+    wrong(ValueError, 'put: pe is -1', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(4, 'i4'), -1))
+    wrong(TypeError, 'put: dest is of int32, source of float64', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(2), 0))
+    wrong(ValueError, 'put: dest has 16 bytes, source 8', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(2, 'i4'), 0))
+    wrong(ValueError, 'get: source is not contiguous', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(8, 'i4')[::2], 0))
+    wrong(TypeError, 'put: source: list is no array', lambda: gshmem.put(zeros(4), [1, 2, 3, 4], 0))
+    wrong(TypeError, 'signal: signal is 4 bytes of int32', lambda: gshmem.signal(zeros(1, 'i4'), 1, 0))
+    wrong(ValueError, "signal: op is 'sub', not one of set, add", lambda: gshmem.signal(zeros(1, 'u8'), 1, 0, 'sub'))
+    wrong(ValueError, "wait: comparison is '=', not one of", lambda: gshmem.wait(zeros(1, 'i8'), '=', 0))
+    wrong(ValueError, 'atomic_add: word has 16 bytes', lambda: gshmem.atomic_add(zeros(2, 'i8'), 1, 0))
+    wrong(TypeError, 'atomic_add: word is of float32', lambda: gshmem.atomic_add(zeros(1, 'f4'), 1, 0))
+    wrong(TypeError, 'reduce: there is no and of float32', lambda: gshmem.reduce(zeros(4), zeros(4), 'and'))
+    wrong(ValueError, 'fcollect: dest has 16 bytes and source 16', lambda: gshmem.fcollect(zeros(4), zeros(4)))
+    wrong(ValueError, 'broadcast: pe is 9', lambda: gshmem.broadcast(zeros(4), zeros(4), 9))
+    wrong(TypeError, 'dtype: object holds', lambda: gshmem.zeros(4, object))
+    wrong(ValueError, 'negative dimension', lambda: gshmem.zeros((4, -1)))
+    wrong(ValueError, 'free: this is not an array that', lambda: gshmem.free(numpy.zeros(3)))
+
+
+def test_memory_that_is_not_there():
+    wrong(MemoryError, 'empty: no ', lambda: gshmem.empty(1 << 50, 'uint8'))
+
+
+def test_different_shapes():
+    wrong(MemoryError, 'asked for different sizes', lambda: gshmem.zeros(10 + gshmem.my_pe()))
+
+
+def test_outside_of_init():
+    for call in (gshmem.my_pe, gshmem.barrier, gshmem.quiet, gshmem.finalize, lambda: gshmem.zeros(3),
+                 lambda: gshmem.put(numpy.zeros(1), numpy.zeros(1), 0), lambda: gshmem.Team.world.n_pes):
+        with pytest.raises(gshmem.NotInitialized):
+            call()
+
+
+def test_wrong_start():
+    with pytest.raises(ValueError, match='init: rank and n_pes need a uid'):
+        gshmem.init(rank=0, n_pes=1)
+    with pytest.raises(ValueError, match='init: uid has 3 bytes'):
+        gshmem.init(uid=b'abc', rank=0, n_pes=1)
+    with pytest.raises(gshmem.Error):
+        gshmem.init(uid=gshmem.get_unique_id(), rank=5, n_pes=2)

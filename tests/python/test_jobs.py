@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of several processes: the examples, an id of one's own, a PE that fails, Ctrl-C, and the guide's programs."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import gshmem
+
+LIMIT = 60
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+                          **options)
+
+
+def job(n, *command):
+    return run(['gshmemrun', '-n', str(n), sys.executable, *command])
+
+
+def test_examples():
+    for name, n in (('ring', 4), ('halo', 3)):
+        result = job(n, '-m', f'gshmem.examples.{name}')
+        assert result.returncode == 0, result.stdout
+        assert len(result.stdout.splitlines()) == n
+    assert run([sys.executable, '-m', 'gshmem.examples.threads']).returncode == 0
+
+
+def test_own_id():
+    program = ('import sys, gshmem\n'
+               'with gshmem.init(uid=bytes.fromhex(sys.argv[1]), rank=int(sys.argv[2]), n_pes=2):\n'
+               '    x = gshmem.zeros(1, "int64"); x[0] = gshmem.my_pe() + 1\n'
+               '    gshmem.reduce(x, x); print(x[0])\n')
+    first = ('import sys, subprocess, gshmem\nuid = gshmem.get_unique_id()\nprogram = sys.argv[1]\n'
+             'other = subprocess.Popen([sys.executable, "-c", program, uid.hex(), "1"])\n'
+             'sys.argv = ["", uid.hex(), "0"]\nexec(program)\nsys.exit(other.wait())\n')
+    result = run([sys.executable, '-c', first, program])
+    assert result.returncode == 0 and result.stdout.split() == ['3', '3'], result.stdout
+
+
+def test_exception_ends_the_job():
+    result = job(2, '-c', 'import gshmem\nwith gshmem.init():\n'
+                          '    if gshmem.my_pe() == 1: raise ValueError("on purpose")\n    gshmem.barrier()\n')
+    assert result.returncode != 0 and 'ValueError: on purpose' in result.stdout, result.stdout
+
+
+def test_interrupt_in_a_wait():
+    program = ('import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
+               '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n')
+    p = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert p.stdout.readline() == 'waits\n'
+    p.send_signal(signal.SIGINT)
+    text = p.communicate(timeout=LIMIT)[0]
+    assert 'KeyboardInterrupt' in text or 'interrupted in gshmem.signal_wait' in text, text
+    assert p.returncode != 0
+
+
+def test_headers_and_tools():
+    assert os.path.exists(os.path.join(gshmem.get_include(), 'gshmem', 'gshmem.h'))
+    with open('version.c', 'w') as file:
+        file.write('#include <gshmem.h>\n#include <stdio.h>\nint main(void) { gshmem_init(); printf("%d\\n", '
+                   'gshmem_n_pes()); gshmem_finalize(); return 0; }\n')
+    folder, = [d for d, _, names in os.walk(gshmem.get_prefix()) if 'gshmem.pc' in names]
+    flags = run(['pkg-config', '--cflags', '--libs', 'gshmem'], env={**os.environ, 'PKG_CONFIG_PATH': folder})
+    built = run(['cc', '-o', 'version', 'version.c', *flags.stdout.split()])
+    assert built.returncode == 0, built.stdout
+    assert run(['gshmemrun', '-n', '2', './version']).stdout.split() == ['2', '2']
+    assert gshmem.__version__ in run(['gshmem-info', '--version']).stdout
+
+
+def test_guide():
+    """Each ```python file=NAME of the page is a program, and the ```sh block after it runs it."""
+    with open(os.path.join(os.environ['PYTHON_TEST_SOURCES'], 'docs', 'guide', 'python.md'), encoding='utf-8') as page:
+        blocks = re.findall(r'^```(\w+) ?(.*?)\n(.*?)^```', page.read(), re.M | re.S)
+    n = 0
+    for kind, tags, text in blocks:
+        if kind == 'python' and tags.startswith('file='):
+            with open(tags[5:], 'w', encoding='utf-8') as file:
+                file.write(text)
+        elif kind == 'sh' and 'untested' not in tags:
+            result = run(['bash', '-ec', text])
+            assert result.returncode == 0, text + result.stdout
+            n += 1
+        elif kind == 'text':
+            for line in text.splitlines():
+                assert line in result.stdout, f'{line!r} is not in:\n{result.stdout}'
+    assert n >= 3
