@@ -18,7 +18,7 @@ namespace detail
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 /* The run: consecutive PEs mapped in consecutive slots; most peers belong to it. A peer belongs to
- * it exactly if its number in the run is below run_n. */
+ * it if and only if its number in the run is below run_n. */
 template <class Context> __device__ __forceinline__ uint32_t number_in_run(const Context &c, int pe)
 {
     return (uint32_t)pe - (uint32_t)state_of(c).run_first_pe;
@@ -144,10 +144,11 @@ __device__ __forceinline__ auto route(const Context &c, Type *symmetric, int pe,
 }
 
 /* The same for a near() of an instruction or two. For a peer of the run the address takes two
- * instructions, once in a loop over words of one peer. Every other peer goes to `elsewhere`, which
- * is out of line and called directly; it uses route() and calls the far part through call_indirect.
- * Around a call through a pointer the compiler keeps at most 16 registers, too few for the caller's
- * own parameters, which a loop would then reload in each iteration. */
+ * instructions, which a loop over words of one peer executes once. Every other peer goes to
+ * `elsewhere`, which is not inlined and is called directly. It uses route() and calls the far part
+ * through call_indirect. The caller does not use call_indirect itself: around a call through a
+ * pointer the compiler keeps at most 16 registers. That is too few for the caller's own parameters,
+ * and a loop would reload them in each iteration. */
 template <class Type, class Near, class Elsewhere, class Context>
 __device__ __forceinline__ auto route_word(const Context &c, Type *symmetric, int pe, Near near,
                                            Elsewhere elsewhere)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The C-named calls where kernels are compiled. The [hd] calls of gshmem.h and gshmem/typed.h,
- * whose contracts hold, are defined here for both sides: a kernel gets the templates of the other
- * device headers, the host gets the library's functions. Then come the calls that exist in kernels
- * only, by warps, blocks and grids: gshmem_device.cuh lists them. All threads of the group make the
- * call with the same arguments. */
+ * The C-named calls, for files with kernels. The [hd] calls, whose contracts are in gshmem.h and
+ * gshmem/typed.h, are defined here for both sides: in kernels they use the templates of the other
+ * device headers, on the host they call the library's functions. Then come the calls that exist
+ * only in kernels, by warps, blocks and grids; gshmem_device.cuh lists them. All threads of the
+ * group make the call with the same arguments. */
 #ifndef GSHMEM_API_CUH
 #define GSHMEM_API_CUH
 

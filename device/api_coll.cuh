@@ -7,8 +7,8 @@
  * and the mem forms; grid is all blocks of a collective launch. Contracts:
  * gshmem/collectives.h, and for groups device/coll/coll.cuh. Included by api.cuh.
  *
- * They are templates with a parameter that no caller gives, so a file compiles only those few of
- * the thousands that it calls. */
+ * There are thousands of these calls. They are templates with a parameter that no caller gives, so
+ * a file compiles only those that it calls. */
 
 #define GSHMEM_LAZY template <int unused = 0>
 

@@ -106,7 +106,8 @@ __device__ __forceinline__ const gsh_state &unit_state()
     return gshmem_state_block;
 }
 #else
-/* Prints why, and ends the job with status 1, or the process, if it has no PE; in libgshmem. */
+/* Prints why, and ends the job with status 1. If the process has no PE, ends the process. Defined
+ * in libgshmem. */
 #pragma GCC visibility push(default)
 extern "C" [[noreturn]] void gshmemx_cpu_refuse(const char *why);
 #pragma GCC visibility pop
@@ -132,10 +133,10 @@ inline const gsh_state &unit_state()
 
 } // namespace detail
 
-/* What a call works on, its first argument: the state of a PE, which may lie anywhere that kernels
- * can read (a kernel's argument, shared or global memory) and outlives the call, and the number of
- * one of its contexts, 0 being the default. It takes a few registers: functions that are not
- * inlined take it by value. */
+/* What a call works on, and its first argument: the state of a PE, and the number of one of its
+ * contexts, 0 being the default. The state may lie anywhere that kernels can read (a kernel's
+ * argument, shared or global memory), and outlives the call. A context takes few registers, so
+ * functions that are not inlined take it by value. */
 struct context {
     const gsh_state &state;
     uint32_t id;
@@ -234,13 +235,15 @@ template <class Function> __device__ __forceinline__ Function *hide_function(Fun
     return f;
 }
 
-/* Marks a function over a context that its callers do not inline. Call it through call_noinline()
- * or call_indirect() only: on GPUs these have the function that is not inlined. */
+/* Marks a function, with a context as its first argument, that its callers do not inline. Call it
+ * only through call_noinline() or call_indirect(): on GPUs these make the call that is not
+ * inlined. */
 #if defined(__CUDACC__)
 #define GSHMEM_NOINLINE_BODY __forceinline__
 
 /* The functions into which f is inlined, one for each kind of context; they are not inlined
- * themselves. The default context is no argument: it would take a register. */
+ * themselves. The default context is not passed as an argument, because it would take a
+ * register. */
 template <auto f, class Function = decltype(f)> struct noinline_wrapper;
 template <auto f, class Result, class Context, class... Parameters>
 struct noinline_wrapper<f, Result (*)(const Context &, Parameters...)> {
@@ -315,8 +318,8 @@ template <auto f, class... Arguments> inline auto call_indirect(const context &c
 
 constexpr uint64_t host_time_to_act_ns = 10000000000u;
 
-/* Ends the calling thread of the kernel. Threads that wait for it at a barrier of the block, or in
- * a call of the warp, go on if this is a GPU; the CPU device ends them, too. */
+/* Ends the calling thread of the kernel. On a GPU, threads that wait for it at a barrier of the
+ * block, or in a call of the warp, go on. The CPU device ends them, too. */
 __device__ __forceinline__ void leave_kernel()
 {
 #if defined(__CUDACC__)
@@ -331,9 +334,9 @@ template <class Context> __device__ __forceinline__ uint32_t *has_left_of(const 
     return &reinterpret_cast<gsh_sync_area *>(state_of(c).base + GSH_WORLD_SYNC_OFF)->has_left;
 }
 
-/* The abort word is not 0; kind is that of the report if the wait lasted too long. If the job is
- * ending: stands still until the host ends it; if the host does not, stops this device. If the
- * kernel is to be left: leaves it, or returns from a wait that must not be left. */
+/* Called when the abort word is not 0; kind is that of the report if the wait lasted too long. If
+ * the job is ending, waits until the host ends it; if the host does not, stops this device. If the
+ * kernel is to be left, leaves it, or returns from a wait that must not be left. */
 __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind,
                                               uint32_t *has_left)
 {
@@ -363,12 +366,13 @@ __device__ __noinline__ inline void await_end(uint32_t abort_word, uint32_t kind
 #endif
 }
 
-/* Asked by each of the library's own kernels before it tells other PEs something. If it is true the
- * kernel ends: one that has been left may come before it in its stream, so what it would build on
- * is not there, or half-done, and a PE that still waits would take that for the other kernel's.
- * has_left: what load_has_left has loaded, early, so that other loads need not wait for it. A GPU
- * reads the abort word, which is in the host's memory, only once some kernel has been left. No
- * order needed: a kernel that follows another sees all that the other has seen and written. */
+/* Each of the library's own kernels calls this before it sends anything to other PEs, and ends if
+ * the result is true. An earlier kernel of its stream may have been left. Then the data on which
+ * this one builds are missing or incomplete, and a PE that still waits would take what this kernel
+ * sends for the earlier kernel's. has_left: the result of load_has_left, which is called early, so
+ * that other loads need not wait for it. A GPU reads the abort word, which is in the host's memory,
+ * only once some kernel has been left. No order needed: a kernel that follows another sees all that
+ * the other has seen and written. */
 template <class Context> __device__ __forceinline__ uint32_t load_has_left(const Context &c)
 {
 #if defined(__CUDACC__)
@@ -420,8 +424,8 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
 }
 
 /* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
- * report counts. If kernels leave their waits, leaves this one instead: it may have found what
- * another has left half-done. */
+ * report counts. If kernels are to leave their waits, leaves this kernel instead: the mistake may
+ * come from another kernel that was left before it had finished. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trouble *t)
 {
@@ -477,8 +481,8 @@ __device__ GSHMEM_NOINLINE_BODY void tell_refusal(const Context &c, const troubl
 }
 #endif
 
-/* A collective's answer to arguments that cannot be; in checking builds one thread of the group
- * also says what is wrong. The library's own kernels do that themselves. */
+/* A collective's result for impossible arguments. In checking builds one thread of the group also
+ * says what is wrong; the library's own kernels do so themselves. */
 template <class Context, class Group>
 __device__ __forceinline__ int refuse(const Context &c, Group g, const char *call, uint32_t what,
                                       int value, int of)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A group copies bytes between this PE (local) and a peer (remote) by loads and stores, without
  * synchronising; callers do that. The body of a copy accesses the remote side 16 aligned bytes at a
- * time, since the link is the bottleneck; the local side by 16 bytes if its alignment matches, else
- * by the words that its alignment allows. Enough accesses are in flight to cover the latency. Small
- * accesses move single words, copies of up to 16 bytes, and the two ends of a longer copy that do
- * not fill 16 bytes ("edges"). A thread's large copies and a warp's large gets use the bulk-copy
- * engine if the alignments match (bulk.cuh). */
+ * time, since the link is the bottleneck. It accesses the local side by 16 bytes if its alignment
+ * matches, otherwise by the words that its alignment allows. Enough accesses are in flight to cover
+ * the latency. Small accesses move single words, copies of up to 16 bytes, and the "edges" of a
+ * longer copy: its two ends that do not fill 16 bytes. A thread's large copies and a warp's large
+ * gets use the bulk-copy engine if the alignments match (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -193,8 +193,8 @@ constexpr int bytes_in_flight = Direction == direction::put ? 2
                                 : is_narrow                 ? 1
                                                             : 3;
 
-/* A copy that is not whole vectors on both sides. Kept in the caller's local memory, so that
- * registers used by one of its parts are not held while the other runs. */
+/* A copy that is not whole vectors on both sides. It is in the caller's local memory, so that
+ * registers for one part of the copy are free while another part runs. */
 struct ragged_copy {
     char *dest;
     const char *source;
@@ -383,7 +383,7 @@ __device__ __forceinline__ void copy_few(int left, char *dest, const char *sourc
             store_vector<Direction, local_side::aligned>(dest + 16 * u * row, v[u], 0);
 }
 
-/* Unroll in flight per thread; is_once: there are no more than those. */
+/* Unroll vectors in flight per thread; is_once: there are no more than that. */
 template <direction Direction, class Group, int Unroll, bool is_once>
 __device__ __forceinline__ void copy_rows(uint32_t rank, uint32_t size, char *dest,
                                           const char *source, int nvectors)
@@ -455,7 +455,8 @@ __device__ __forceinline__ void copy_words(ragged_copy *r, size_t bytes)
         copy_body<Direction, local_side::words, words_in_flight>(r);
 }
 
-/* They differ there. The edges grow to at least 3 bytes, so whole words can be read. */
+/* The sides differ in these bits. The edges grow to at least 3 bytes, so whole words can be
+ * read. */
 template <direction Direction, class Group>
 __device__ __forceinline__ void copy_bytes(ragged_copy *r, size_t bytes)
 {
@@ -502,7 +503,7 @@ __device__ __noinline__ void copy_ragged(uint32_t rank, uint32_t size, char *des
         copy_bytes<Direction, Group>(r, bytes);
 }
 
-/* 0: whole vectors, both sides aligned, less than 32 GiB. */
+/* Returns 0 for whole vectors, both sides aligned, of less than 32 GiB. */
 __device__ __forceinline__ unsigned unlike_vectors(const void *dest, const void *source,
                                                    size_t bytes)
 {
@@ -530,8 +531,8 @@ __device__ __forceinline__ bool copy_few_vectors(rank_in_group at, char *dest, c
     return true;
 }
 
-/* Any number of vectors. `around` receives a callable that calls the function for large copies, so
- * it can spill what its caller would otherwise keep in registers during the call. */
+/* Any number of vectors. `around` receives a callable that makes the call for large copies. So
+ * `around` can spill values that its caller would otherwise keep in registers during that call. */
 template <direction Direction, class Group, class Around>
 __device__ __forceinline__ void copy_vectors(rank_in_group at, void *dest_address,
                                              const void *source_address, size_t bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts by handle (state.h): what a kernel's gshmem_ctx_ calls look up before they call the
- * templates. A context on all PEs costs nothing if the peer is near. */
+ * Contexts by handle (state.h): how a kernel's gshmem_ctx_ calls find the context and the PE before
+ * they call the templates. With a context of all PEs this costs nothing if the peer is near. */
 #ifndef GSHMEM_CTX_CUH
 #define GSHMEM_CTX_CUH
 
@@ -51,7 +51,7 @@ __device__ __forceinline__ void check_ctx(gshmem_ctx_t ctx, const char *call)
 __device__ __forceinline__ void check_ctx(gshmem_ctx_t, const char *) {}
 #endif
 
-/* The PE of member pe of the context's team, which is not the team of all PEs. */
+/* The PE that is member pe of the context's team, which is not the team of all PEs. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY int member_of_team(const Context &c, uint64_t handle, int pe,
                                                    const char *call)

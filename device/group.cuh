@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads that make a call together: one, a warp, four warps, a block. Each has rank(), size()
- * and sync(); sync also orders: what any of them did before it is seen by all of them after it.
+ * The threads that make a call together: one, a warp, four warps, a block. Each group has rank(),
+ * size() and sync(). sync also orders: all threads see after it what any of them did before it.
  *
- * Most groups consist of whole warps and, for a block, extend along x alone. For those irregular()
- * is 0 and early() is rank and size, read at this point and not where they are used: that takes
- * long, and a sync hides it. */
+ * Most groups consist of whole warps and, for a block, extend along x alone. For these groups
+ * irregular() is 0, and early() returns rank and size. Reading them takes long, and early() reads
+ * them where it is called, so that a sync hides that time. */
 #ifndef GSHMEM_GROUP_CUH
 #define GSHMEM_GROUP_CUH
 
@@ -76,8 +76,8 @@ __device__ __forceinline__ uint32_t lane()
 
 } // namespace detail
 
-/* What collectives ask of a group: its part in the calling block, which of its blocks this is, and
- * how many it has. */
+/* For collectives: the group's part in the calling block, this block's number among the group's
+ * blocks, and how many blocks the group has. */
 #define GSHMEM_ONE_BLOCK(GROUP)                          \
     __device__ __forceinline__ GROUP block_part() const  \
     {                                                    \

@@ -40,7 +40,7 @@ __device__ __forceinline__ uint32_t wait_for_bits(const Context &c, const lock_w
         call, l.me, 0, bits);
 }
 
-/* For finalize's message about locks still held; a GPU pays for it in checking builds alone. */
+/* For finalize's message about locks still held. A GPU counts them only in checking builds. */
 template <class Context>
 __device__ __forceinline__ void count_lock(const Context &c, uint64_t change)
 {

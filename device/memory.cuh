@@ -25,10 +25,11 @@ namespace detail
 #define GSHMEM_NO_UNROLL
 #endif
 
-/* -rdc=true makes of each function that is not inlined one by the rules of the platform, by which
- * half of the registers are the caller's: ptxas then takes registers with higher numbers, up to 94,
- * and a kernel gets as many as the largest function it may call. With half as much under way all
- * stay within 64, the most with 1024 threads. A file may define GSHMEM_WIDE_COPIES instead. */
+/* With -rdc=true each function that is not inlined follows the platform's calling convention, which
+ * reserves half of the registers for the caller. ptxas then takes registers with higher numbers, up
+ * to 94, and a kernel gets as many as the largest function that it may call. With half as many
+ * accesses in flight all functions stay within 64, the most for 1024 threads. A file that defines
+ * GSHMEM_WIDE_COPIES keeps the full number in flight. */
 #if defined(__CUDACC_RDC__) && !defined(GSHMEM_WIDE_COPIES)
 constexpr bool is_narrow = true;
 #else
@@ -160,8 +161,8 @@ __device__ __forceinline__ void store_relaxed_words(words2 *p, words2 v)
                  : "memory");
 }
 
-/* The same for a request in a ring. What this thread has learned (a barrier it has passed) comes
- * before what the proxy does for it: the GPU holds a store back behind an acquire. */
+/* The same for a request in a ring. What this thread has learned, such as by a barrier, comes
+ * before what the proxy does for it: a GPU does not let a store pass an earlier acquire. */
 __device__ __forceinline__ void publish_words(words2 *p, words2 v)
 {
     store_relaxed_words(p, v);
@@ -255,7 +256,8 @@ __device__ __forceinline__ void store_global(vec16 *p, vec16 v)
 }
 
 /* A reader that sees a later relaxed store or atomic of this thread also sees what this thread did
- * and saw before the fence. After a relaxed load it works the other way round. */
+ * and saw before the fence. If this thread's relaxed load came before the fence, the thread sees
+ * after it what the writer did and saw before. */
 __device__ __forceinline__ void fence_acq_rel()
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");

@@ -4,10 +4,11 @@
  * The thread sanitizer does not understand fences, so `fence; relaxed store` is modelled under it.
  * A CUDA thread has two sync objects: `published`, into which a fence releases all that the thread
  * has done and seen, and `observed`, from which a fence acquires. Before a relaxed store or atomic,
- * an auxiliary fiber, which knows nothing else, acquires `published` and releases into the word: a
+ * an auxiliary fiber, which knows nothing else, acquires `published` and releases into the word. A
  * reader that loads the word with acquire is then ordered after what came before the fence, and
  * after nothing else. After a relaxed atomic a second fiber acquires from the word and releases
- * into `observed`. So a program that lacks a fence is reported and a correct one is not. */
+ * into `observed`. So the sanitizer reports a program that lacks a fence, and does not report a
+ * correct one. */
 #ifndef GSHMEM_MEMORY_CPU_CUH
 #define GSHMEM_MEMORY_CPU_CUH
 
@@ -297,9 +298,9 @@ inline void spin_done()
     gshmemx_cpu_progress();
 }
 
-/* A load of a word. It may be one iteration of a loop in which the user's code waits, perhaps for a
- * thread of its own block, so the other threads run now and then. Unless the thread has just seen
- * the same value there, it may not be waiting at all. */
+/* Called with a load of a word. The load may be one iteration of a loop in which the user's code
+ * waits, perhaps for a thread of its own block, so the other threads run now and then. A thread
+ * that has not just seen the same value there may not be waiting at all. */
 inline void poll_pause(const void *word, uint64_t value = 0)
 {
     static thread_local unsigned calls; /* by all fibers of the block */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fence and quiet. They cost only the routes that carry traffic: if every peer is near, each is one
- * instruction behind a test of a constant; otherwise each ring used since the last one gets an
- * entry. */
+ * fence and quiet. They cost time only for routes that carry traffic. If every peer is near, each
+ * call is one instruction after a test of a constant. Otherwise each ring that has been used since
+ * the last call gets an entry. */
 #ifndef GSHMEM_ORDER_CUH
 #define GSHMEM_ORDER_CUH
 
@@ -25,7 +25,7 @@ template <class Context> __device__ __forceinline__ void fence(const Context &c)
  * after an earlier put to another address. */
 template <class Context> __device__ __forceinline__ void quiet(const Context &c)
 {
-    /* The fence comes after, so that what far gets brought is ordered with the rest. */
+    /* The fence comes after, so that the data of far gets are ordered with the rest. */
     if (detail::has_far(c))
         detail::far_quiet(c);
     detail::fence_seq_cst();

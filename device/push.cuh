@@ -3,14 +3,14 @@
  * completion, and the cells in which values come back. Threads of a warp that come here at once
  * reserve with one atomic.
  *
- * Why no wait is endless. Room at a position needs only that lower positions of the ring are
- * written. The threads that reserved those write them, waiting for nothing but room: threads that
- * reserve together have all been served by their cells before. A thread that waits for a reply cell
- * waits only for threads with lower tickets; one that waits for a reply waits only for the proxy.
- * Threads of a warp may be made to wait for each other after any branch; so one warp never has
- * unwritten reservations in two rings, and takes the cells of several rings in the order of the
- * rings (ask). Threads that arrive separately wait only for what the others do on their own; GPUs
- * guarantee that progress since compute capability 7.0. */
+ * Why no wait is endless. A thread that waits for room waits only until lower positions of the ring
+ * have been written. The threads that reserved those wait for nothing but room: before threads
+ * reserve together, their cells have served all of them. A thread that waits for a reply cell waits
+ * only for threads with lower tickets; one that waits for a reply waits only for the proxy. Threads
+ * of a warp may be made to wait for each other after any branch; so one warp never has unwritten
+ * reservations in two rings, and takes the cells of several rings in the order of the rings (ask).
+ * Threads that arrive separately wait only for what the others do on their own; GPUs guarantee that
+ * progress since compute capability 7.0. */
 #ifndef GSHMEM_PUSH_CUH
 #define GSHMEM_PUSH_CUH
 
@@ -60,8 +60,8 @@ enum class until : uint32_t {
     answer, /* its value has come back; `immediate` is the ticket */
 };
 
-/* A request, in its caller's local memory, and read there when needed: registers held here would
- * count against each kernel with a near path. */
+/* A request. It is in its caller's local memory and is read there when needed: registers for it
+ * would count against each kernel with a near path. */
 struct request {
     uint64_t immediate;
     uint64_t value[5];
@@ -321,9 +321,9 @@ __device__ __forceinline__ void write_request(const Context &c, const request *r
 
 /* ---- values that come back ------------------------------------------------------------------- */
 
-/* Takes a ticket for each thread of the group and waits until all their cells serve them: a thread
- * that went on alone would reserve for the group, and a thread that has reserved must not wait for
- * a turn. */
+/* Takes a ticket for each thread of the group and waits until all their cells serve them. No thread
+ * goes on alone: it would reserve for the group, and a thread that has reserved must not wait for a
+ * cell. */
 template <class Context> __device__ __forceinline__ void take_ticket(const Context &c, request *r)
 {
     uint64_t first = 0;
@@ -368,9 +368,9 @@ template <class Context> __device__ __forceinline__ void push(const Context &c, 
 }
 
 /* Pushes the request and waits as it says. Returns the answer if it waits for one, else the
- * position behind the request. The threads of the warp that are here push requests with the same
- * key together, lowest key first. Requests with an answer all have one size, so those in one ring
- * have one key. */
+ * position behind the request. The threads of the warp that execute this together push requests
+ * with the same key together, lowest key first. Requests with an answer all have one size, so those
+ * in one ring have one key. */
 template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t ask(const Context &c, request *r)
 {
     r = hide_pointee(r);

@@ -20,8 +20,9 @@ __device__ __forceinline__ uint64_t offset_of(const Context &c, const void *symm
 }
 
 /* Whether the proxy can use this side's address. It reads and writes the heap, and on the CPU
- * device everything; on a GPU not a kernel's stack, shared memory or what cudaMalloc returned. Then
- * puts send their bytes through the ring, and gets fetch 8 bytes at a time: slow but correct. */
+ * device all memory. On a GPU it cannot reach a kernel's stack, shared memory or memory from
+ * cudaMalloc. For these puts send their bytes through the ring, and gets fetch 8 bytes at a time:
+ * slow but correct. */
 template <class Context>
 __device__ __forceinline__ bool is_for_proxy(const Context &c, const void *local)
 {
@@ -115,8 +116,8 @@ copy_request(const Context &c, gsh_ring_op op, const void *symmetric, const void
     uint64_t word = off | bytes << GSH_RING_AT_BYTES | local_off << GSH_RING_AT_LOCAL_LOW;
     bool is_compact = (off | local_off) < GSH_RING_COMPACT_OFF && local_off < state_of(c).stride &&
                       bytes < GSH_RING_COMPACT_BYTES;
-    /* The proxy, whose loads of the request acquire, sees what the group did to local; that also
-     * comes before what a get brings. */
+    /* The proxy, whose loads of the request acquire, sees what the group did to local. A get writes
+     * its data after that. */
     fence_acq_rel();
     if (is_compact && !is_blocking) {
         words4 w = {{header(op, 1, pe, 0) | high << GSH_RING_AT_LOCAL_HIGH, word}, {0, 0}};
@@ -377,8 +378,8 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY void ring_fence(const C
         call_noinline<write_fences<Context>>(c);
 }
 
-/* The position in r->ring that must be done for quiet to return; 0: nothing to wait for. Asks for
- * it, unless another thread has asked and nothing came since. */
+/* The position in r->ring that must be done for quiet to return; 0: nothing to wait for. Writes a
+ * QUIET, unless another thread has done so and no request has come since. */
 template <class Context>
 __device__ __forceinline__ uint64_t start_quiet(const Context &c, request *r)
 {

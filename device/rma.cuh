@@ -2,8 +2,8 @@
  * put, get, p, g and the strided forms. A group's call behaves as if one thread had made it after
  * the group's own synchronisation: all of them synchronise before (the source is ready) and after
  * (it may be used again, and any thread's fence covers all of it). For near peers the nbi forms are
- * the same calls: loads and stores are outstanding until quiet anyway. Copies of anything but whole
- * vectors or one word, and far peers, go another way, out of line. */
+ * the same calls: loads and stores are outstanding until quiet anyway. put_general and get_general,
+ * which are not inlined, serve far peers, and copies of anything but whole vectors or one word. */
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
@@ -35,10 +35,10 @@ template <> struct moved<long double> {
 #endif
 template <class Type> using moved_as = typename moved<Type>::type;
 
-/* A put or get to any peer, by any group, of any size. Out of line, and not through a pointer:
- * copy_aligned, which both ways call, would keep registers in local memory then. is_far_possible is
- * may_be_far, and only makes the names differ: files with and without GSHMEM_NEAR_ONLY can be
- * linked. */
+/* A put or get to any peer, by any group, of any size. Not inlined, and not called through a
+ * pointer: copy_aligned, which both ways call, would then keep registers in local memory.
+ * is_far_possible is may_be_far, and only makes the names differ: files with and without
+ * GSHMEM_NEAR_ONLY can be linked. */
 template <bool is_blocking, bool has_words, bool is_far_possible, class Group, class Context>
 __device__ GSHMEM_NOINLINE_BODY void put_general(const Context &c, void *dest, const void *source,
                                                  size_t bytes, int pe, const char *call)
@@ -70,9 +70,9 @@ __device__ GSHMEM_NOINLINE_BODY void get_general(const Context &c, void *dest, c
         [&] { far_get(c, g, dest, source, bytes, pe, is_blocking, call); });
 }
 
-/* Whole vectors, to or from a peer of the run. One more branch costs a call 10 ns on a GPU, and all
- * warps of a block of 1024 threads execute whatever it decides after its synchronisation: so the
- * vector path has a single branch, before the synchronisation. */
+/* Whole vectors, to or from a peer of the run. One more branch costs a call 10 ns on a GPU, and
+ * after the synchronisation all warps of a block of 1024 threads would execute it. So the vector
+ * path has a single branch, before the synchronisation. */
 template <class Group, class Context>
 __device__ __forceinline__ bool is_vector_path(const Context &c, Group g, const void *dest,
                                                const void *source, size_t bytes, uint32_t number)

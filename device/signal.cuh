@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signals: a symmetric uint64_t that tells a PE that data have come. */
+ * Signals: a signal is a symmetric uint64_t that tells a PE that data have arrived. */
 #ifndef GSHMEM_SIGNAL_CUH
 #define GSHMEM_SIGNAL_CUH
 
@@ -32,8 +32,9 @@ __device__ __forceinline__ void send_signal(uint64_t *mapped, uint64_t value, in
         store_relaxed(mapped, value);
 }
 
-/* A word and a signal to set that form 16 aligned bytes: one store writes both, without a fence
- * between them. Only for a peer of the run; not on the CPU device, whose fence costs nothing. */
+/* Whether a word and the signal to set form 16 aligned bytes. Then one store writes both, without a
+ * fence between them. Only for a peer of the run, and not on the CPU device, where a fence costs
+ * nothing. */
 __device__ __forceinline__ bool is_beside(const void *dest, const void *source, size_t bytes,
                                           const uint64_t *sig_addr, int sig_op)
 {

@@ -8,12 +8,12 @@
  * epoch ahead. The flag was e - 1, so the PE adds 1 to it: sending needs no load of the epoch,
  * which is read while the flags are under way.
  *
- * A team on several nodes: near members set flags on their leader; then the leaders tell each other
- * in ceil(log2(n_nodes)) rounds: in round k each adds 1 to round[k] of the leader 2^k nodes further
- * on, and waits until its own has reached e. A leader that passes round k has heard, directly or
- * through others, from the 2^(k+1) nodes up to its own. Then it releases its near members. Counts
- * instead of stores need no order between a leader's signals: a fast one's second may overtake its
- * first.
+ * A team on several nodes: near members set flags on their leader. Then the leaders signal each
+ * other in ceil(log2(n_nodes)) rounds. In round k each adds 1 to round[k] of the leader 2^k nodes
+ * further on, and waits until its own has reached e. A leader that has passed round k knows,
+ * directly or through others, that the 2^(k+1) nodes up to its own have arrived. After the last
+ * round it releases its near members. Counts, unlike stores, need no order between a leader's
+ * signals: a fast leader's second signal may overtake its first.
  *
  * Only the first warp of a block sends and waits: the barrier then has one fence instruction, and
  * between reading and writing the epoch only a warp needs to synchronise. */
@@ -142,8 +142,8 @@ __device__ __forceinline__ void write_epoch(Word w, uint64_t *epoch, uint64_t va
         *epoch = value;
 }
 
-/* One exchange of flags by Group's flag_group w. The caller then synchronises the group: what each
- * thread has seen the others have then seen. */
+/* One exchange of flags by Group's flag_group w. The caller then synchronises the group, after
+ * which every thread sees what any of them has seen. */
 template <bool is_barrier, class Group, class Word, class Context>
 __device__ __forceinline__ void fly_flags(const Context &c, Word w, const gsh_team_state &t,
                                           uint64_t area_off, const char *call)
@@ -160,8 +160,8 @@ __device__ __forceinline__ void fly_flags(const Context &c, Word w, const gsh_te
          * the group (its synchronisation came first) are seen by every PE that sees the flags
          * below. One instruction for the warp. */
         fence_release();
-    /* These pair with the loads below. The first one is before the loop: nothing that only later
-     * ones need is loaded before it. */
+    /* These pair with the loads below. The first one is before the loop, so that it need not wait
+     * for loads that only later ones need. */
     if (first < t.n_pes)
         reduce_add(flag, (uint64_t)1);
     GSHMEM_NO_UNROLL

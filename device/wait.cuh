@@ -10,8 +10,8 @@
  * - CUDA, staged: the proxy's copies into this GPU's memory and the signal's atomic go, in order,
  *   through streams of this GPU, so the data are written by the device that reads them before the
  *   word changes.
- * A route on which a NIC wrote into GPU memory directly, while the signal came another way, would
- * have to flush those writes here, after the last load and before the return. */
+ * If on some route a NIC wrote into GPU memory directly while the signal took another way, those
+ * writes would have to be flushed here, after the last load and before the return. */
 #ifndef GSHMEM_WAIT_CUH
 #define GSHMEM_WAIT_CUH
 
@@ -29,10 +29,10 @@ namespace detail
  * checking is cheap. */
 constexpr uint32_t looks_between = is_cpu_device ? 1 : 1024;
 
-/* What a wait keeps from one check to the next: when it began, by the clock at the first check, and
- * in the low bits the number of checks. Only one in this many reads the abort word, which is in
- * host memory: if all threads of a grid wait, their reads of it delay each other by milliseconds,
- * during which none of them polls its own word. */
+/* What a wait keeps from one check to the next: the time of the first check, and in the low bits
+ * the number of checks. Only one check in this many reads the abort word, which is in host memory.
+ * If all threads of a grid read it, the reads delay each other by milliseconds, during which none
+ * of the threads polls its own word. */
 constexpr uint64_t abort_bits = 63;
 
 /* Whether nothing will write the word any more: gsh_lost_range. */
@@ -59,7 +59,8 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t 
         uint64_t limit = s.wait_timeout_ns;
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT)
             limit = GSH_SYNC_LIMIT_NS(limit);
-        /* For other blocks of this PE: they may wait for another PE, and are to report it first. */
+        /* Waits for other blocks of this PE: these may be waiting for another PE, and should report
+         * that first. */
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT && t->pe == s.my_pe)
             limit = GSH_SYNC_LIMIT_NS(limit);
         uint64_t now = clock_ns();
@@ -197,7 +198,7 @@ __device__ __forceinline__ bool is_left_out(const int *status, size_t i)
     return status && status[i] != 0;
 }
 
-/* Where a pass over n words begins. The place keeps changing, so that over a series of calls each
+/* Where a pass over n words begins. The start keeps changing, so that over a series of calls each
  * word that satisfies its comparison is found. */
 __device__ __forceinline__ size_t pass_start(size_t n)
 {
@@ -236,8 +237,8 @@ __device__ __forceinline__ Type wait_word(const Context &c, const Type *ivar, Te
     return seen;
 }
 
-/* How many words a wait for all polls at once, excluded ones included. It then waits for the words
- * whose poll failed, one after another, and goes on with the next ones. */
+/* How many words a wait for all words polls at once, excluded ones included. It then waits for
+ * those whose poll failed, one after another, and goes on with the next ones. */
 constexpr uint32_t looks_at_once = 8;
 
 template <class Type, class Values, class Context>
