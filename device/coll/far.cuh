@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives over several nodes. A few bytes go by way of the nodes' leaders (far_leaders.cuh),
- * many go straight from each member to its partners: the members on the other nodes with its own
- * number, modulo the node's size. What one node gives another crosses the network once, in pieces;
- * the members of a node exchange one piece while another is on its way. schedule.h says who sends
- * what to whom in which phase; here the phases are walked, with what members do between messages.
+ * Collectives over several nodes. Small calls go by way of the nodes' leaders (far_leaders.cuh). In
+ * large calls data go straight from each member to its partners: the members on the other nodes
+ * with its own number, modulo the node's size. Data cross from one node to another once, in pieces;
+ * the members of a node exchange one piece while another crosses. schedule.h says who sends what to
+ * whom in which phase. This file walks the phases, and has the work that members do between
+ * messages.
  *
- * A call of the second kind begins when all members have arrived. It ends when the near members
- * have met and the sources may be reused; each member has heard from the far ones all that concerns
- * it. Its far steps take the numbers after those already done; end_far counts them.
+ * A large call begins when all members have arrived. Before it ends, each member has received all
+ * signals that far members send it, the near members have synchronised, and the sources may be
+ * reused. Its far steps take the numbers after those already done; end_far counts them.
  *
- * Those that only move data are made by one block. In those that compute, g may be several blocks:
- * all of them add up and pass on, the first one alone tells and hears, and they join in between. */
+ * Collectives that only move data run in one block. In those that compute, g may be several blocks.
+ * All of them add up and pass on; only the first sends messages and awaits signals; they join in
+ * between. */
 #ifndef GSHMEM_COLL_FAR_CUH
 #define GSHMEM_COLL_FAR_CUH
 
@@ -28,7 +30,8 @@ namespace gshmem
 namespace detail
 {
 
-/* reads_source: puts of this call may still be reading what the caller may change afterwards. */
+/* reads_source: puts of this call may still be reading the source, which the caller may change
+ * after the call. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void end_far(const coll_call<Context> &k, Group g, uint64_t n_steps,
                                         bool reads_source)
@@ -177,9 +180,9 @@ struct counts {
     }
 };
 
-/* First the counts. If many bytes follow, the counts are read until the end. They lie in the half
- * of one step, so an even number of steps follows, and the next call's first step uses the other
- * half. If few follow, each block has its count at its beginning. */
+/* The counts go first. If many bytes follow, the counts are read until the end of the call. They
+ * lie in the half of one step, so an even number of steps follows, and the next call's first step
+ * uses the other half. If few bytes follow, each block begins with its count. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void collect_far(const coll_call<Context> &k, Group g, uint8_t *dest,
                                             const uint8_t *source, uint64_t bytes)
@@ -220,7 +223,7 @@ __device__ GSHMEM_NOINLINE void alltoall_far(const coll_call<Context> &k, Group 
 {
     spill(g, dest, source, bytes);
     const uint64_t n = (uint64_t)k.n;
-    /* what crosses is then n_near times the minimum */
+    /* that way n_near times as many bytes cross as need to */
     if (goes_by_leaders(k, n * n * bytes * 4)) {
         take_blocks(k, g, dest, gather_far(k, g, source, n * bytes, n * bytes), n * bytes,
                     (uint64_t)k.me * bytes, bytes);
@@ -240,7 +243,7 @@ __device__ GSHMEM_NOINLINE void alltoall_far(const coll_call<Context> &k, Group 
     end_far(k, g, s.n_steps, true);
 }
 
-/* One request for each member: no strided request brings a signal along. */
+/* One request for each member: a strided request cannot carry a signal. */
 template <class Context, class Group, class Type>
 __device__ GSHMEM_NOINLINE void alltoalls_far(const coll_call<Context> &k, Group g, Type *dest,
                                               const Type *source, ptrdiff_t dst, ptrdiff_t sst,
@@ -259,8 +262,8 @@ __device__ GSHMEM_NOINLINE void alltoalls_far(const coll_call<Context> &k, Group
 
 /* ---- broadcast ---- */
 
-/* Down a tree of the nodes. A leader, or on its node the root, gives its near members what it has,
- * too. */
+/* Data go down a tree of the nodes. A leader, or on its own node the root, also gives the pieces
+ * that it has to its near members. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void broadcast_pieces(const coll_call<Context> &k, Group g,
                                                  uint8_t *dest, const uint8_t *from,
@@ -394,8 +397,8 @@ __device__ GSHMEM_NOINLINE void reduce_far(const coll_call<Context> &k, Group g,
 
 /* ---- reducescatter ---- */
 
-/* Adds up what this PE adds up of a phase's piece: its own part, into the slot for its own node,
- * and those that it sends. `from` is the piece in the first member's part. */
+/* Adds up this PE's work on a phase's piece: its own part, into the slot for its own node, and the
+ * parts that it sends. `from` is the piece in the first member's part. */
 template <class Context, class Group, class How>
 __device__ GSHMEM_NOINLINE void add_parts(const coll_call<Context> &k, Group g,
                                           const gsh_schedule &s, const uint8_t *from,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of a few bytes over several nodes. Near members write what they have into a half of
- * their leader's work area; leaders exchange what their nodes have in ceil(log2(n_nodes)) rounds,
- * with one message each; then all members read what they need from the leader's half. Only leaders
- * send messages. Nothing needs to be awaited first: the half is free (state.h).
+ * Collectives of a few bytes over several nodes. Near members write their data into a half of their
+ * leader's work area; data to be added up stay in their sources, and the leader reads them there.
+ * Leaders exchange their nodes' data in ceil(log2(n_nodes)) rounds, with one message each. Then all
+ * members read what they need from the leader's half. Only leaders send messages. The half is free
+ * at the beginning of a call, so nothing needs to be awaited first (state.h).
  *
  * schedule.h has the rounds (gsh_round_of).
  *
- * In what computes, g may be several blocks: all of them add up, the first one alone tells and
- * hears, and they join in between. */
+ * In collectives that compute, g may be several blocks. All of them add up; only the first sends
+ * messages and awaits signals; they join in between. */
 #ifndef GSHMEM_COLL_FAR_LEADERS_CUH
 #define GSHMEM_COLL_FAR_LEADERS_CUH
 
@@ -27,7 +28,7 @@ __device__ __forceinline__ bool goes_by_leaders(const coll_call<Context> &k, uin
     return bytes <= half_bytes_of(k) && bytes <= state_of(k.c).far_flat;
 }
 
-/* The leaders' rounds. With block 0 they only say that their nodes have arrived. */
+/* The leaders' rounds. With block 0 the messages only say that nodes have arrived. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void tell_leaders_blocks(const coll_call<Context> &k, Group g,
                                                     uint64_t block, bool is_by_member,
@@ -108,7 +109,7 @@ __device__ GSHMEM_NOINLINE const uint8_t *gather_words_far(const coll_call<Conte
 }
 
 /* After gather_far: takes the bytes at `from` of each member's block, one after the other in the
- * order of the team. Neighbours on both sides make one copy. */
+ * order of the team. Blocks that are adjacent on both sides are copied together. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void take_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
                                             const uint8_t *half, uint64_t block, uint64_t from,
@@ -164,7 +165,7 @@ __device__ GSHMEM_NOINLINE void broadcast_by_leaders(const coll_call<Context> &k
 
 /* ---- adding up ---- */
 
-/* dest is the reduction of the near members' sources, in the order of the team. */
+/* Sets dest to the reduction of the near members' sources, in the order of the team. */
 template <class Context, class Group, class How>
 __device__ GSHMEM_NOINLINE void add_near(const coll_call<Context> &k, Group g, uint8_t *dest,
                                          const uint8_t *source, uint64_t bytes, How how)
@@ -199,7 +200,7 @@ __device__ __forceinline__ const uint8_t *leaders_half(const coll_call<Context> 
     return k.at(half_of(k, steps_of(k).far), near_member(*k.team, 0));
 }
 
-/* dest is the reduction of the nodes' blocks, from byte `first` of each on. */
+/* Sets dest to the reduction of the nodes' blocks, from byte `first` of each on. */
 template <class Context, class Group, class How>
 __device__ GSHMEM_NOINLINE void add_blocks(const coll_call<Context> &k, Group g, uint8_t *dest,
                                            uint64_t bytes, uint64_t block, uint64_t first, How how)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of collectives whose members are on several nodes, by one block: which member tells which
- * that it has come this far, with data or without, through the channel's signal words, and where
- * data wait in the work area. The invariants are in state.h, above gsh_sync_area.
+ * Steps of collectives whose members are on several nodes, by one block. In a step a member tells
+ * another one how far it is, with data or without, through the channel's signal words; data wait in
+ * the work area. The invariants are in state.h, above gsh_sync_area.
  *
  * A near step is a store behind a fence. A far step is a put with signal, a single request; its
  * receiver waits only for the signals that it needs. */
@@ -57,7 +57,7 @@ __device__ __forceinline__ void set_steps(const coll_call<Context> &k, Group g, 
 template <class Context>
 __device__ __forceinline__ void tell_near(const coll_call<Context> &k, uint64_t step, int member)
 {
-    /* Serves "what the group did and was told before is seen by the member that hears it". */
+    /* Serves "the member that sees the signal sees what the group did and was told before". */
     fence_acq_rel();
     store_relaxed(k.at(step_word(k, 0, k.me), member), step);
 }
@@ -86,7 +86,7 @@ __device__ __forceinline__ void await_far_step(const coll_call<Context> &k, uint
     await_step(k, step_word(k, step, member), step, member);
 }
 
-/* The group sends a far member a signal and the bytes, if any, which the member finds in its dest.
+/* The group sends a far member a signal and, before it, the bytes, if any, into the member's dest.
  * The source must stay unchanged until the member has answered, or until quiet. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void tell_far(const coll_call<Context> &k, Group, uint8_t *dest,
@@ -126,8 +126,8 @@ __device__ GSHMEM_NOINLINE void come_to_leader(const coll_call<Context> &k, Grou
     g.sync();
 }
 
-/* The leader, whose group has synchronised since it heard from the last leader, releases the
- * others. set_steps follows and synchronises their groups. */
+/* The leader releases the others. Its group has synchronised since the last signal of another
+ * leader arrived. set_steps follows and synchronises their groups. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void leave_leader(const coll_call<Context> &k, Group g, uint64_t step)
 {
@@ -141,7 +141,8 @@ __device__ GSHMEM_NOINLINE void leave_leader(const coll_call<Context> &k, Group 
         tell_near(k, step, near_member(*k.team, i));
 }
 
-/* All near members see what the groups did once set_steps, which follows, has returned. */
+/* Once set_steps, which follows, has returned, all near members see what their groups did
+ * before. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void sync_near(const coll_call<Context> &k, Group g, uint64_t step)
 {
@@ -180,8 +181,8 @@ __device__ __forceinline__ uint8_t *half_of(const coll_call<Context> &k, uint64_
 
 /* ---- near data ---- */
 
-/* The group copies from here to a near member, or to this PE. The copy is visible to whoever sees
- * what follows the group's next synchronisation. */
+/* The group copies from here to a near member, or to this PE. A reader that sees anything after the
+ * group's next synchronisation sees the copy. */
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void copy_to(const coll_call<Context> &k, Group g, uint8_t *dest,
                                         const uint8_t *source, uint64_t bytes, int member)

@@ -32,8 +32,8 @@ __device__ __forceinline__ group_blocks group_grid()
             gridDim.x * gridDim.y * gridDim.z};
 }
 
-/* The same for launches whose beginning and end alone synchronise the blocks: the library's own
- * kernels. */
+/* The same for the library's own kernels, whose blocks are synchronised only by the launch's
+ * beginning and end. */
 struct group_launch : group_blocks {
 };
 
@@ -78,7 +78,7 @@ __device__ inline void join_blocks(const Context &c, group_blocks g, gsh_sync_ar
 }
 
 /* Once all threads of the group have read *word, one of them writes it for the next call. Groups
- * that join have already joined since. */
+ * that join have joined since they read it. */
 template <class Group>
 __device__ __forceinline__ void write_for_next(Group g, uint64_t *word, uint64_t value, uint64_t *)
 {

@@ -2,9 +2,9 @@
  * The collectives that only move data: broadcast, fcollect, collect, alltoall, alltoalls; by bytes.
  * choose.cuh picks one of these ways:
  * - LL: data that carry their flags, in one exchange (ll.cuh);
- * - direct: all members have come; each stores its data straight into the others' dest; all have
- *   done so;
- * - far, if some member cannot be mapped: the same by puts, between barriers of the team. */
+ * - direct: the members synchronise, each stores its data straight into the others' dest, and they
+ *   synchronise again;
+ * - far, if some member is not mapped: by messages (far.cuh). */
 #ifndef GSHMEM_COLL_MOVE_CUH
 #define GSHMEM_COLL_MOVE_CUH
 
@@ -48,9 +48,9 @@ struct sharers {
     __device__ __forceinline__ uint32_t block() const { return index; }
 };
 
-/* Stores to others wait for the link, so a few blocks, the local copiers, copy meanwhile what a
- * member gives to itself. A block moves an eighth of what an NVLink of 18 links carries; twice as
- * many local copiers as it takes are enough beside the others. */
+/* Stores to others wait for the link. Meanwhile a few blocks, the local copiers, copy what a member
+ * gives to itself. A block moves an eighth of what an NVLink of 18 links carries; twice as many
+ * local copiers as that need are enough beside the others. */
 constexpr uint32_t max_local_copiers = 16;
 
 /* The calling block's part of a call that gives each of n members the same number of bytes. */
@@ -272,7 +272,7 @@ broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint
 /* ---- collect -----------------------------------------------------------------------------------
  */
 
-/* Where this PE's part begins, once every member has told its bytes. */
+/* Exchanges the members' byte counts, and returns where this PE's part begins. */
 template <class Context, class Group>
 __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g, uint64_t bytes)
 {

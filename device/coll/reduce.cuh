@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The collectives that compute: reduce, reducescatter and the scans. Elements are added up in the
  * order of the members (far.cuh: of each node, then of the nodes), so the result has the same bits
- * on every PE and in every run. Ways as in move.cuh; a direct reduce is a reduce-scatter, from the
- * members' source, and an all-gather, into their dest, of one part for each member. */
+ * on every PE and in every run. The ways are those of move.cuh. A direct reduce is a
+ * reduce-scatter, from the members' sources, and an all-gather, into their dests, of one part for
+ * each member. */
 #ifndef GSHMEM_COLL_REDUCE_CUH
 #define GSHMEM_COLL_REDUCE_CUH
 
@@ -196,10 +197,10 @@ __device__ GSHMEM_NOINLINE void add_terms(const coll_call<Context> &k, rank_in_g
     }
 }
 
-/* All that depends on the operation and the type: two functions, called by the others of a
- * collective that computes. The CPU device calls them through pointers and compiles the others once
- * per kind of group. On a GPU, a kernel that calls through a pointer would get the registers of the
- * largest function that any pointer of its file leads to. */
+/* All that depends on the operation and the type: two functions, which the other functions of a
+ * collective call. The CPU device calls them through pointers, and compiles the other functions
+ * once per kind of group. GPUs call them directly: a kernel that calls through a pointer gets the
+ * registers of the largest function to which any pointer of its file leads. */
 #if defined(__CUDACC__)
 template <class Op, class Type, int n_ahead> struct adder {
     static constexpr bool has_lines = sizeof(Type) <= line_bytes;

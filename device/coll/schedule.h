@@ -6,10 +6,11 @@
  * nothing is written too early (tests/unit/coll_schedule.c). Compiles as C17, C++17 and CUDA; C
  * standard headers only.
  *
- * In each phase a member sends its messages, in the order in which gsh_next_message gives them, and
- * then hears those of others, in any order (gsh_heard). Each message is a put with its signal: it
- * belongs to a far step, which is counted from 0 in the call. docs/internals/collectives.md has the
- * phases of each collective, and what members do between messages. */
+ * In each phase a member sends its messages, in the order in which gsh_next_message gives them.
+ * Then it awaits ("hears") those of others, in any order (gsh_heard). Each message is a put with
+ * its signal. It belongs to a far step, which is counted from 0 in the call.
+ * docs/internals/collectives.md has the phases of each collective, and what members do between
+ * messages. */
 #ifndef GSHMEM_COLL_SCHEDULE_H
 #define GSHMEM_COLL_SCHEDULE_H
 
@@ -57,8 +58,8 @@ GSH_COLL_INLINE uint64_t gsh_slot_of(uint64_t half_bytes, uint64_t n_slots, uint
     return bytes / GSH_COLL_ALIGN * GSH_COLL_ALIGN;
 }
 
-/* The bytes of a scan that go at once: what a half can hold of each node and, behind that, of the
- * result; or else of each member. */
+/* The bytes of a scan that go at once. A half holds that many of each node and, behind them, of the
+ * result; if the team is not in the order of nodes, of each member. */
 GSH_COLL_INLINE uint64_t gsh_scan_piece_bytes(const struct gsh_team_state *t, uint64_t half_bytes,
                                               uint64_t piece)
 {
@@ -114,8 +115,9 @@ GSH_COLL_INLINE int32_t gsh_nodes_to(const struct gsh_team_state *t, int32_t nod
 
 /* A leader's half of a work area has a block for each node, or for each member, starting with its
  * own node's. In the round of distance d = 1, 2, 4, ... below n_nodes a leader sends the beginning
- * of its half, d blocks or what is missing there, to the leader d nodes before it, where it lies d
- * nodes further on, and then hears the leader d nodes after it. All rounds are one far step. */
+ * of its half to the leader d nodes before it: d blocks, or fewer if fewer are missing there. In
+ * the receiver's half they lie d nodes further on. Then it hears the leader d nodes after it. All
+ * rounds are one far step. */
 struct gsh_round {
     int32_t to, from; /* members */
     uint64_t at;      /* in the half of `to` */
@@ -148,8 +150,8 @@ GSH_COLL_INLINE struct gsh_round gsh_round_of(const struct gsh_team_state *t, in
     return r;
 }
 
-/* In a broadcast all bytes go down a tree of nodes within these rounds: whether the leader `before`
- * nodes before the root's node gives them on, or sends a signal alone. */
+/* In a broadcast all bytes go down a tree of nodes within these rounds. Returns whether the leader
+ * `before` nodes before the root's node passes them on in this round, or sends a signal alone. */
 GSH_COLL_INLINE bool gsh_round_gives(const struct gsh_team_state *t, int32_t distance,
                                      int32_t before)
 {
@@ -242,10 +244,11 @@ GSH_COLL_INLINE struct gsh_schedule gsh_schedule_alltoall(const struct gsh_team_
 /* Of the members of the tree: the leaders and, on its node, the root instead. Node x, counted from
  * the root's, hears from the one whose number is x without its highest bit.
  *
- * At a call's end a node does not know whether its last answers have been heard, nor, from nodes
- * that it has told only that all have come, whether that has been. The next call's first step needs
- * words that have none of these in them: if the step after the last piece would use those of the
- * step in which all have come, it is left out, and the last piece waits for one more answer. */
+ * At a call's end a node does not know whether its last answers have been heard. Nor does it know
+ * that of the signal that all have arrived, on nodes to which it has sent nothing else. The next
+ * call's first step needs words with none of these signals in them. If the step after the last
+ * piece would use the words of the step in which all arrived, it is left out, and the last piece
+ * waits for one more answer. */
 GSH_COLL_INLINE struct gsh_schedule
 gsh_schedule_broadcast(const struct gsh_team_state *t, uint64_t bytes, int32_t root, uint64_t piece)
 {
@@ -284,8 +287,8 @@ GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reduce(const struct gsh_team_st
 
 /* On every node, one member adds up each member's part of a piece: the one whose number is that
  * member's, modulo the node's size. A half has a slot for each node and, behind them, slots in
- * which sums wait to be sent: for each member on other nodes whose part this PE adds up, of which
- * there is one on each node for every n_stripes. */
+ * which sums wait to be sent: one for each member on another node whose part this PE adds up. A
+ * node has at most one such member for every n_stripes of its members, rounded up. */
 GSH_COLL_INLINE struct gsh_schedule gsh_schedule_reducescatter(const struct gsh_team_state *t,
                                                                uint64_t bytes, uint64_t half_bytes,
                                                                uint64_t piece)
@@ -368,11 +371,12 @@ GSH_COLL_INLINE struct gsh_step_range gsh_steps_heard(enum gsh_coll coll,
     return phase == 0 ? none : gsh_steps_sent(coll, s, phase - 1);
 }
 
-/* The number, on a node with `size` members, of the i-th whom this PE tells and hears; -1: no more.
- * In an alltoall all, staggered so that a node's members do not all target the same one; in a
- * reduce the one of this PE's stripe, in each of n_steps steps. Otherwise partners: if the node has
- * a member with this PE's own number, that one and all others whose partner this PE is; if not,
- * this PE's partner alone. Telling goes both ways, as the words' invariants demand (state.h). */
+/* The number, on a node with `size` members, of the i-th member to which this PE sends and which it
+ * hears; -1: no more. In an alltoall these are all members, staggered so that a node's members do
+ * not all target the same one. In a reduce it is the one of this PE's stripe, in each of n_steps
+ * steps. Otherwise they are partners: if the node has a member with this PE's own number, that one
+ * and all others whose partner this PE is; if not, this PE's partner alone. Messages go both ways,
+ * as the words' invariants demand (state.h). */
 GSH_COLL_INLINE int32_t gsh_counterpart(enum gsh_coll coll, const struct gsh_team_state *t,
                                         int32_t size, int32_t i, uint64_t n_steps)
 {
@@ -441,7 +445,7 @@ GSH_COLL_INLINE bool gsh_heard_in_tree(const struct gsh_schedule *s, uint64_t ph
 
 /* ---- the messages of a phase ---- */
 
-/* What goes to member `its` of that node, the i-th whom this PE tells there. */
+/* The contents of a message to member `its` of that node, the i-th to which this PE sends there. */
 GSH_COLL_INLINE void gsh_set_contents(enum gsh_coll coll, const struct gsh_schedule *s,
                                       int32_t node, int32_t i, struct gsh_cursor *at,
                                       struct gsh_coll_message *m)

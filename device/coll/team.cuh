@@ -16,9 +16,10 @@
 #define GSHMEM_NOINLINE __attribute__((noinline))
 #endif
 
-/* The long ways, which keep what they hold across calls in memory, so that they fit into any
- * kernel. The library's own kernels have twice the registers, and keep all of it there: after each
- * fence, a load from memory takes long. */
+/* For the direct algorithms and their barrier. In users' kernels they are not inlined and keep
+ * values across calls in memory, so that they fit into any kernel. The library's own kernels have
+ * twice the registers, and keep these values there, because a load from memory takes long after
+ * each fence. */
 #if defined(GSHMEM_LIBRARY_KERNELS) && defined(__CUDACC__)
 #define GSHMEM_NOINLINE_IN_USER_KERNELS __forceinline__
 #else
@@ -30,8 +31,8 @@ namespace gshmem
 namespace detail
 {
 
-/* The members as loops over them see them: a copy of what finds a member's memory, so that a loop
- * with ordered accesses need not reload the team each time. */
+/* The members, for loops over them: a copy of the values that locate a member's memory, so that a
+ * loop with ordered accesses need not reload the team each time. */
 template <class Context> struct members {
     Context c;
     const int32_t *pes;
@@ -64,8 +65,8 @@ __device__ __forceinline__ bool is_mapped(const gsh_team_state &t)
 }
 
 /* A collective call: its group of threads, its team and channel. It stays in the memory of the
- * function that begins the call, and other functions read what they need from there: registers that
- * hold it across calls would cost every kernel with a collective. */
+ * function that begins the call, and other functions read what they need from there. In registers
+ * across calls it would cost every kernel with a collective. */
 template <class Context> struct coll_call {
     Context c;
     const gsh_team_state *team;
@@ -111,9 +112,9 @@ __device__ __forceinline__ uint64_t position_behind_leader(const gsh_team_state 
 
 /* ---- arrivals, by the flags of the channel's barrier ---- */
 
-/* Several blocks may make one call; each of them arrives by itself, so a flag counts the arrivals
- * of all blocks of a member, and the members' calls have the same number of blocks. Blocks of one
- * PE learn of each other in the same way, by own_flag. */
+/* Several blocks may make one call. Each of them arrives by itself, so a flag counts the arrivals
+ * of all blocks of a member. All members' calls have the same number of blocks. Blocks of one PE
+ * learn of each other in the same way, by own_flag. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
 await_flag(const coll_call<Context> &call, const uint64_t *flag, uint64_t enough, int member)
@@ -125,8 +126,8 @@ await_flag(const coll_call<Context> &call, const uint64_t *flag, uint64_t enough
     acquire_awaited();
 }
 
-/* Only the first warp of a block raises flags and waits for them: what all threads of a block load
- * from memory, or keep there, takes long. */
+/* Only the first warp of a block raises flags and waits for them, because loads and spills by all
+ * threads of a block take long. */
 template <class Context, class Group> struct coll_barrier {
     typedef decltype(Group().block_part()) block_group;
     typedef typename flag_group<block_group>::type flag_threads;
@@ -160,8 +161,9 @@ template <class Context, class Group> struct coll_barrier {
         return i == 0 ? &area->own_flag : call.at(&area->flag[call.me], call.after(i));
     }
 
-    /* All blocks of all members have come; what they did before is seen by this block. is_last: no
-     * other arrival follows in this call, and the next call on the channel continues from here. */
+    /* Returns when all blocks of all members have arrived; this block then sees what they did
+     * before. is_last: no other arrival follows in this call, and the next call on the channel
+     * continues from here. */
     __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void sync(bool is_last = false)
     {
         auto b = g.block_part();
@@ -173,7 +175,7 @@ template <class Context, class Group> struct coll_barrier {
             epoch += g.n_blocks();
             own += g.n_blocks() > 1 ? g.n_blocks() : 0;
             if (is_last && g.block() == 0 && b.rank() == 0) {
-                /* All have read them: they have met. */
+                /* All have read them: this is not their first synchronisation. */
                 store_plain(&area->epoch, epoch);
                 store_plain(&area->own_epoch, own);
             }
