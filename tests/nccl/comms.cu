@@ -4,6 +4,9 @@
  * and change nothing. */
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
+#if !defined(TEST_OTHER_NCCL)
+#include "dialects/nccl/comm/comm.h"
+#endif
 
 static void check_comm(ncclComm_t comm, int n, int rank)
 {
@@ -196,6 +199,10 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
     OK(result);
     check_comm(later, r->n, r->n - 1 - r->rank);
     check_sum(later, r->rank, r->n * (r->n - 1) / 2);
+#if !defined(TEST_OTHER_NCCL)
+    if (!r->is_launched) /* so a hundred ids fit, too */
+        CHECK(later->job->fixed_part_bytes <= (size_t)5 << 20);
+#endif
     const ncclUniqueId grow_id = share_id(comm, r, 1);
     const bool has_id = r->rank <= 1;
     OK(ncclCommGrow(some, r->n, has_id ? &grow_id : NULL, some == NULL ? r->n - 1 : -1, &grown,
@@ -331,10 +338,10 @@ static int count_mappings(void)
     return n;
 }
 
-/* Several pieces, even if there is little room for them. */
+/* Several pieces of any communicator's scratch. */
 static void check_alltoall(ncclComm_t comm, const test_rank *r)
 {
-    const int n = 30000, n_all = n * r->n;
+    const int n = 100000, n_all = n * r->n;
     int *p = NULL;
     std::vector<int> host(n_all), expected(n_all);
     for (int i = 0; i < n_all; i++) {
@@ -349,8 +356,9 @@ static void check_alltoall(ncclComm_t comm, const test_rank *r)
     CUDA_OK(cudaFree(p));
 }
 
-/* More at once than the first memory of all communicators suffices for. Each has room for its
- * collectives, and what they took is free afterwards. */
+/* More at once than the first memory of all communicators suffices for. Each has as much room for
+ * its collectives as a full speed takes, so a large one passes in as few pieces on the last as on
+ * the first; together they take less than 1 GiB, and what they took is free afterwards. */
 static void test_many_at_once(ncclComm_t comm, const test_rank *r)
 {
     const int n_comms = 100;
@@ -358,12 +366,20 @@ static void test_many_at_once(ncclComm_t comm, const test_rank *r)
     check_sum(comm, 1, r->n); /* no rank counts while others still map memory, or map it again */
     const int n_before = count_mappings();
     check_sum(comm, 1, r->n);
+    uint64_t bytes = 0, all_bytes = 0;
     for (int i = 0; i < n_comms; i++) {
         OK(ncclCommSplit(comm, 0, 0, &comms[i], NULL));
         check_sum(comms[i], r->rank + i, r->n * (r->n - 1) / 2 + r->n * i);
+        OK(ncclCommMemStats(comms[i], ncclStatGpuMemTotal, &bytes));
+        all_bytes += bytes;
+#if !defined(TEST_OTHER_NCCL)
+        CHECK(comms[i]->scratch_bytes >= (size_t)1536 << 10);
+#endif
     }
-    check_alltoall(comms[0], r);
-    check_alltoall(comms[n_comms - 1], r);
+    CHECK(bytes <= (uint64_t)4 << 20);
+    CHECK(all_bytes <= (uint64_t)1 << 30);
+    for (int i : {0, 47, n_comms - 1})
+        check_alltoall(comms[i], r);
     for (int i = 0; i < n_comms; i++) {
         check_sum(comms[i], i, r->n * i);
         OK(ncclCommDestroy(comms[i]));

@@ -243,6 +243,26 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
+/* Whether the process has no job of another id. */
+static bool is_first(const ncclUniqueId *id)
+{
+    pthread_mutex_lock(&jobs_lock);
+    const struct gsh_nccl_job *j = jobs;
+    while (j != NULL && memcmp(&j->id, id, sizeof(*id)) == 0) {
+        j = j->next;
+    }
+    pthread_mutex_unlock(&jobs_lock);
+    return j == NULL;
+}
+
+/* All PEs take as much. */
+static void choose_fixed_part(const char *call, struct gsh_nccl_job *job)
+{
+    bool is_large =
+        gshmemx_layer_vote(call, GSHMEM_TEAM_WORLD, NULL, 0, is_first(&job->id), &job->is_given_up);
+    job->fixed_part_bytes = is_large ? GSH_NCCL_FIXED_PART_BYTES : GSH_NCCL_LATER_FIXED_PART_BYTES;
+}
+
 static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
 {
     size_t state_bytes = 0;
@@ -251,17 +271,19 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     if (error != 0) {
         return gsh_nccl_base(call, error);
     }
+    choose_fixed_part(call, job);
     state = gshmemx_layer_state(&state_bytes);
     size_t offer_bytes = round_up(GSH_NCCL_OFFER_WORDS * sizeof(uint64_t), 64);
     size_t all_bytes = round_up((size_t)job->n_pes * GSH_NCCL_EXCHANGE_BYTES, 64);
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);
+    size_t fixed = job->fixed_part_bytes;
     size_t head = round_up(2 * offer_bytes + GSH_NCCL_EXCHANGE_BYTES + all_bytes + windows_bytes +
                                state_bytes,
                            GSH_NCCL_GRANULE_BYTES);
-    job->segment = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + GSH_NCCL_FIXED_PART_BYTES);
+    job->segment = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + fixed);
     if (job->segment == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: the heap has no %zu bytes for communicators",
-                             call, head + GSH_NCCL_FIXED_PART_BYTES);
+                             call, head + fixed);
     }
     job->offer_in = (uint64_t *)job->segment;
     job->offer_out = (uint64_t *)(job->segment + offer_bytes);
@@ -270,7 +292,9 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     job->windows = (struct ncclWindow_vidmem *)(job->all + all_bytes);
     job->state = (struct gsh_state *)((char *)job->windows + windows_bytes);
     job->fixed_part = job->segment + head;
-    memset(job->free_map, 0xff, sizeof(job->free_map));
+    for (size_t i = 0; i < fixed / GSH_NCCL_GRANULE_BYTES; i++) {
+        job->free_map[i / 64] |= (uint64_t)1 << (i % 64);
+    }
     gsh_nccl_write(job->state, state, state_bytes);
     gsh_nccl_clear(job->windows, windows_bytes);
     return ncclSuccess;

@@ -21,9 +21,12 @@ enum {
 /* Of the fixed part; pool.h says how it is used. */
 enum {
     GSH_NCCL_GRANULE_BYTES = 4096,
-    GSH_NCCL_FIXED_PART_BYTES = 128
-                                << 20, /* rings that keep NVLink busy need 8 MiB for each peer */
-    GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES,
+    /* In the first job of a process: several communicators have rings that keep NVLink busy, which
+     * take 4 to 8 MiB for each peer. Else: what one communicator needs, and room for small device
+     * communicators. */
+    GSH_NCCL_FIXED_PART_BYTES = 64 << 20,
+    GSH_NCCL_LATER_FIXED_PART_BYTES = 4608 << 10,
+    GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES, /* at most */
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     /* What members tell each other: the free granules, then which grown ranges are retired. */
     GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
@@ -58,6 +61,7 @@ struct gsh_nccl_job {
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state; /* a copy, for kernels */
     char *fixed_part;
+    size_t fixed_part_bytes;
     uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };

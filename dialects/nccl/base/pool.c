@@ -132,8 +132,9 @@ static bool take_grown(struct gsh_nccl_holding *holding, uint64_t retired, size_
 
 /* The registered part outlives the memory's free, so only the symmetric address is kept. A member
  * without memory takes part, too: then all fail. */
-static ncclResult_t grow(const char *call, gshmem_team_t team, struct gsh_nccl_holding *holding,
-                         size_t bytes, struct gsh_nccl_range *range)
+static ncclResult_t grow(const char *call, size_t fixed_part_bytes, gshmem_team_t team,
+                         struct gsh_nccl_holding *holding, size_t bytes,
+                         struct gsh_nccl_range *range)
 {
     void *memory = NULL, *symmetric = NULL;
     struct gsh_nccl_grown *g = calloc(1, sizeof(*g));
@@ -148,10 +149,10 @@ static ncclResult_t grow(const char *call, gshmem_team_t team, struct gsh_nccl_h
     if (error != 0) {
         free(g);
         return gsh_nccl_fail(ncclSystemError,
-                             "%s: of the %d bytes that communicators and device communicators "
+                             "%s: of the %zu bytes that communicators and device communicators "
                              "share, %zu are not free in a row, and a rank could not get or share "
                              "more",
-                             call, GSH_NCCL_FIXED_PART_BYTES, bytes);
+                             call, fixed_part_bytes, bytes);
     }
     *range = (struct gsh_nccl_range){.base = symmetric, .bytes = bytes};
     *g = (struct gsh_nccl_grown){.next = holding->grown, .range = *range};
@@ -198,21 +199,15 @@ ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_te
                            struct gsh_nccl_range *range)
 {
     uint64_t offer[GSH_NCCL_OFFER_WORDS];
-    size_t least = granules_of(wanted->least), decent = granules_of(wanted->decent),
-           most = granules_of(wanted->most);
     ncclResult_t r = compare_offers(call, job, team, holding, offer);
-    if (r != ncclSuccess || take_granules(job, holding, offer, decent, most, range) ||
-        take_grown(holding, offer[GSH_NCCL_MAP_WORDS], wanted->decent, range)) {
+    if (r != ncclSuccess ||
+        take_granules(job, holding, offer, granules_of(wanted->least), granules_of(wanted->most),
+                      range) ||
+        take_grown(holding, offer[GSH_NCCL_MAP_WORDS], wanted->least, range)) {
         return r;
     }
-    r = grow(call, team, holding, wanted->decent, range);
-    if (gsh_nccl_check_lives(call, job, team) != ncclSuccess) {
-        return ncclRemoteError;
-    }
-    return r != ncclSuccess && least < decent &&
-                   take_granules(job, holding, offer, least, decent, range)
-               ? ncclSuccess
-               : r;
+    r = grow(call, job->fixed_part_bytes, team, holding, wanted->least, range);
+    return gsh_nccl_check_lives(call, job, team) != ncclSuccess ? ncclRemoteError : r;
 }
 
 void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,

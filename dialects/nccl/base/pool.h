@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of communicators and device communicators: ranges, each at the same place of the heap
  * on all members of one communicator. Most lie in the fixed part, a part of the segment (job.h),
- * where the members agree on granules that all of them have free. Where the fixed part has no
- * decent range left, the pool grows: each member gives memory of its process, which becomes
- * symmetric for the members alone (gshmemx_layer_register).
+ * where the members agree on granules that all of them have free. What is free beyond what a
+ * request needs goes to the early ones. Where the fixed part has too little in a row, the pool
+ * grows: each member gives memory of its process, which becomes symmetric for the members alone
+ * (gshmemx_layer_register). So what a request needs it always gets, however many there are.
  *
  * No range is given back by itself: other members may still write to it. It is retired for its
  * communicator, which may take it again, and all go back together when the communicator ends. */
@@ -20,10 +21,9 @@ struct gsh_nccl_range {
     size_t bytes;
 };
 
-/* The bytes that are asked for: least is required, fewer than decent are given only if the pool
- * cannot grow, and more than most never. */
+/* The bytes that are asked for: least is what is needed, and more than most are never given. */
 struct gsh_nccl_wanted {
-    size_t least, decent, most;
+    size_t least, most;
 };
 
 /* What one communicator has retired, and what has grown for it. */

@@ -7,14 +7,16 @@
 #include "gshmem.h"
 
 enum {
-    RANGE_BYTES = 32 << 20,
+    NEED_BYTES = 4 << 20,           /* of a range of few ranks: each communicator has that much */
+    MOST_BYTES = 16 << 20,          /* of a range, where memory is plentiful */
+    SCRATCH_BYTES = 1536 << 10,     /* the same of all; and, with far ranks, up to */
+    FAR_SCRATCH_PART = 2,           /* that part of what the words leave */
+    SCRATCH_PIECE_BYTES = 16 << 10, /* of each rank, two at least */
     RING_SLOTS = 4,
-    MIN_SLOT_BYTES = 256,
-    STRIPED_SLOT_BYTES = 32 << 10, /* at least, for rings with several channels */
-    MAX_SLOT_BYTES = 64 << 10,     /* longer pieces move no faster */
-    DECENT_SLOT_BYTES = 16 << 10,  /* no less, nor smaller pieces, where memory is scarce */
-    DECENT_PIECE_BYTES = 16 << 10,
-    TEAM_PART = 16, /* of the range, the team's buffers have one part in so many */
+    MIN_SLOT_BYTES = 4 << 10,
+    STRIPED_SLOT_BYTES = 8 << 10, /* at least, for rings with several channels */
+    MAX_SLOT_BYTES = 64 << 10,    /* longer pieces move no faster */
+    TEAM_PART = 16,               /* of the range, the team's buffers have one part in so many */
 };
 
 /* ---- which ranks are near ---- */
@@ -120,37 +122,43 @@ void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes)
     return comm->range.base + comm->range.bytes - *bytes;
 }
 
-/* The scratch that holds two pieces of that many bytes for each rank. */
-static size_t scratch_bytes(size_t n_ranks, size_t piece_bytes)
-{
-    return 2 * n_ranks * piece_bytes + GSH_NCCL_PIECE_UNIT;
-}
-
 static size_t rings_bytes(size_t n_ranks, size_t n_channels, size_t slot_bytes)
 {
     return align_up(n_ranks * n_channels * RING_SLOTS * slot_bytes, GSH_NCCL_PIECE_UNIT);
 }
 
-/* The whole range, with the team's part, for rings with one channel. */
-static size_t whole_bytes(size_t n_ranks, size_t slot_bytes, size_t piece_bytes)
+static size_t greater(size_t a, size_t b)
 {
-    size_t bytes = words_bytes(n_ranks, 1) + rings_bytes(n_ranks, 1, slot_bytes) +
-                   scratch_bytes(n_ranks, piece_bytes);
-    return bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128;
+    return a > b ? a : b;
 }
 
-/* Of what the words leave, up to three quarters are for rings, but never what the smallest scratch
- * needs; the rest is scratch. */
+/* What each communicator of so many ranks has of scratch, at least. */
+static size_t scratch_bytes(size_t n_ranks)
+{
+    return greater(SCRATCH_BYTES, 2 * n_ranks * SCRATCH_PIECE_BYTES);
+}
+
+/* The whole range, with the team's part, that a communicator of so many ranks needs. */
+static size_t needed_bytes(size_t n_ranks)
+{
+    size_t bytes =
+        words_bytes(n_ranks, 1) + rings_bytes(n_ranks, 1, MIN_SLOT_BYTES) + scratch_bytes(n_ranks);
+    return greater(NEED_BYTES, bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128);
+}
+
+/* Of what the words leave, the scratch has its due, and the rings have the rest; with far ranks,
+ * whose collectives take several steps in scratch, it has as much as the rings. */
 static void lay_range(struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;
     for (;; n_channels /= 2) {
         room = comm->range.bytes - team_bytes(comm) - words_bytes(n, n_channels);
-        size_t for_scratch = scratch_bytes(n, GSH_NCCL_PIECE_UNIT);
-        size_t for_rings =
-            room < for_scratch ? 0 : gsh_nccl_smaller(room / 4 * 3, room - for_scratch);
-        slot = for_rings / (n * n_channels * RING_SLOTS) / 16 * 16;
-        slot = slot < MAX_SLOT_BYTES ? slot : MAX_SLOT_BYTES;
+        size_t scratch = scratch_bytes(n);
+        if (comm->lsa_size < comm->n_ranks) {
+            scratch = greater(scratch, room / FAR_SCRATCH_PART);
+        }
+        slot = (room - scratch) / (n * n_channels * RING_SLOTS) / 16 * 16;
+        slot = gsh_nccl_smaller(slot, MAX_SLOT_BYTES);
         if (n_channels == 1 ||
             (slot >= STRIPED_SLOT_BYTES && words_bytes(n, n_channels) < comm->range.bytes / 4)) {
             break;
@@ -162,7 +170,7 @@ static void lay_range(struct ncclComm *comm)
         .lines = base,
         .arrived = (uint64_t *)(base + lines_bytes(n, n_channels)),
         .slots = base + words_bytes(n, n_channels),
-        .slot_bytes = (uint32_t)(slot < MIN_SLOT_BYTES ? MIN_SLOT_BYTES : slot),
+        .slot_bytes = (uint32_t)slot,
         .n_slots = RING_SLOTS,
         .rank = comm->rank,
         .n_ranks = comm->n_ranks,
@@ -184,12 +192,8 @@ static void lay_range(struct ncclComm *comm)
 
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
 {
-    size_t n = (size_t)comm->n_ranks;
-    size_t least = whole_bytes(n, MIN_SLOT_BYTES, GSH_NCCL_PIECE_UNIT);
-    size_t decent =
-        gsh_nccl_smaller(whole_bytes(n, DECENT_SLOT_BYTES, DECENT_PIECE_BYTES), RANGE_BYTES);
-    const struct gsh_nccl_wanted wanted = {
-        .least = least, .decent = decent < least ? least : decent, .most = RANGE_BYTES};
+    size_t n = (size_t)comm->n_ranks, need = needed_bytes(n);
+    const struct gsh_nccl_wanted wanted = {.least = need, .most = greater(need, MOST_BYTES)};
     ncclResult_t r =
         gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted, &comm->range);
     if (r != ncclSuccess) {

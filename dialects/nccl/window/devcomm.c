@@ -266,7 +266,7 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     if (entry == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
     }
-    const struct gsh_nccl_wanted wanted = {p.bytes, p.bytes, p.bytes};
+    const struct gsh_nccl_wanted wanted = {p.bytes, p.bytes};
     r = gsh_nccl_take(c->name, comm->job, comm->control_team, &comm->holding, &wanted,
                       &entry->range);
     if (r != ncclSuccess) {

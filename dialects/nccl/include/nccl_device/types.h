@@ -201,7 +201,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
- * in when the group ends. Its memory comes from 128 MiB that all communicators of a PE share,
+ * in when the group ends. Its memory comes from what all communicators of a PE share,
  * or is mapped for it. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
