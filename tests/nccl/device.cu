@@ -334,6 +334,39 @@ static void run(void (*kernel)(setup, faults *), int blocks, const setup &s, con
     run_kernel(kernel, blocks, n_threads, s, name);
 }
 
+static void expect_refusal(ncclComm_t comm, const ncclDevCommRequirements &q, ncclResult_t result,
+                           const char *field)
+{
+    ncclDevComm dev = {};
+    CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), result);
+    CHECK(strstr(ncclGetLastError(NULL), field) != NULL);
+}
+
+static void test_kinds_of_gin(ncclComm_t comm)
+{
+    const ncclDevCommRequirements none = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    ncclDevCommRequirements q = none;
+    ncclDevComm dev = {};
+    q.ginConnectionType = (ncclGinConnectionType_t)4;
+    expect_refusal(comm, q, ncclInvalidArgument, "ginConnectionType");
+    q.ginConnectionType = NCCL_GIN_CONNECTION_CUSTOM_STRIDE;
+    q.ginCustomStride = 0;
+    expect_refusal(comm, q, ncclInvalidArgument, "ginCustomStride");
+    q.ginCustomStride = 2;
+    q.ginType = NCCL_GIN_MAX_TYPES;
+    expect_refusal(comm, q, ncclInvalidArgument, "ginType");
+    q.ginType = NCCL_GIN_TYPE_GDAKI;
+    q.useRuntimeVersion = true;
+    OK(ncclDevCommCreate(comm, &q, &dev));
+    OK(ncclDevCommDestroy(comm, &dev));
+    q = none;
+    q.cftCaps = NCCL_CFT;
+    expect_refusal(comm, q, ncclInvalidUsage, "cftCaps");
+    q = none;
+    q.cftBarrierCount = 1;
+    expect_refusal(comm, q, ncclInvalidUsage, "cftBarrierCount");
+}
+
 static void test_errors(ncclComm_t comm, const test_rank *r)
 {
     ncclDevComm dev = {};
@@ -349,6 +382,7 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     q.ginSignalCount = -1;
     CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidArgument);
     q.ginSignalCount = 0;
+    test_kinds_of_gin(comm);
     /* more than a machine has, and than there may be */
     ncclDevResourceRequirements large = {}, more = {};
     large.bufferSize = (size_t)255 << 30;
@@ -414,6 +448,17 @@ static void test_properties(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclTeamWorld(comm).nRanks, r->n);
     CHECK_EQ(ncclTeamLsa(comm).nRanks * props.nLsaTeams, r->n);
     CHECK_EQ(ncclTeamRail(comm).nRanks, props.nLsaTeams);
+    CHECK(props.ginSupport[props.ginType] && !props.ginSupport[NCCL_GIN_TYPE_GDAKI]);
+    CHECK(props.ginMinStride == 1 && props.ginConnectionType == NCCL_GIN_CONNECTION_FULL);
+    CHECK(props.devCommRuntimeVersionSize >= sizeof(ncclDevComm));
+    CHECK(!props.cftSupport && !props.cftMulticastSupport && !props.cftCountedSupport);
+    uint64_t *hashes = NULL, largest = 0;
+    CUDA_OK(cudaMalloc((void **)&hashes, 2 * sizeof(uint64_t)));
+    CUDA_OK(cudaMemcpy(hashes, &props.commHash, sizeof(uint64_t), cudaMemcpyDefault));
+    OK(ncclAllReduce(hashes, hashes + 1, 1, ncclUint64, ncclMax, comm, 0));
+    CUDA_OK(cudaMemcpy(&largest, hashes + 1, sizeof(uint64_t), cudaMemcpyDefault));
+    CHECK_EQ(props.commHash, largest);
+    CUDA_OK(cudaFree(hashes));
     props.magic = 0;
     CHECK_EQ(ncclCommQueryProperties(comm, &props), ncclInvalidArgument);
 }

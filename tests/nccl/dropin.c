@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that the library works for a program that opens libnccl.so.2: a communicator of one rank,
- * and an all-reduce on it; that device communicators with another layout are refused; and that C
- * has the arithmetic of teams. */
+ * and an all-reduce on it; that it gets device communicators in the layout of the headers that it
+ * was compiled with; and that C has the arithmetic of teams. */
 #include <dlfcn.h>
 #include <nccl.h>
 #include <nccl_device.h>
@@ -15,6 +15,7 @@ typedef ncclResult_t all_reduce(const void *source, void *dest, size_t count, nc
                                 ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 typedef ncclResult_t end(ncclComm_t comm);
 typedef ncclResult_t make(ncclComm_t comm, const void *reqs, void *dev);
+typedef ncclResult_t destroy(ncclComm_t comm, const void *dev);
 typedef ncclResult_t keys(const char ***table, int *n);
 
 static void *nccl;
@@ -55,11 +56,14 @@ int main(void)
     CHECK_EQ(((init_rank *)need("ncclCommInitRank"))(&comm, 1, id, 0), ncclSuccess);
     CHECK_EQ(((all_reduce *)need("ncclAllReduce"))(source, dest, 3, ncclInt, ncclSum, comm, NULL),
              ncclSuccess);
-    char layout[200] = {0};
+    char reqs[56] = {0}, layout[200] = {0};
+    int rank_and_ranks[2];
     const char **table = NULL;
     int n = -1;
-    CHECK_EQ(((make *)need("ncclDevCommCreate"))(comm, layout, layout), ncclInvalidUsage);
-    CHECK_EQ(((make *)need("pncclDevCommCreate"))(comm, layout, layout), ncclInvalidUsage);
+    CHECK_EQ(((make *)need("ncclDevCommCreate"))(comm, reqs, layout), ncclSuccess);
+    memcpy(rank_and_ranks, layout, sizeof(rank_and_ranks));
+    CHECK(rank_and_ranks[0] == 0 && rank_and_ranks[1] == 1);
+    CHECK_EQ(((destroy *)need("pncclDevCommDestroy"))(comm, layout), ncclSuccess);
     CHECK_EQ(((keys *)need("ncclParamGetAllParameterKeys"))(&table, &n), ncclSuccess);
     CHECK_EQ(n, 0);
     CHECK(need("pncclAllReduce") == need("ncclAllReduce"));

@@ -368,7 +368,7 @@ static void test_sizes(ncclComm_t comm)
     CHECK(props.nLsaTeams == -7 && props.size == 40 && props.ginType == NCCL_GIN_TYPE_PROXY);
     props.size = 36;
     CHECK_EQ(ncclCommQueryProperties(comm, &props), ncclInvalidArgument);
-    const size_t sizes[] = {72, 88, 96};
+    const size_t sizes[] = {72, 88, 96, sizeof(ncclDevCommRequirements)};
     for (size_t size : sizes) {
         ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
         ncclDevComm d = {};

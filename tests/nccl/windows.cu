@@ -2,8 +2,9 @@
  * Proves the NCCL layer's windows on the program's own memory: memory that each rank allocates by
  * itself, before any communicator and for longer than the last; windows of the world and of
  * communicators that share ranks, at the same time, while the heap grows, in collectives by the
- * user's addresses and in kernels; that bad input fails on all ranks and changes nothing; and that
- * windows may come and go without limit. */
+ * user's addresses and in kernels, also those compiled with NCCL's own headers; that bad input
+ * fails on all ranks and changes nothing; and that windows may come and go without limit. */
+#include "tests/nccl/foreign.cuh"
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
 #include <dirent.h>
@@ -417,6 +418,7 @@ static int run_rank(const test_rank *r)
     shared s = share(comm, kept);
     CHECK_EQ(load(kept, 7), 70 + (uint64_t)r->rank);
     use(&s, 30);
+    test_foreign(comm, s.win);
     test_overlap(comm, r);
     test_kinds(comm);
     test_bad_input(comm, r);

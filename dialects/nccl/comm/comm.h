@@ -24,8 +24,9 @@ struct gsh_nccl_window {
 struct gsh_nccl_devcomm {
     struct gsh_nccl_devcomm *next;
     struct gsh_nccl_range range;
-    int record_index; /* of its window in the job's records */
-    ncclDevComm made; /* a copy */
+    int record_index;                     /* of its window in the job's records */
+    ncclDevComm made;                     /* a copy */
+    const struct gsh_nccl_layout *layout; /* of what the program was given; NULL: the same */
 };
 
 /* An operator made by ncclRedOpCreatePreMulSum. */

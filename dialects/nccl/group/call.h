@@ -77,7 +77,8 @@ struct gsh_nccl_deregistration {
 
 struct gsh_nccl_devcomm_request {
     const ncclDevCommRequirements *requirements; /* the call owns them */
-    ncclDevComm *result;
+    void *result;                                /* by the layout; */
+    const struct gsh_nccl_layout *layout;        /* NULL: an ncclDevComm */
 };
 
 /* A call that makes a communicator. */

@@ -121,7 +121,7 @@ static ncclDevCommRequirements whole_requirements(const ncclDevCommRequirements 
     return whole;
 }
 
-static ncclResult_t check_requirements(const char *call, const ncclDevCommRequirements *q)
+static ncclResult_t check_begin(const char *call, const ncclDevCommRequirements *q)
 {
     if (!(q->size == 0 && q->magic == 0) &&
         (q->magic != NCCL_API_MAGIC || q->size < LEAST_REQUIREMENTS || q->size > sizeof(*q) ||
@@ -131,6 +131,35 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
                              "zeroed nor made by NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
                              call, q->size, q->magic, q->version);
     }
+    return ncclSuccess;
+}
+
+/* What GIN of other kinds, and logical endpoints, are asked for by. */
+static ncclResult_t check_kinds(const char *call, const ncclDevCommRequirements *q)
+{
+    if ((unsigned)q->ginConnectionType > NCCL_GIN_CONNECTION_CUSTOM_STRIDE) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: ginConnectionType is %d in the requirements",
+                             call, (int)q->ginConnectionType);
+    }
+    if (q->ginConnectionType == NCCL_GIN_CONNECTION_CUSTOM_STRIDE && q->ginCustomStride < 1) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: ginCustomStride is %d in the requirements",
+                             call, q->ginCustomStride);
+    }
+    if ((unsigned)q->ginType >= NCCL_GIN_MAX_TYPES || q->ginType == 1) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: ginType is %d in the requirements", call,
+                             (int)q->ginType);
+    }
+    if (q->cftCaps != NCCL_CFT_NONE || q->cftBarrierCount != 0) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: cftCaps is %d and cftBarrierCount %d in the requirements: no "
+                             "device here has logical endpoints",
+                             call, q->cftCaps, q->cftBarrierCount);
+    }
+    return ncclSuccess;
+}
+
+static ncclResult_t check_requirements(const char *call, const ncclDevCommRequirements *q)
+{
     if (q->lsaMultimem) {
         return gsh_nccl_fail(ncclInvalidUsage, "%s: lsaMultimem: multimem is not supported", call);
     }
@@ -291,11 +320,16 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.resourceWindow = &comm->job->windows[entry->record_index];
     (void)make_plan(comm, q, &d, true);
     entry->made = d;
+    entry->layout = c->devcomm.layout;
     pthread_mutex_lock(&comm->job->lock);
     entry->next = comm->devcomms;
     comm->devcomms = entry;
     pthread_mutex_unlock(&comm->job->lock);
-    *c->devcomm.result = d;
+    if (entry->layout != NULL) {
+        gsh_nccl_layout_write(entry->layout, q->version, &d, c->devcomm.result);
+    } else {
+        memcpy(c->devcomm.result, &d, sizeof(d));
+    }
     /* No rank's kernels may use it before all have cleared. */
     return gsh_nccl_barrier(c->name, comm->job, comm->control_team);
 }
@@ -311,35 +345,53 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
     return r;
 }
 
+ncclResult_t gsh_nccl_devcomm_create(const char *call, struct ncclComm *comm,
+                                     const ncclDevCommRequirements *requirements,
+                                     const struct gsh_nccl_layout *layout, void *result)
+{
+    ncclResult_t r = check_requirements(call, requirements);
+    r = r == ncclSuccess ? check_kinds(call, requirements) : r;
+    if (r != ncclSuccess) {
+        return gsh_nccl_refuse(r);
+    }
+    ncclDevCommRequirements *copy = copy_requirements(requirements);
+    if (copy == NULL) {
+        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
+    }
+    struct gsh_nccl_call c = {
+        .name = call,
+        .family = GSH_NCCL_DEVCOMM,
+        .run = run_create,
+        .comm = comm,
+        .agrees = true,
+        .owned = copy,
+        .devcomm = {.requirements = copy, .result = result, .layout = layout}};
+    return gsh_nccl_submit(r, &c);
+}
+
+ncclResult_t gsh_nccl_devcomm_need(const char *call, struct ncclComm *comm, const void *reqs,
+                                   const void *result)
+{
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess && (reqs == NULL || result == NULL)) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
+                          reqs, result);
+    }
+    return r;
+}
+
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm)
 {
     static const char call[] = "ncclDevCommCreate";
-    ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r == ncclSuccess && (reqs == NULL || outDevComm == NULL)) {
-        r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
-                          (const void *)reqs, (void *)outDevComm);
-    }
+    ncclResult_t r = gsh_nccl_devcomm_need(call, comm, reqs, outDevComm);
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
     ncclDevCommRequirements whole = whole_requirements(reqs);
-    r = check_requirements(call, &whole);
-    if (r != ncclSuccess) {
-        return gsh_nccl_refuse(r);
-    }
-    ncclDevCommRequirements *copy = copy_requirements(&whole);
-    if (copy == NULL) {
-        return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call));
-    }
-    struct gsh_nccl_call c = {.name = call,
-                              .family = GSH_NCCL_DEVCOMM,
-                              .run = run_create,
-                              .comm = comm,
-                              .agrees = true,
-                              .owned = copy,
-                              .devcomm = {.requirements = copy, .result = outDevComm}};
-    return gsh_nccl_submit(r, &c);
+    r = check_begin(call, &whole);
+    return r == ncclSuccess ? gsh_nccl_devcomm_create(call, comm, &whole, NULL, outDevComm)
+                            : gsh_nccl_refuse(r);
 }
 
 static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
@@ -353,19 +405,22 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     free(entry);
 }
 
-ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
+/* Whether it is what the entry's program was given. */
+static bool is_of(const struct ncclComm *comm, const struct gsh_nccl_devcomm *entry,
+                  const void *devcomm, bool is_foreign)
 {
-    static const char call[] = "ncclDevCommDestroy";
-    ncclResult_t r = gsh_nccl_need(call, comm);
-    if (r != ncclSuccess) {
-        return r;
+    const ncclWindow_t window = &comm->job->windows[entry->record_index];
+    if (is_foreign) {
+        return entry->layout != NULL && gsh_nccl_layout_window(entry->layout, devcomm) == window;
     }
-    if (devComm == NULL || devComm->magic != MAGIC) {
-        return gsh_nccl_fail(ncclInvalidArgument, "%s: %p is not a device communicator", call,
-                             (const void *)devComm);
-    }
+    return entry->layout == NULL && ((const ncclDevComm *)devcomm)->resourceWindow == window;
+}
+
+ncclResult_t gsh_nccl_devcomm_destroy(const char *call, struct ncclComm *comm, const void *devcomm,
+                                      bool is_foreign)
+{
     struct gsh_nccl_devcomm **p = &comm->devcomms;
-    while (*p != NULL && (*p)->range.base != devComm->resources) {
+    while (*p != NULL && !is_of(comm, *p, devcomm, is_foreign)) {
         p = &(*p)->next;
     }
     if (*p == NULL) {
@@ -377,6 +432,17 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
     gsh_nccl_record_hide(comm, (*p)->record_index);
     end(comm, p);
     return ncclSuccess;
+}
+
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const ncclDevComm *devComm)
+{
+    static const char call[] = "ncclDevCommDestroy";
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    if (r == ncclSuccess && (devComm == NULL || devComm->magic != MAGIC)) {
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: %p is not a device communicator", call,
+                          (const void *)devComm);
+    }
+    return r == ncclSuccess ? gsh_nccl_devcomm_destroy(call, comm, devComm, false) : r;
 }
 
 void gsh_nccl_devcomms_free(struct ncclComm *comm)

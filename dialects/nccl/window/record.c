@@ -39,12 +39,15 @@ void gsh_nccl_record_write(struct ncclComm *comm, int record_index, void *buffer
 {
     struct ncclWindow_vidmem record = {
         .local = (uint64_t)(uintptr_t)buffer,
-        .bytes = bytes,
-        .lsa_stride = comm->lsa_stride,
+        .lsa_base = (uint64_t)(uintptr_t)buffer - (uint64_t)(comm->lsa_rank * comm->lsa_stride),
         .lsa_rank = comm->lsa_rank,
-        .lsa_size = comm->lsa_size,
         .rank = comm->rank,
+        .stride_4g = (uint32_t)((uint64_t)comm->lsa_stride >> 32),
         .flags = (uint32_t)flags,
+        .lsa_stride = comm->lsa_stride,
+        .bytes = bytes,
+        .n_segments = 1,
+        .lsa_size = comm->lsa_size,
         .owner = gsh_nccl_comm_id(comm),
         .state = comm->job->state,
     };

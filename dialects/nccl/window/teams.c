@@ -4,8 +4,26 @@
 #include <string.h>
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
+#include "dialects/nccl/window/layout.h"
 #include "dialects/nccl/window/window.h"
 #include "runtime/layer.h"
+
+/* FNV-1a over the members, and the place of the communicator's memory, which is the same on all
+ * ranks and no other's. */
+static uint64_t hash_of(const struct ncclComm *comm)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    const uint64_t place = (uint64_t)((const char *)comm->range.base - comm->job->segment);
+    for (int i = -1; i < comm->n_ranks; i++) {
+        hash = (hash ^ (i < 0 ? place : (uint64_t)comm->pe_of[i])) * 0x100000001b3;
+    }
+    return hash;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
 {
@@ -36,6 +54,11 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
         .nLsaTeams = comm->n_ranks / comm->lsa_size,
         .hostRmaSupport = true,
         .railedGinType = NCCL_GIN_TYPE_PROXY,
+        .commHash = hash_of(comm),
+        .ginMinStride = 1,
+        .ginConnectionType = NCCL_GIN_CONNECTION_FULL,
+        .ginSupport = {[NCCL_GIN_TYPE_PROXY] = true},
+        .devCommRuntimeVersionSize = larger(sizeof(ncclDevComm), gsh_nccl_layout_newest()->bytes),
     };
     memcpy(props, &all, props->size < sizeof(all) ? props->size : sizeof(all));
     return r;

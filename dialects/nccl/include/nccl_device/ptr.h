@@ -64,19 +64,14 @@ __device__ __forceinline__ void check_lsa_peer(ncclWindow_t w, const char *what,
 #endif
 }
 
-/* The window's beginning on an LSA rank. On a GPU the low half of the stride is 0, like the heap's:
- * one multiply-add of what loads, side by side, bring. */
+/* The window's beginning on an LSA rank: one multiply-add of what loads, side by side, bring. */
 __device__ __forceinline__ char *window_on(ncclWindow_t w, int lsa_peer)
 {
-    const uint64_t local = fixed(w->local), stride = (uint64_t)fixed(w->lsa_stride);
-    const int distance = lsa_peer - fixed(w->lsa_rank);
-    uint64_t there = local + (uint64_t)distance * stride;
-    if constexpr (!detail::is_cpu_device) {
-        const uint32_t high =
-            (uint32_t)(local >> 32) + (uint32_t)distance * (uint32_t)(stride >> 32);
-        there = (uint64_t)high << 32 | (uint32_t)local;
-    }
-    return reinterpret_cast<char *>(there);
+    const uint64_t base = fixed(w->lsa_base);
+    if constexpr (detail::is_cpu_device)
+        return reinterpret_cast<char *>(base + (uint64_t)lsa_peer * (uint64_t)w->lsa_stride);
+    const uint32_t high = (uint32_t)(base >> 32) + (uint32_t)lsa_peer * fixed(w->stride_4g);
+    return reinterpret_cast<char *>((uint64_t)high << 32 | (uint32_t)base);
 }
 
 } // namespace nccl

@@ -73,18 +73,42 @@ typedef struct ncclGinInboxA2AHandle {
 } ncclGinInboxA2AHandle;
 
 /* A barrier among n ranks of an LSA team: its epoch, which only this rank's kernels access, then
- * for each rank the latest epoch in which it arrived, written by that rank. */
-#define GSHMEM_NCCL_LSA_BARRIER_WORDS(n) (((uint32_t)(n) + 1 + 31) / 32 * 32)
+ * for each rank the latest epoch in which it arrived, written by that rank. Kernels compiled with
+ * NCCL's own headers divide the same memory otherwise, and need n + 3 words of it. */
+#define GSHMEM_NCCL_LSA_BARRIER_WORDS(n) (((uint32_t)(n) + 3 + 31) / 32 * 32)
 /* A block of an LL all-to-all: a line whose first word is its epoch, then two buffers of lines. */
 #define GSHMEM_NCCL_LLA2A_BLOCK_BYTES(n_slots) \
     ((1 + 2 * (uint64_t)(n_slots) + 7) / 8 * GSHMEM_NCCL_RESOURCE_UNIT)
+
+/* ---- logical endpoints ----------------------------------------------------------------------- */
+
+/* NCCL writes to ranks through logical endpoints ("CFT") on devices that have them. None does here:
+ * these names compile, and what asks for an endpoint fails on the host. */
+typedef uint32_t ncclCftLeId;
+typedef ncclCftLeId ncclCftLeId_t;
+#define NCCL_LE_ID_INVALID ((ncclCftLeId_t)-1)
+
+typedef enum {
+    NCCL_CFT_TEAM_FLAT = 0,
+    NCCL_CFT_TEAM_HIER_MULTIMEM = 1,
+    NCCL_CFT_TEAM_HIER_LSA = 2
+} ncclCftTeamMode_t;
+
+typedef enum { NCCL_CFT_NONE = 0, NCCL_CFT = 1, NCCL_CFT_MULTIMEM = 2 } ncclCftCap_t;
+
+typedef struct ncclCftBarrierHandle {
+    ncclDevResourceHandle bufHandle;
+    int nBarriers;
+} ncclCftBarrierHandle_t;
+typedef struct ncclCftBarrierHandle ncclCftBarrierHandle;
 
 /* ---- requirements ---------------------------------------------------------------------------- */
 
 typedef enum {
     NCCL_GIN_CONNECTION_NONE = 0,
     NCCL_GIN_CONNECTION_FULL = 1,
-    NCCL_GIN_CONNECTION_RAIL = 2
+    NCCL_GIN_CONNECTION_RAIL = 2,
+    NCCL_GIN_CONNECTION_CUSTOM_STRIDE = 3
 } ncclGinConnectionType_t;
 
 /* Backends that NCCL distinguishes. Here there is only one, whatever a program names. */
@@ -92,15 +116,19 @@ typedef enum {
     NCCL_NET_DEVICE_HOST = 0,
     NCCL_NET_DEVICE_UNPACK = 1,
     NCCL_NET_DEVICE_GIN_PROXY = 2,
-    NCCL_NET_DEVICE_GIN_GDAKI = 3
+    NCCL_NET_DEVICE_GIN_GDAKI = 3,
+    NCCL_NET_DEVICE_GIN_GPI = 4,
+    NCCL_NET_DEVICE_GIN_EFA_GDA = 5
 } ncclNetDeviceType;
-#define NCCL_GIN_BACKEND_MASK_ALL 0x1cu /* bits by backend number and type number */
+#define NCCL_GIN_BACKEND_MASK_ALL 0x3cu /* bits by backend number and type number */
 
 typedef enum {
     NCCL_GIN_TYPE_NONE = 0,
     NCCL_GIN_TYPE_PROXY = 2,
     NCCL_GIN_TYPE_GDAKI = 3,
-    NCCL_GIN_TYPE_GPI = 4
+    NCCL_GIN_TYPE_GPI = 4,
+    NCCL_GIN_TYPE_EFA_GDA = 5,
+    NCCL_GIN_MAX_TYPES = 6
 } ncclGinType_t;
 
 /* Memory, signals and counters for a library's own use; ncclDevCommCreate fills in the outputs,
@@ -135,20 +163,25 @@ typedef struct ncclDevCommRequirements {
     bool ginForceEnable;                       /* no effect: GIN is always there */
     int ginContextCount;                       /* 0: 4; at most 16 */
     int ginSignalCount, ginCounterCount;
-    /* no effect, of these four */
+    /* checked; without effect, of these four: GIN reaches every rank */
     ncclGinConnectionType_t ginConnectionType;
     bool ginExclusiveContexts;
     int ginQueueDepth, ginTrafficClass;
     int worldGinBarrierCount;
     bool ginStrongSignalsRequired, ginVaSignalsRequired; /* always there */
+    int ginCustomStride;    /* with NCCL_GIN_CONNECTION_CUSTOM_STRIDE: at least 1; no effect */
+    ncclGinType_t ginType;  /* checked; no effect: there is one */
+    bool useRuntimeVersion; /* no effect on programs compiled with these headers */
+    int cftCaps;            /* must be NCCL_CFT_NONE: no device here has it */
+    int cftBarrierCount;    /* must be 0 */
 } ncclDevCommRequirements_t;
 typedef struct ncclDevCommRequirements ncclDevCommRequirements;
 
-#define NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER                                                 \
-    {                                                                                          \
-        sizeof(struct ncclDevCommRequirements), NCCL_API_MAGIC, NCCL_VERSION_CODE, NULL, NULL, \
-            false, 0, 0, 0, 0, 0, false, 4, 0, 0, NCCL_GIN_CONNECTION_FULL, false, 0,          \
-            NCCL_CONFIG_UNDEF_INT, 0, true, true                                               \
+#define NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER                                                   \
+    {                                                                                            \
+        sizeof(struct ncclDevCommRequirements), NCCL_API_MAGIC, NCCL_VERSION_CODE, NULL, NULL,   \
+            false, 0, 0, 0, 0, 0, false, 4, 0, 0, NCCL_GIN_CONNECTION_FULL, false, 0,            \
+            NCCL_CONFIG_UNDEF_INT, 0, true, true, 1, NCCL_GIN_TYPE_NONE, false, NCCL_CFT_NONE, 0 \
     }
 
 /* ---- the device communicator ----------------------------------------------------------------- */
@@ -186,11 +219,19 @@ typedef struct ncclCommProperties {
     int nLsaTeams;
     bool hostRmaSupport;
     ncclGinType_t railedGinType;
+    uint64_t
+        commHash; /* the same on all ranks; differs from those of the id's other communicators */
+    int ginMinStride;                          /* 1 */
+    ncclGinConnectionType_t ginConnectionType; /* NCCL_GIN_CONNECTION_FULL */
+    bool ginSupport[64];                       /* by ncclGinType_t */
+    size_t devCommRuntimeVersionSize;          /* bytes that hold a device communicator */
+    bool cftSupport, cftMulticastSupport, cftCountedSupport; /* false */
 } ncclCommProperties_t;
 #define NCCL_COMM_PROPERTIES_INITIALIZER                                                           \
     {                                                                                              \
         sizeof(ncclCommProperties_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, 0, 0, 0, 0, false, false, \
-            NCCL_GIN_TYPE_NONE, 0, false, NCCL_GIN_TYPE_NONE                                       \
+            NCCL_GIN_TYPE_NONE, 0, false, NCCL_GIN_TYPE_NONE, 0, 0, NCCL_GIN_CONNECTION_NONE,      \
+            {false}, 0, false, false, false                                                        \
     }
 
 /* ---- host calls ------------------------------------------------------------------------------ */
@@ -209,7 +250,8 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *r
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm,
                                 const ncclDevComm *devComm) __asm__("gsh_ncclDevCommDestroy");
 /* These two have other names in the library: NCCL's own names are called by programs compiled with
- * its headers, whose device communicators have another layout; such calls fail. */
+ * its headers, whose device communicators have another layout. They get one by that layout, for
+ * kernels that use windows and LSA barriers. */
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
 
 /* What a requirements list needs for n independent barriers among the team's ranks. */
