@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bodies that the collectives of the host and on a stream come down to. */
+ * The common bodies of collectives of the host and on a stream. */
 #ifndef GSH_API_COLL_H
 #define GSH_API_COLL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a host call in a context does first. The handle says all that it needs (wire/state.h). */
+ * The first step of a host call in a context. The handle holds all that the call needs
+ * (wire/state.h). */
 #ifndef GSH_API_CONTEXT_H
 #define GSH_API_CONTEXT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the typed and sized public calls come down to: bodies by byte count and element width.
- * Every body finds the PE, checks what the caller promised, forms the peer's address and calls one
- * row of the device table. `ctx` is the number of the context whose fence and quiet cover the
- * operation; `call` is the public name, for messages. */
+ * The common bodies of the typed and sized public calls, by byte count and element width. Every
+ * body finds the PE, checks its arguments, forms the peer's address and calls one row of the device
+ * table. `ctx` is the number of the context whose fence and quiet cover the operation; `call` is
+ * the public name, for messages. */
 #ifndef GSH_HOST_CALLS_H
 #define GSH_HOST_CALLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls for dialects: reductions of 8-bit floating-point numbers, which the public API has not. */
+ * Calls for dialects: reductions of 8-bit floating-point numbers, which the public API lacks. */
 #include "runtime/layer.h"
 
 #include "runtime/api/coll.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls for dialects: dialects hear of deaths, and give up what the dead may still write to. */
+ * Calls for dialects: hearing of deaths, and giving up memory to which dead PEs may still write. */
 #include "runtime/layer.h"
 
 #include "runtime/instance/death.h"
@@ -44,7 +44,7 @@ bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes)
     return gsh_deaths_lose(pe, (uint64_t)(uintptr_t)memory, bytes);
 }
 
-/* Its units of the pool, with what it keeps elsewhere: the channels of a predefined team, and
+/* Gives up its units of the pool, and what it has elsewhere: the channels of a predefined team, and
  * buffers. */
 bool gshmemx_layer_lose_team(void *of, gshmem_team_t handle)
 {

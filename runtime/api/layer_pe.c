@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls for dialects: PEs that a dialect makes for threads of its own, and what it asks of the
- * calling thread's PE. */
+ * Calls for dialects: PEs that a dialect makes for its own threads, and queries about the calling
+ * thread's PE. */
 #include "runtime/layer.h"
 
 #include "base/atomic.h"
@@ -174,7 +174,7 @@ int gshmemx_layer_cuda_device(void)
     return pe->peers[pe->my_pe].cuda_ordinal;
 }
 
-/* Leaves a word alone that says that the job is ending. */
+/* Does not change a word that says that the job is ending. */
 void gshmemx_layer_leave_kernels(bool on)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_leave_kernels");

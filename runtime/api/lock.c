@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Distributed locks on the host. What a lock holds, and how PEs queue, is wire/lock.h's. */
+ * Distributed locks on the host. wire/lock.h defines a lock's words and how PEs queue. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>

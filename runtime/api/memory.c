@@ -68,7 +68,7 @@ void *gshmem_realloc(void *ptr, size_t size)
     if (before == 0) {
         gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
     }
-    /* So do the others before they agree: then the contents are stable. */
+    /* The others do so, too, before they agree: then the contents are stable. */
     gsh_contexts_quiet(pe, call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, GSH_HEAP_REALLOC, size, 0, &p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public calls on modules that the program loads by itself, and on the part of a GPU that is a
- * PE's. */
+ * The public calls on modules that the program loads by itself, and on a PE's part of a GPU. */
 #include "gshmemx.h"
 #include "runtime/init/setup.h"
 #include "runtime/instance/binding.h"

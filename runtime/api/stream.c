@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on a stream: the same checks as the host calls, then one row of the device table, which
- * enqueues: for a near PE the operation itself, for a far one a request. Scalars are copied now;
- * blocking and _nbi are the same, since a stream is in order. */
+ * Calls on a stream: the same checks as in host calls, then one row of the device table, which
+ * enqueues the operation itself for a near PE, and a request for a far one. Scalars are copied at
+ * the call. Blocking and _nbi forms are the same, since a stream is in order. */
 #include <string.h>
 #include "gshmemx.h"
 #include "proxy/request.h"

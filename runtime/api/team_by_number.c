@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams whose members meet by a number: they know how many they are, but not which PEs.
+ * Teams whose members find each other by a number: they know how many they are, but not which PEs.
  *
- * The PE that gives the number out, the owner, takes units of its own team pool for a table with a
- * word for each member; the number names the units. Each member writes its own PE into its word, by
- * a host put, and reads each other word until it is filled in. That yields the list of PEs for
- * gshmemx_team_create. A word is valid when its upper half matches the number, so the units need
- * not be cleared first. Once the team has been agreed on, all members have read the table. The
+ * The PE that gives out the number is the owner. It takes units of its own team pool for a table
+ * with a word for each member; the number names these units. Each member writes its own PE into its
+ * word, by a host put, and reads each other word until it is filled in. That yields the list of PEs
+ * for gshmemx_team_create. A word is valid when its upper half matches the number, so the units
+ * need not be cleared first. Once the team has been agreed on, all members have read the table. The
  * owner then takes its units back if it is a member, else in finalize. */
 #include <stdlib.h>
 #include "base/util.h"

@@ -90,8 +90,8 @@ static enum gsh_result fill_one(const struct gsh_instance *pe, const struct gsh_
     return GSH_OK;
 }
 
-/* Fills from a copy of the list: `fill` enters the CUDA runtime, which may load libraries; another
- * thread's library constructors may be waiting for our lock. */
+/* Works on a copy of the list, without the lock: `fill` enters the CUDA runtime, which may load
+ * libraries, while constructors of libraries in another thread may be waiting for the lock. */
 enum gsh_result gsh_modules_fill(struct gsh_instance *pe, const struct gsh_state *state)
 {
     pthread_mutex_lock(&lock);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include "runtime/instance/instance.h"
 
-/* Fails for a unit or module that a PE on a part of a GPU cannot use. */
+/* The failure for a unit or module that a PE on a part of a GPU cannot use. */
 GSH_CHECK_RESULT enum gsh_result gsh_modules_not_shared(void);
 
 /* Whether any unit with kernels for that device has registered. */

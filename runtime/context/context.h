@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE's communication contexts. A handle holds what a call needs (wire/state.h); the table here
- * says which handles there are, and gives out their numbers. */
+ * A PE's communication contexts. A handle holds all that a call needs (wire/state.h). The table
+ * here records which handles exist, and gives out their numbers. */
 #ifndef GSH_CONTEXT_H
 #define GSH_CONTEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * On which CPUs the proxy's thread runs: near the PE's GPU, and near its NIC if one is named;
- * GSHMEM_PROXY_CPUS decides; never outside the CPUs that the process may use. */
+ * On which CPUs the proxy's thread runs. GSHMEM_PROXY_CPUS decides; by default near the PE's GPU,
+ * and near its NIC if one is named. Never outside the CPUs that the process may use. */
 #ifndef GSH_AFFINITY_H
 #define GSH_AFFINITY_H
 
@@ -42,8 +42,8 @@ enum gsh_affinity gsh_affinity_choose(const char *setting, const struct gsh_cpus
 /* The CPUs near a device, given by PCI address (0000:1b:00.0) or NIC name (mlx5_0, eth0), as Linux
  * lists them below `sysfs` ("/sys"). False: not listed. */
 bool gsh_affinity_near(const char *sysfs, const char *device, struct gsh_cpus *out);
-/* The same by hwloc, which corrects wrong firmware; in a plug-in, opened here. False: no plug-in,
- * or not known. */
+/* The same by hwloc, which corrects wrong data of firmware. hwloc is in a plug-in, which is opened
+ * here. False: no plug-in, or not known. */
 bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
 /* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: there is none, or it is not
  * a name. */

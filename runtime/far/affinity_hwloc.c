@@ -36,7 +36,7 @@ static bool near_device(const char *device, char *text, size_t room)
     }
     leave_out(topology);
     (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    /* The whole machine: which CPUs the process may use is not for hwloc to decide. */
+    /* The whole machine: the caller, and not hwloc, decides which CPUs the process may use. */
     (void)hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (hwloc_topology_load(topology) == 0) {
         hwloc_obj_t object = find(topology, device);

@@ -112,7 +112,7 @@ static bool have_kernels_asked(const struct gsh_far *far, struct span rings, siz
     return false;
 }
 
-/* Waits until the proxy has taken what complete kernels have written. */
+/* Waits until the proxy has taken all requests that complete kernels have written. */
 static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *ring)
 {
     uint64_t tail = taken(ring), end = tail;

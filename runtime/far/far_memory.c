@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proxy gets from this PE: access to its memory on behalf of far PEs, the regions of its
- * heap as the network knows them, and its kernels' rings. */
+ * Gives the proxy what it needs of this PE: access to its memory on behalf of far PEs, the regions
+ * of its heap as the network knows them, and its kernels' rings. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ static enum gsh_result memory_copy_out(void *context, void *dest, const void *he
     return pe->device_ops->proxy_copy(pe, dest, heap_source, bytes);
 }
 
-/* The CPU device has none; in tests the CPU acts as a GPU's copy streams. */
+/* The CPU device has no copy streams; in tests the CPU stands in for a GPU's. */
 static enum gsh_result choose_copy_streams(struct gsh_instance *pe, struct gsh_proxy_memory *memory)
 {
     memory->copy_stream_ops = pe->device_ops->proxy_copy_streams;

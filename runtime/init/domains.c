@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See domains.h. What the members of a domain have in common is kept with its first one, so a PE
- * is compared with domains and not with their members. */
+ * See domains.h. The combined view of a domain's members is kept with its first member, so a PE is
+ * compared with domains and not with their members. */
 #include "runtime/init/domains.h"
 
 #include <stdbool.h>

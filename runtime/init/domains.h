@@ -2,9 +2,9 @@
  * Domains: nodes, or parts of nodes whose GPUs all have access to each other.
  *
  * A PE's view of its node is a set of bits: bit i is set if it cannot reach the node's i-th PE. In
- * order, each PE joins the first domain of its node that it fits in: it sees all members, and they
- * see it. So every PE that knows all views computes the same. A domain's number is its first
- * member's. */
+ * order, each PE joins the first domain of its node into which it fits: it reaches all members, and
+ * they reach it. So all PEs, which know all views, compute the same domains. A domain's number is
+ * that of its first member. */
 #ifndef GSH_DOMAINS_H
 #define GSH_DOMAINS_H
 

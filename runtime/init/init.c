@@ -41,7 +41,7 @@
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 
-/* How long a PE that has lost another one at the very end waits for its launcher to end it. */
+/* How long a PE that has lost another one at the very end waits to be ended by its launcher. */
 #define LAUNCHER_FIRST_NS 500000000
 
 /* The settings that all PEs of a job with far PEs share. */
@@ -128,7 +128,7 @@ struct host {
     int n_node_pes; /* of that node so far */
 };
 
-/* At least twice as many places as PEs, a power of two. */
+/* At least twice as many entries as PEs, a power of two. */
 static size_t host_hosts(int n_pes)
 {
     size_t n = 2;
@@ -341,10 +341,11 @@ static void destroy(struct gsh_instance *pe)
 }
 
 /* A kernel that waits for a far PE waits for the proxy's CUDA calls. These must not wait for the
- * kernel in turn: behind the loading of another kernel, which CUDA does at its first launch, or in
- * a work queue that streams share when there are more than 8. CUDA reads the variables when it
- * starts, which gshmem does later; values set by the user stay. had_threads: when init began, when
- * those of the bootstrap were not there; a thread may be reading the environment. */
+ * kernel in turn. They would in two cases: while another kernel is loaded, which CUDA does at its
+ * first launch, and in a work queue that streams share when there are more than 8. CUDA reads the
+ * variables when it starts, and gshmem starts it later. Values set by the user stay. had_threads:
+ * whether the process had other threads when init began, before those of the bootstrap; such a
+ * thread may be reading the environment. */
 static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_threads)
 {
     if (pe->n_nodes == 1 || gsh_setup_is_cpu(pe) ||
@@ -504,9 +505,10 @@ static void warn_of_locks(struct gsh_instance *pe, const char *call)
     }
 }
 
-/* A PE has died that others may still wait for, with what this one has shared: all of it stays. The
- * end of the job no longer concerns this process: others do not wait for it in the last barrier.
- * Jobs that outlive deaths are started by a unique id; abort ends no process there. */
+/* A PE has died, and others may still be waiting for it in memory that this PE has shared, so all
+ * of that stays. The end of the job no longer concerns this process: others do not wait for it in
+ * the last barrier. Jobs that outlive deaths are started by a unique id, where abort ends no
+ * process. */
 static void leave_behind(struct gsh_instance *pe)
 {
     pe->bootstrap->ops->abort(pe->bootstrap, 0, "");
@@ -514,7 +516,7 @@ static void leave_behind(struct gsh_instance *pe)
     gsh_instance_unbind(pe);
 }
 
-/* Without them neither the library's threads can be woken, nor the others be told. */
+/* Without its descriptors the library can neither wake its threads nor tell other PEs. */
 static void check_descriptors(struct gsh_instance *pe, const char *call)
 {
     int closed = gsh_private_fd_find_closed();
@@ -532,8 +534,8 @@ static void check_descriptors(struct gsh_instance *pe, const char *call)
     _exit(1);
 }
 
-/* A PE has died after the monitor's end. A launcher that sees it names it, and ends this one: which
- * PEs would otherwise name each other. */
+/* A PE has died after the monitor's end. A launcher that sees that names the PE, and ends this one.
+ * PEs would only name each other. */
 __attribute__((noreturn)) static void end_late(struct gsh_instance *pe, const char *call)
 {
     const struct timespec patience = {.tv_nsec = LAUNCHER_FIRST_NS};
@@ -564,8 +566,7 @@ void gshmem_finalize(void)
         gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
-    /* after the last round no PE uses this one's memory, page or messages: see the two steps in
-     * order */
+    /* after the last round no PE uses this one's memory, page or messages */
     enum gsh_result r = pe->is_device_ready ? gsh_heap_leave(pe->heap)
                                             : pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
     if (r != GSH_OK && gsh_is_death(pe)) {

@@ -81,8 +81,8 @@ static enum gsh_result by_nothing(struct gsh_bootstrap **out)
     return gsh_bootstrap_single_create(out);
 }
 
-/* By these a launcher tells a process which PE it is. The children of a PE have them, too; another
- * launcher among these sets only its own anew. */
+/* By these variables a launcher tells a process which PE it is. The children of a PE have them,
+ * too; a launcher among these children sets only its own ones anew. */
 static const char *const gshmemruns[] = {"GSHMEM_UID",     "GSHMEM_RANK",     "GSHMEM_N_RANKS",
                                          "GSHMEM_THREADS", "GSHMEM_LAUNCHER", NULL};
 static const char *const others[] = {"PMIX_NAMESPACE", "PMIX_RANK",    "OMPI_COMM_WORLD_RANK",
@@ -93,7 +93,8 @@ int gsh_launch_n_threads(const struct gsh_env *env)
     return env->threads > 0 && !gsh_process_is_child_of_pe(gshmemruns) ? env->threads : 0;
 }
 
-/* The way that the environment names; "single" if it is a PE's that started this process. */
+/* The kind of bootstrap that the environment names; "single" if it is the environment of a PE that
+ * started this process. */
 static const char *kind_of(const struct gsh_env *env)
 {
     const char *kind = env->bootstrap;

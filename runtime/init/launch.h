@@ -12,8 +12,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env,
                                                       const gshmemx_init_attr_t *attr,
                                                       struct gsh_bootstrap **out);
 
-/* How many threads of this process a launcher wants to be PEs; 0: none, or the launcher meant the
- * process of a PE that started this one. */
+/* How many threads of this process are to be PEs, by the launcher; 0: none, or the launcher meant
+ * the process of a PE, and that PE has started this process. */
 int gsh_launch_n_threads(const struct gsh_env *env);
 
 /* No job will start by this id, which this process made. */

@@ -22,7 +22,8 @@
 #include "runtime/instance/report.h"
 #include "runtime/instance/monitor.h"
 
-/* A PE that has lost another waits so long for one that knows more, or found it first, to speak. */
+/* A PE that has lost another one waits so long for a PE that knows more, or found the loss first,
+ * to report it. */
 #define NOTICE_NS      250000000u
 #define NOTICE_STEP_NS 50000000u
 #define NOTICE_STEPS   20
@@ -50,7 +51,7 @@ static void await_notices(struct gsh_net *net)
         net, NOTICE_NS + NOTICE_STEP_NS * (uint64_t)(steps < NOTICE_STEPS ? steps : NOTICE_STEPS));
 }
 
-/* Another PE of the node will report this, perhaps later, and will then end this one. If that PE
+/* Another PE of the node will report the loss, perhaps later, and will then end this PE. If that PE
  * heard of this one's end first, it would stay silent. */
 static void await_speaker(struct gsh_net *net)
 {
@@ -247,14 +248,14 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     return r;
 }
 
-/* What a PE first says of its address. */
+/* What a PE first tells others of its address. */
 struct address_size {
     int32_t result;
     uint32_t bytes;
 };
 
-/* Gathers all sizes; GSH_ERR_ if some PE has failed. The first such PE then prints its reason,
- * which it has only noted so far; no PE leaves before that. */
+/* Gathers all sizes. An error if some PE has failed: the first such PE then prints its reason,
+ * which it has only noted so far, and no PE returns before that. */
 static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
                              struct address_size mine, struct address_size *sizes)
 {

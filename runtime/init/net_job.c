@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's collective calls over the proxy's messages: an allgather in which a PE that has the
- * blocks of 2^k PEs, its own first, gives them to the PE 2^k before it. A barrier gathers nothing.
- * A combine goes the same ways with one block, what the sender knows of those 2^k PEs.
+ * The library's collective calls over the proxy's messages: an allgather, in rounds. In round k a
+ * PE has the blocks of 2^k PEs, its own first, and sends them to the PE 2^k before it. A barrier
+ * gathers nothing. A combine has the same rounds, with one block: the combined value of those 2^k
+ * PEs.
  *
- * Each round begins with a head of fixed length, so that PEs in different calls detect that instead
- * of misreading each other's data: heads carry the least and the largest length seen so far, and
+ * Each round begins with a head of fixed length, so that PEs in different calls notice that and do
+ * not misread each other's data. A head carries the smallest and the largest length seen so far;
  * after the last round all PEs have the same two. */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static void merge(struct head *seen, const struct head *other)
     }
 }
 
-/* data: the part that is not in the head goes in messages of the proxy's length. */
+/* data: the part that is not in the head travels in messages of the proxy's length. */
 static enum gsh_result send_round(struct leg *leg, const uint8_t *data, size_t bytes)
 {
     struct head head = leg->job->seen;

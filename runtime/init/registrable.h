@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include "base/result.h"
 
-/* Any thread, with or without a PE. On GPUs it lies on the calling thread's current device, mapped
- * for that and for all that reach it. Failures are kept by gsh_note; heap/registrable.h frees it.
- */
+/* Any thread, with or without a PE. On GPUs it lies on the calling thread's current device. It is
+ * mapped for this device and for all that can access it. Failures are kept by gsh_note;
+ * heap/registrable.h frees it.
+ * */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_registrable(uint64_t bytes, void **out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Second phase of init. The library's part of each heap holds, in order: WORLD's lanes and the team
- * pool (the same offsets everywhere), this PE's own tables for its kernels and, if there are far
- * PEs, its kernels' words of the rings. */
+ * Second phase of init. The library's part of each heap holds, in order: WORLD's channels and the
+ * team pool (at the same offsets on all PEs), this PE's own tables for its kernels and, if there
+ * are far PEs, its kernels' words of the rings. */
 #include "runtime/init/setup.h"
 
 #include <stdlib.h>
@@ -216,8 +216,8 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
     return GSH_OK;
 }
 
-/* The longest run of PEs with consecutive slots that this PE is in: slots are in PE order, so these
- * are its near neighbours. */
+/* The longest run of consecutive PEs with consecutive slots around this PE. Slots are in PE order,
+ * so these are its near neighbours. */
 static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
 {
     int first = pe->my_pe, end = pe->my_pe + 1;

@@ -9,14 +9,15 @@
 #include "base/util.h"
 #include "runtime/init/setup.h"
 
-/* What becomes symmetric: constants, which stay where they are, and what the program may write. */
+/* What becomes symmetric: the program's constants, which stay where they are, and its writable
+ * data. */
 struct segment {
     uint64_t start, writable, end;
 };
 
-/* The first object is the program, its parts in ascending order. Constants are what lies between
- * code and the writable part or, where a linker puts them elsewhere, all before that, including
- * code. They include what the dynamic linker has made read-only. */
+/* The first object is the program, with its parts in ascending order. Constants lie between the
+ * code and the writable part. If a linker puts them elsewhere, everything before the writable part
+ * counts as constants, code included. So does what the dynamic linker has made read-only. */
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct segment *s = argument;

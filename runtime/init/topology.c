@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reachability and routes. The rule: threads of one process and PEs of one node on the CPU device
- * reach each other through host memory; GPUs of one node when the driver grants peer access. The
- * others are far. */
+ * Reachability and routes. The rule: threads of one process, and PEs of one node on the CPU device,
+ * reach each other through host memory. GPUs of one node reach each other if the driver grants peer
+ * access. All others are far. */
 #include "runtime/init/topology.h"
 
 #include <stddef.h>
@@ -50,8 +50,8 @@ static int compare_seats(const void *one, const void *other)
     return order != 0 ? order : (a->pe > b->pe) - (a->pe < b->pe);
 }
 
-/* The first PE whose GPU an earlier one has, too, and the first one that has it; of this process's
- * PEs, or of all. False: there is none. */
+/* Finds the first PE whose GPU an earlier PE has, too, and the first PE that has it; among this
+ * process's PEs, or all. False: there is none. */
 static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                          bool is_of_process, struct seat *seats, int sharers[2])
 {
@@ -150,8 +150,7 @@ static enum gsh_result check_attrs(struct gsh_instance *pe, const struct gsh_dev
     if (attrs[pe->my_pe].result != GSH_OK) {
         return (enum gsh_result)attrs[pe->my_pe].result; /* its text is already recorded */
     }
-    /* Failures on which a PE returns at once come first, so that all PEs return together: the rest
-     * is collective. */
+    /* Failures for which all PEs return at once come first: what follows is collective. */
     for (int i = 0; i < pe->n_pes; i++) {
         if (attrs[i].result != GSH_OK) {
             return gsh_fail((enum gsh_result)attrs[i].result,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which PE the calling thread acts for: the one it made, else, in a thread that never called init,
- * the process's only PE when it has just one. */
+ * For which PE the calling thread acts: the PE that it made. A thread that never called init acts
+ * for the process's PE if there is just one. */
 #ifndef GSH_BINDING_H
 #define GSH_BINDING_H
 
@@ -31,8 +31,8 @@ struct gsh_instance *gsh_instance_first(void);
  * ends the process when there is none. */
 struct gsh_instance *gsh_instance_need(const char *call);
 
-/* For dialects: the PE the calling thread itself made, else the process's only PE, unless a dialect
- * made that, or is making it, for some thread; or NULL. */
+/* For dialects: the PE that the calling thread itself made. If it made none: the process's only PE,
+ * or NULL if a dialect made that PE, or is making it, for some thread. */
 struct gsh_instance *gsh_instance_of_program(void);
 /* Whether PEs that the calling thread makes are of a dialect. */
 void gsh_instance_make_for_dialect(bool is_for_dialect);
@@ -41,16 +41,16 @@ bool gsh_instance_is_made_for_dialect(void);
 /* The record of a PE, zeros but for its serial number; NULL: no memory. For init. */
 struct gsh_instance *gsh_instance_allocate(void);
 void gsh_instance_release(struct gsh_instance *pe);
-/* Whether that number, which another PE has told, is the address of a record of this process: then
- * it is the record, else NULL. Records stay valid memory. */
+/* The record at that address, a number that another PE has sent; NULL if no record of this process
+ * is there. Records stay valid memory. */
 struct gsh_instance *gsh_instance_at(uint64_t address);
 /* Makes pe the calling thread's PE. */
 void gsh_instance_bind(struct gsh_instance *pe);
 /* Undoes it, in any thread: other threads that act for pe act for none once it is released. */
 void gsh_instance_unbind(struct gsh_instance *pe);
 
-/* For dialects, whose threads may act for several PEs in turn: the calling thread acts for pe
- * (NULL: for none) until it returns to what it did before. Turns nest. */
+/* For dialects, whose threads may act for several PEs one after the other: the calling thread acts
+ * for pe (NULL: for none) until it returns to the PE before. Scopes nest. */
 struct gsh_spoken {
     struct gsh_instance *pe;
     uint64_t serial;

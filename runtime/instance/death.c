@@ -148,8 +148,9 @@ static int living_before(const struct gsh_instance *pe, int distance)
     return to;
 }
 
-/* Each PE tells those 1, 2, 4, ... before it, or the first living ones from there on, of all deaths
- * that it knows: these may not have been told, if the one before them has died. */
+/* Each PE tells the PEs 1, 2, 4, ... before it of all deaths that it knows; for a dead one it tells
+ * the next living one instead. It tells all deaths, also earlier ones: the PE that was to tell the
+ * receiver of these may have died. */
 static void tell_others(struct gsh_instance *pe)
 {
     for (int distance = 1, last = pe->my_pe; distance < pe->n_pes; distance *= 2) {
@@ -266,7 +267,7 @@ bool gsh_deaths_report(struct gsh_instance *pe, int dead)
     return true;
 }
 
-/* From now on the thread hears of what is found, and of what was found before. */
+/* From now on the thread hears of deaths that are found, and of those found before. */
 static void open_reports(struct gsh_deaths *d)
 {
     struct gsh_instance *pe = d->pe;
@@ -385,13 +386,13 @@ static enum gsh_result exchange(struct gsh_deaths *d, int read_end)
 
 int gsh_deaths_n_fds(const struct gsh_instance *pe, int n)
 {
-    /* The entries of the page are the monitor's links. A pipe of each other process, one end of
-     * this PE's, and what wakes the thread. */
+    /* The descriptors that the pages used serve for the monitor's links. In addition: a pipe of
+     * each other process, one end of this PE's pipe, and the descriptor that wakes the thread. */
     return pe->outlives_deaths ? n + 2 : 0;
 }
 
-/* Two votes: nobody waits for the pipe of a PE that has none, and no PE goes on, unwatched, without
- * one that has failed. */
+/* Two votes: no PE waits for the pipe of a PE that has none, and none goes on unwatched because
+ * another has failed. */
 enum gsh_result gsh_deaths_create(struct gsh_instance *pe)
 {
     if (!gsh_deaths_are_single(pe)) {

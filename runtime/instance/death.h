@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deaths that a job outlives. In a job that a dialect has started, a PE that dies, or exits without
- * finalize, does not end the others: each marks it as dead, its waits for it end, and the dialect
- * decides what is lost with it. What a dead PE has shared stays mapped.
+ * finalize, does not end the others. Each other PE marks it as dead and ends its own waits for it,
+ * and the dialect decides what is lost with it. Memory that the dead PE has shared stays mapped.
  *
- * Each PE has a pipe to which it never writes, and has given the end to read from to all other
- * processes of the node: it closes when the process ends. A PE that ends well says so in its page
- * before. So any number of PEs may die, in any order. A child that it forks has the pipe no more
- * (base/private_fd.h); one of vfork or of clone itself keeps it open until it becomes
- * another program or ends, and the PE's death is not seen before.
+ * Each PE has a pipe to which it never writes, and has given the read end to all other processes of
+ * the node. The pipe closes when the PE's process ends. A PE that ends well says so in its page
+ * first. So any number of PEs may die, in any order. A forked child of the PE no longer has the
+ * pipe (base/private_fd.h). A child made by vfork, or by the system call clone, keeps it open until
+ * it ends or becomes another program; until then the PE's death goes unnoticed.
  *
- * A far PE's death is found by the transport. In a job on several nodes, who finds one, by a pipe
- * or by the transport, tells the others (end_notice.h), each of which does the same; the proxy goes
- * on without the PE. A PE that hears of its own death, since others have lost it while it lives,
- * has lost all of them. So have all PEs of each other in a job that is one process, and a PE whose
- * proxy fails as a whole. */
+ * A far PE's death is found by the transport. In a job on several nodes, the PE that finds a death,
+ * by a pipe or by the transport, tells others (end_notice.h), and each of these does the same. The
+ * proxy goes on without the dead PE. A PE may hear of its own death while it lives, if others have
+ * lost it: then it has lost all of them. A PE whose proxy fails as a whole has lost all others,
+ * too, and in a job that is one process a death means that all PEs have lost each other. */
 #ifndef GSH_DEATH_H
 #define GSH_DEATH_H
 
@@ -24,7 +24,8 @@
 
 struct gsh_deaths;
 
-/* How far it has gone: the host's waits end, and then, a moment later, those of kernels. */
+/* How far a PE's death has been acted on: the host's waits end first and, a moment later, those of
+ * kernels. */
 enum gsh_death { GSH_DEATH_NONE, GSH_DEATH_HOST, GSH_DEATH_KERNELS };
 
 /* Whether the proxy goes on after the loss of a far PE. */
@@ -32,16 +33,16 @@ static inline bool gsh_deaths_are_single(const struct gsh_instance *pe)
 {
     return pe->outlives_deaths && !pe->is_one_process;
 }
-/* What gsh_deaths_create and the monitor hold, beyond what takes turns with init's pages, in a PE
- * with n other processes on its node. */
+/* How many descriptors gsh_deaths_create and the monitor hold in a PE with n other processes on its
+ * node, beyond those that were in use for init's pages and are free again. */
 int gsh_deaths_n_fds(const struct gsh_instance *pe, int n);
 /* Collective over the job, after the monitor; nothing unless the PE outlives deaths. All PEs fail
  * when one does. */
 GSH_CHECK_RESULT enum gsh_result gsh_deaths_create(struct gsh_instance *pe);
-/* The PE ends well: all PEs have said that they need it no more. Accepts none. */
+/* The PE ends well: no PE needs it any more, and all have said so. Accepts a PE without deaths. */
 void gsh_deaths_destroy(struct gsh_instance *pe);
-/* The transport, or another PE, has found that PE dead, which is not on this node. Any thread; does
- * not wait. False: nobody listens yet; the PE is dead nevertheless. */
+/* The transport, or another PE, has found that PE, which is not on this node, dead. Any thread;
+ * does not wait. False: nobody listens yet; the PE is dead nevertheless. */
 bool gsh_deaths_report(struct gsh_instance *pe, int dead);
 /* All PEs are lost to this one; GSH_DEATH_KERNELS: and its kernels leave for good. Any thread. */
 void gsh_deaths_all(struct gsh_instance *pe, enum gsh_death death);
@@ -50,8 +51,8 @@ bool gsh_deaths_have_reached_kernels(const struct gsh_instance *pe);
 /* The time between the two steps. */
 void gsh_deaths_await_moment(void);
 
-/* Whether a PE of the list has died, at least so far, or all are lost. Any thread. What a PE wrote
- * before it died is seen by a caller that looks for it afterwards. */
+/* Whether for some PE of the list death has gone at least that far, or all PEs are lost. Any
+ * thread. A caller that afterwards reads what the PE wrote before it died sees it. */
 static inline bool gsh_is_death_at(const struct gsh_instance *pe, const int *pes, int n,
                                    enum gsh_death least)
 {
@@ -82,9 +83,9 @@ static inline bool gsh_is_death(const struct gsh_instance *pe)
 /* For a wait that ends by a death: an error without a line, since the dialect says what is lost. */
 enum gsh_result gsh_note_death(const char *call);
 
-/* Kernels that wait for a word of this memory leave, from gsh_deaths_tell_lost on. False: there is
- * no room for more. What touches other memory of which kernels have not been told needs none. bytes
- * may be 0. Any thread, but one at a time. */
+/* From gsh_deaths_tell_lost on, kernels that wait for a word of this memory leave. False: there is
+ * no room for more ranges. A range that touches one of which kernels have not been told yet needs
+ * no room. bytes may be 0. Any thread, but one at a time. */
 bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes);
 void gsh_deaths_tell_lost(struct gsh_instance *pe);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the host side needs from a device: one table of functions, a CPU and a CUDA row. Front ends
- * (rma.c, amo.c, wait.c, stream.c) check arguments and form peer addresses; rows trust them.
- * Addresses are mapped addresses on this PE, so these calls are for near PEs unless they say
- * otherwise. "Host-initiated" calls are complete on return. */
+ * What the host side needs from a device: a table of functions, with a row for the CPU device and
+ * one for CUDA. Front ends (rma.c, amo.c, wait.c, stream.c) check arguments and form peer
+ * addresses; rows trust them. Addresses are mapped addresses on this PE, so these calls are for
+ * near PEs unless they say otherwise. "Host-initiated" calls are complete on return. */
 #ifndef GSH_DEVICE_H
 #define GSH_DEVICE_H
 
@@ -159,7 +159,7 @@ struct gsh_device_ops {
     enum gsh_result (*coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch);
     enum gsh_result (*quiet)(struct gsh_instance *pe, gsh_context ctx); /* also serves fence */
     enum gsh_result (*quiet_all)(struct gsh_instance *pe);              /* of all contexts */
-    /* Waits for this PE's kernels and for all that its streams were given. */
+    /* Waits for this PE's kernels and for all other work in its streams. */
     enum gsh_result (*synchronize)(struct gsh_instance *pe);
     /* Makes the PE's device current for the calling thread; the result is for leave. */
     bool (*enter)(struct gsh_instance *pe);

@@ -13,8 +13,8 @@ void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 /* The same without a line of its own; text is for the launcher. pe may be half-built. */
 void gsh_end_job(struct gsh_instance *pe, int status, const char *text) __attribute__((noreturn));
-/* The same because of an error that has been printed: the program's error handler hears text, which
- * is the message, before anyone else does. */
+/* The same because of an error that has been printed. The program's error handler gets text, which
+ * is the message, before other PEs are told. */
 void gsh_end_for_error(struct gsh_instance *pe, int status, const char *text)
     __attribute__((noreturn));
 /* Ends the job with the last error. */

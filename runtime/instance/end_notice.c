@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * News of the job's end goes from PE to PE as net_job.c's messages do: each tells the PEs 1, 2, 4,
- * ... before it, once. */
+ * The notice of the job's end goes from PE to PE in the pattern of net_job.c: each PE tells the PEs
+ * 1, 2, 4, ... before it, once. */
 #include "runtime/instance/end_notice.h"
 
 #include <stdio.h>

@@ -36,19 +36,21 @@ struct gsh_net {
     struct gsh_answers *answers; /* to this PE's question; NULL: it has not asked */
 };
 
-/* Tells the job that PE origin ends it, along the connections that collective calls use; PEs that
- * hear of it tell the next and end silently. Once per PE; nothing where there is no network. */
+/* Tells the job that PE origin ends it, along the connections that collective calls use. PEs that
+ * hear of it pass it on and end silently. Happens once per PE; does nothing where there is no
+ * network. */
 void gsh_end_notice_tell(struct gsh_instance *pe, int origin, int status, const char *text);
 /* Tells that PE of the death of another one, which both outlive. */
 void gsh_end_notice_tell_loss(struct gsh_instance *pe, int to, int dead);
-/* Whether a thread carries out this PE's end, or what a death ends. */
+/* Whether a thread is carrying out this PE's end, or the consequences of a death. */
 bool gsh_end_notice_is_ending(const struct gsh_net *net);
 
 /* For net.c: whether the caller is the one that carries out the end, and fills net->notice. */
 bool gsh_end_notice_take_end(struct gsh_net *net);
 /* The one that carries out the end does not use net any more, or ends the process. */
 void gsh_end_notice_leave_net(struct gsh_net *net);
-/* Nobody carries out the end any more, nor will: net may be freed, with its proxy. */
+/* Returns when no thread is carrying out the end, nor will any: net may then be freed, with its
+ * proxy. */
 void gsh_end_notice_await_end(struct gsh_net *net);
 /* Sends net->notice, and waits a moment for it to leave. */
 void gsh_end_notice_pass_on(struct gsh_net *net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One poll of a wait of the host: backs off, lets the proxy work, and checks what bounds it. */
+ * One poll of a wait of the host: backs off, lets the proxy work, and checks the wait's limits. */
 #include "runtime/instance/host_wait.h"
 
 #include <unistd.h>

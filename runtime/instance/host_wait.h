@@ -8,8 +8,8 @@
 
 struct gsh_instance;
 
-/* One poll of a host wait: backs off; ends the process when another PE died or aborted. Returns
- * true once GSHMEM_WAIT_TIMEOUT has passed since *start_ns (0: set it now). */
+/* One poll of a host wait: backs off, and ends the process if another PE has died or aborted.
+ * Returns true once GSHMEM_WAIT_TIMEOUT has passed since *start_ns (0: set it now). */
 bool gsh_host_wait_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns);
 /* The same for waits for a PE to arrive: a little longer (GSH_SYNC_LIMIT_NS). */
 bool gsh_host_sync_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns);

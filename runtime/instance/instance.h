@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One PE's state, members in order of construction. Visible to runtime/ only; other directories get
- * what they need as arguments. binding.h says which PE a thread acts for. */
+ * what they need as arguments. binding.h says for which PE a thread acts. */
 #ifndef GSH_INSTANCE_H
 #define GSH_INSTANCE_H
 
@@ -98,8 +98,8 @@ struct gsh_instance {
     struct gsh_buffers *buffers;         /* init/buffers.h; made by any thread, atomically */
 };
 
-/* Whether target, which has been checked, is not mapped here: gsh_peer_address returns NULL, and
- * far.h has the calls. */
+/* Whether target, which has been checked, is not mapped here. Then gsh_peer_address returns NULL,
+ * and far.h has the calls. */
 static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 {
     return pe->route_of[target] != GSH_ROUTE_NEAR;

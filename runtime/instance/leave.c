@@ -65,7 +65,7 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
 }
 
 /* Not in a forked child, whose memory holds its parent's PEs, nor for a PE without peers. If the
- * program has given a PE up, its peers notice that themselves, as they do where they outlive it. */
+ * program has given a PE up, or its peers outlive it, they notice its end themselves. */
 static bool is_missed(const struct gsh_instance *pe)
 {
     return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].process == gsh_process_id() &&

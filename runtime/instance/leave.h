@@ -9,8 +9,8 @@ struct gsh_instance;
 /* Called for the first PE: from then on the process's exit is checked. */
 void gsh_leave_check_exit(void);
 
-/* Ends the job, since pe will never come to gshmem_finalize; status 0 becomes 1. Prints `how` if it
- * is the first PE of the job found to have left. */
+/* Ends the job, since pe will never reach gshmem_finalize; status 0 becomes 1. Prints `how` if pe
+ * is the first PE of the job that is found to have left. */
 void gsh_leave(struct gsh_instance *pe, int status, const char *how) __attribute__((noreturn));
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The monitor: a star of SOCK_SEQPACKET connections between the processes of a node, whose centre
  * is the node's lowest PE, made through its listener (bootstrap/uds.h). A connection that closes
- * without LEAVE is a death: forked children do not keep it open (base/private_fd.h). The end of
- * gshmemrun is the job's: it kills the processes that it has started, but not those that they have.
- */
+ * without LEAVE is a death: forked children do not keep it open (base/private_fd.h). When gshmemrun
+ * ends, the job must end: the processes that gshmemrun has started are killed, but not those that
+ * these have started.
+ * */
 #include "runtime/instance/monitor.h"
 
 #include <errno.h>
@@ -123,8 +124,8 @@ static void say_death(struct gsh_monitor *w, int dead_pe)
     }
 }
 
-/* Puts off the end of the job that the message announces: this PE's kernels leave their waits, and
- * its host may have given up the job for good. The first message counts. */
+/* Puts off the end of the job that the message announces, because this PE's kernels leave their
+ * waits and its host may have given up the job for good. The first message counts. */
 static bool put_off(struct gsh_monitor *w, const struct message *m)
 {
     bool is_leaving = gsh_page_is_leaving(w->pe->page);

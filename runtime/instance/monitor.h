@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Notices that another process of the job died or aborted, and ends the process with one line;
- * also looks at this PE's device. One sleeping thread per PE, made only when there
- * are other processes or a GPU. */
+ * Notices that another process of the job has died or aborted, and ends this process with one line.
+ * Also looks at this PE's device. One sleeping thread per PE, made only if there are other
+ * processes or a GPU. */
 #ifndef GSH_MONITOR_H
 #define GSH_MONITOR_H
 
@@ -18,8 +18,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_monitor_create(struct gsh_instance *pe,
 /* From now on the thread also calls `look`, a few times a second. */
 GSH_CHECK_RESULT enum gsh_result gsh_monitor_device(struct gsh_instance *pe,
                                                     void (*look)(struct gsh_instance *pe));
-/* Whether gshmemrun has ended that PE, for another's failure or for none: there is nothing to say.
- */
+/* Whether gshmemrun has ended that PE, because of another PE's failure or for no failure. Then
+ * there is nothing to report.
+ * */
 bool gsh_monitor_is_ended_by_launcher(const struct gsh_monitor *monitor, int dead_pe);
 /* Tells the others that the job is ending with status (they end silently). */
 void gsh_monitor_tell_abort(struct gsh_monitor *monitor, int status);

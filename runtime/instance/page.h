@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page of host memory each PE shares with the PEs of its node: its head, which holds what its
- * kernels and host report. Behind that lie the words of the PE's teams (team/page.h). Shared by
- * processes of one build, so they agree on sizes. */
+ * The page of host memory that each PE shares with the PEs of its node. This is its head, in which
+ * the PE's kernels and host report. Behind it lie the words of the PE's teams (team/page.h). Shared
+ * by processes of one build, so they agree on sizes. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
@@ -30,15 +30,15 @@ static inline bool gsh_page_is_ending(const struct gsh_host_page *page)
     return gsh_load_relaxed_u32(&page->control.abort_word) == GSH_ABORT_END;
 }
 
-/* Whether the PE's kernels leave their waits: its host gives up their work, perhaps the PE itself,
- * and ignores the end of the job until they wait again. */
+/* Whether the PE's kernels leave their waits. Its host then gives up their work, perhaps the PE
+ * itself, and ignores the end of the job until kernels wait again. */
 static inline bool gsh_page_is_leaving(const struct gsh_host_page *page)
 {
     return gsh_load_relaxed_u32(&page->control.abort_word) >= GSH_ABORT_LEAVE;
 }
 
-/* The page's PE has ended. True if the caller is the first to find that and must report it: neither
- * the PE itself nor another one has. */
+/* Called when the page's PE has ended. True if the caller must report it, because neither the PE
+ * itself nor another PE has. */
 static inline bool gsh_page_end(struct gsh_host_page *page)
 {
     return __atomic_exchange_n(&page->control.abort_word, GSH_ABORT_END, __ATOMIC_ACQ_REL) !=

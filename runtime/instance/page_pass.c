@@ -42,8 +42,8 @@ enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
     return GSH_OK;
 }
 
-/* The page that a PE has sent, if it is one: a file that is or becomes shorter than its mapping
- * would kill this process at a later access. */
+/* Maps the page that a PE has sent, after checking that it is one: if the file were, or became,
+ * shorter than its mapping, a later access would kill this process. */
 static enum gsh_result map_page(struct gsh_instance *pe, uint64_t bytes, int from, int fd)
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the PEs of a node come to share their pages, in init. */
+ * In init: gives the PEs of a node access to each other's pages. */
 #ifndef GSH_PAGE_PASS_H
 #define GSH_PAGE_PASS_H
 

@@ -253,7 +253,7 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
     }
 }
 
-/* Whether there is a report, or refusal; it now belongs to the caller alone. */
+/* Whether there is a report, or refusal. If so, it now belongs to the caller alone. */
 static bool take(uint32_t *state)
 {
     uint32_t is_filled = 2;

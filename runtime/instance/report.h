@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kernel reported, as text. The first thread to come takes a report; there is no second. */
+ * What a kernel reported, as text. The first thread that asks takes the report; there is no second
+ * one. */
 #ifndef GSH_REPORT_H
 #define GSH_REPORT_H
 
@@ -27,7 +28,7 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
  * there is a wait. */
 struct gsh_report;
 struct gsh_report_members {
-    /* Whether the caller must report why the job ends, and then end it; if not, another PE does
+    /* Whether the caller must report why the job ends, and then end it. If not, another PE does
      * both. */
     bool (*take_word)(struct gsh_instance *pe);
     /* Describes a wait for members; false: the word that was waited for belongs to no team. */

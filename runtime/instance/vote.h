@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Votes of init, over the launcher's bootstrap: what may fail on one PE is known to all before
- * they wait for it. */
+ * Votes of init, over the launcher's bootstrap: a failure on one PE is known to all PEs before they
+ * wait for that PE. */
 #ifndef GSH_VOTE_H
 #define GSH_VOTE_H
 
@@ -18,8 +18,8 @@ enum gsh_init_step {
 };
 
 /* Collective over the job. mine: the outcome of this PE's part, a failure only noted. Returns the
- * same on all: the failure of the first PE that has not merely lost another, in its words, which
- * rank 0 prints; GSH_OK if none failed. */
+ * same on all PEs: GSH_OK if none failed, otherwise the failure of the first PE that has not merely
+ * lost another one. Rank 0 prints it in that PE's words. */
 GSH_CHECK_RESULT enum gsh_result gsh_init_vote(struct gsh_instance *pe, enum gsh_init_step step,
                                                enum gsh_result mine);
 

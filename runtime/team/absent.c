@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In a job with far PEs, PE 0 decides which PE prints the one line for the whole job. Asked,
- * members say how many arrivals they have begun: a host's epoch or, for a channel, the epochs and
- * near steps of collectives (gsh_sync_area). All members begin the same ones in the same order. So
- * the members that have begun the fewest, and fewer than the waiting PE, are missing. */
+ * In a job with far PEs, PE 0 decides which PE prints the one line for the whole job. When asked,
+ * members answer how many arrivals they have begun: a host's epoch or, for a channel, the epochs
+ * and near steps of collectives (gsh_sync_area). All members begin the same ones in the same order.
+ * So the members that have begun the fewest, and fewer than the waiting PE, are missing. */
 #include "runtime/team/absent.h"
 
 #include <inttypes.h>
@@ -269,9 +269,9 @@ static struct gsh_answers *ask(struct gsh_instance *pe, const int *pes, int n,
     return answers;
 }
 
-/* Moves the missing members to the front of the list: those that have begun the fewest arrivals, if
- * fewer than this PE, or else those that do not answer. Returns how many; *fewest is what they have
- * begun. */
+/* Moves the missing members to the front of the list and returns how many they are. They are those
+ * that have begun the fewest arrivals, if these are fewer than this PE's; otherwise those that do
+ * not answer. *fewest: how many arrivals they have begun. */
 static int sort_out(const struct gsh_answers *answers, int *pes, int n, uint64_t own,
                     uint64_t *fewest)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * When a wait for the other members of a team lasts too long: which PE reports it for the whole
- * job, and who is missing. A PE that is waited for may itself be waiting for the missing one, as
- * leaders of nodes do; so the reporting PE asks all members how far they are. */
+ * job, and which members are missing. The PE whose word has not come may itself be waiting for the
+ * missing one, as leaders of nodes do. So the reporting PE asks all members how far they are. */
 #ifndef GSH_ABSENT_H
 #define GSH_ABSENT_H
 
@@ -33,7 +33,8 @@ bool gsh_absent_take_report(struct gsh_instance *pe);
 /* Both for waits that kernels report. */
 extern const struct gsh_report_members gsh_absent_members;
 
-/* Describes what the wait was for. If members are far, it asks them, in at most a few seconds. */
+/* Describes what the wait was for. If members are far, it asks them, which takes at most a few
+ * seconds. */
 void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
                          size_t bytes);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Agreement of host threads among the PEs of any list, before they have a team: in round k each
- * sends what it knows to the PE 2^k places further, and combines what it receives. Combining a
- * value twice is harmless (maximum, OR, or the caller's), so any number of PEs will do.
+ * Agreement of host threads among the PEs of any list, before they have a team. In round k each
+ * sends what it knows to the PE 2^k further on in the list, and combines what it receives.
+ * Combining a value twice is harmless (maximum, OR, or the caller's), so any number of PEs will do.
  *
  * Messages to PEs of this node go through the receiver's page, which has one inbox for each PE of
  * the node: the sender writes it when the previous one has been taken. Messages to other nodes go
  * over the proxy. Either way, messages with the same key arrive in order for each pair of PEs.
  *
- * Several threads of a PE may agree at once, with a key each. So a waiting thread takes what it
- * finds in the inboxes of its list, and keeps messages for other threads. It does so also while it
- * waits to send, since the thread that it waits for may itself be waiting to send. */
+ * Several threads of a PE may agree at the same time, with a key each. So a waiting thread takes
+ * all messages from the inboxes of its list, and keeps those for other threads. It also does so
+ * while it waits to send, because the thread for which it waits may itself be waiting to send. */
 #include <stdlib.h>
 #include <string.h>
 #include "proxy/proxy.h"
@@ -68,7 +68,8 @@ static void end_for_lists(const struct exchange *x, int other)
               other);
 }
 
-/* What find_early has passed over may say more than that nothing has come. */
+/* Whether find_early has passed over a message with another list: that explains more than that no
+ * message has come. */
 static bool has_other_list(const struct exchange *x, int from)
 {
     gsh_lock_take(&x->pe->teams->lock);
@@ -173,10 +174,11 @@ static void take_all(const struct exchange *x)
     }
 }
 
-/* Under the lock; NULL: it has yet to come. In a job that outlives deaths a message with another
- * list may be of an agreement that its sender and this PE have left, since a member has died, or of
- * the next one, without that member: its sender has heard of the death first, and this PE takes the
- * message when it comes to that agreement. The PE has left the agreements of older messages. */
+/* Under the lock; NULL: the message has yet to come. In a job that outlives deaths a message may
+ * have another list. It may belong to an agreement that its sender and this PE have left because a
+ * member has died. Or it belongs to the next agreement, without that member, because its sender
+ * heard of the death first; this PE takes it when it comes to that agreement. The PE has left the
+ * agreements of older messages. */
 static struct gsh_early_message *find_early(const struct exchange *x, int from)
 {
     struct gsh_early_message *found = x->pe->teams->early, **m = &x->pe->teams->early;

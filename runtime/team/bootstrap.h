@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A bootstrap over the members of a team, for what the members alone agree on. Its collective calls
- * are ballots (agree.c), so a member that does not come in time, or dies, ends the job. */
+ * A bootstrap over the members of a team, for agreements among the members alone. Its collective
+ * calls are ballots (agree.c), so a member that does not arrive in time, or dies, ends the job. */
 #ifndef GSH_TEAM_BOOTSTRAP_H
 #define GSH_TEAM_BOOTSTRAP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synchronisation of host threads. The members of a node arrive by flags in their shared pages; in
- * a team on several nodes the first member of each, its leader, then exchanges messages with other
- * leaders in ceil(log2(nodes)) rounds, and releases its node. Says nothing about data. */
+ * Synchronisation of host threads. The members of a node arrive by flags in their shared pages. In
+ * a team on several nodes the first member of each node, its leader, then exchanges messages with
+ * other leaders in ceil(log2(nodes)) rounds, and releases its node. It says nothing about data. */
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "base/atomic.h"

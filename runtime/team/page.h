@@ -28,7 +28,7 @@ struct gsh_page_inbox {
     uint64_t words[]; /* of the latest message; the sender writes them when taken equals sent */
 };
 
-/* For the team of one unit: what a dialect keeps there (runtime/layer.h says by which rules). */
+/* For the team of one unit: a dialect's words, by the rules of runtime/layer.h. */
 enum { GSH_PAGE_DIALECT_WORDS = 72 };
 
 /* The same on all PEs, once their teams are planned. */

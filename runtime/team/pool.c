@@ -13,9 +13,9 @@
 
 /* ---- layouts ---- */
 
-/* What a team of one node has for LL data: bytes of a slot of channel 0 and of the other channels,
- * at least one line, for the counts of a collect. What a team of several nodes has for far members:
- * bytes of each half of a channel's work area. */
+/* For LL data of a team of one node: bytes of a slot of channel 0 and of the other channels, at
+ * least one line, for the counts of a collect. For far members of a team of several nodes: bytes of
+ * each half of a channel's work area. */
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
     bool is_apart; /* channel 0's are in struct gsh_team_buffers */
@@ -37,8 +37,8 @@ static uint32_t work_slot_bytes(int n_pes, uint32_t half_bytes)
     return (uint32_t)(bytes < 32 ? 32 : bytes);
 }
 
-/* n_near: the most members on one node. is_mapped: all heaps are known to be mapped: then what only
- * far members use is left out. Before set-up knows that, each member may be far. */
+/* n_near: the most members on one node. is_mapped: all heaps are known to be mapped; then
+ * everything that only far members use is left out. Before device set-up any member may be far. */
 static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, bool is_regular,
                                         int n_channels, struct slots slots)
 {

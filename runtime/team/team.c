@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams as objects, the predefined ones, and the queries. Team WORLD is PE numbers; the others
- * follow from where the PEs run. */
+ * Teams as objects, the predefined ones, and the queries. Team WORLD has all PEs in the order of
+ * their numbers; the other predefined teams depend on where the PEs run. */
 #include "runtime/team/team.h"
 
 #include <stdlib.h>

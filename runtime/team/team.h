@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams: what a member knows of one, the pool in which their words lie, and how they are made and
- * ended. The device's form, and the rule that a handle is a pool unit, are wire/state.h's.
+ * Teams: what a member knows of a team, the pool in which teams' words lie, and how teams are made
+ * and ended. wire/state.h has the form that kernels see, and the rule that a handle is a pool unit.
  *
- * Host words. Each member has two words per unit in its shared page (page.h); the team of that
- * unit synchronises its host threads by them. They never decrease while the job lasts, even when a
- * unit's team ends and another is made there: a new team's epochs begin after all that any member
- * has used. So a PE still leaving the old team's last synchronisation sees what it waits for. */
+ * Host words. Each member has two words per unit in its shared page (page.h); the team of that unit
+ * synchronises its host threads by them. They never decrease while the job lasts, even when a
+ * unit's team ends and another is made there: a new team's epochs begin after all epochs that any
+ * member has used. So a PE that is still leaving the old team's last synchronisation sees the epoch
+ * for which it waits. */
 #ifndef GSH_TEAM_H
 #define GSH_TEAM_H
 
@@ -29,8 +30,8 @@ struct gsh_team_split {
     int *near;           /* [n_near], in members */
 };
 
-/* What a team takes of the pool: consecutive units that hold its tables and then its channels. The
- * same on all members: it follows from members and nodes alone. */
+/* What a team takes of the pool: consecutive units that hold its tables and then its channels. It
+ * depends only on members and nodes, so it is the same on all members. */
 struct gsh_team_layout {
     uint32_t n_units;
     int n_channels;
@@ -100,8 +101,8 @@ enum gsh_team_plan { GSH_TEAM_PLAN_WIDE, GSH_TEAM_PLAN_NARROW, GSH_TEAM_PLAN_BAR
 /* n_channels as asked for; is_set_up: the device is, on all members. Fills the layout alone. */
 void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_channels,
                    enum gsh_team_plan plan, bool is_set_up);
-/* Whether enough of the bitmap is free for a team of that plan: most teams take no more than they
- * must. */
+/* Whether enough of the bitmap is free for a team of that plan, so that most of the pool is left
+ * for teams that take only what they must. */
 bool gsh_team_plan_is_fair(const struct gsh_teams *teams, const uint64_t *used,
                            enum gsh_team_plan plan);
 /* The first of n_units consecutive units that are 0 in the bitmap, searching from `from` on and
@@ -177,9 +178,9 @@ struct gsh_ballot {
     uint32_t n_or;
 };
 
-/* Distinguishes the agreements that threads of a PE may have under way at once: the team that they
- * divide, or of which only some members meet, or the offset of the place that the caller names.
- * Messages of each key are in order. */
+/* The key distinguishes agreements that threads of a PE have under way at the same time. It is the
+ * team that they divide, or of which only some members agree, or the offset of an address that the
+ * caller names. Messages of each key are in order. */
 #define GSH_AGREE_TEAM(team) ((uint64_t)(uint32_t)(team))
 #define GSH_AGREE_PART(team) ((uint64_t)1 << 46 | (uint32_t)(team))
 #define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
@@ -202,13 +203,13 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 {
     return (GSH_BALLOT_OWN_WORDS + GSH_BALLOT_MAX_WORDS) * sizeof(uint64_t) + teams->n_units / 8;
 }
-/* Each PE of the list calls with the same list and key; me: its place there. In ceil(log2(n))
- * rounds; also a barrier. Ends the job when a PE does not come in time, or comes with another list.
- * Once *a->stop is set it returns early, and the key is of no use any more. If a PE of the list has
- * died, and the job outlives that (instance/death.h), it returns early, and the values may lack
- * some PEs'. Of a job that outlives deaths some PEs may then have begun another agreement with the
- * key, without the dead PE, before others hear of the death; so another list ends such a job only
- * when the PE's time is up. */
+/* Each PE of the list calls with the same list and key; me: its index in the list. Takes
+ * ceil(log2(n)) rounds, and is also a barrier. Ends the job if a PE does not arrive in time, or
+ * arrives with another list. Once *a->stop is set it returns early, and the key must not be used
+ * again. If a PE of the list has died, and the job outlives that (instance/death.h), it returns
+ * early, and the values of some PEs may be missing. Some PEs may then begin another agreement with
+ * the key, without the dead PE, before others hear of the death. So in such a job another list ends
+ * the job only when the PE's time is up. */
 void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, int me,
                     struct gsh_ballot *ballot);
 /* Frees messages that are left. */

@@ -36,8 +36,8 @@ ALLOWED = (
      'tests/nccl/* examples/jacobi/*', r'[Ll]anes?'),
     ('docs/porting.md docs/glossary.md docs/versions.md tests/api/flat.py CHANGELOG.md', r'lanes?|railGinBarrier'),
     # UCX's lanes, PCIe's
-    ('proxy/ucx/* proxy/transports/ucx/* tests/unit/ucx_order.c tests/fuzz/ucx_messages.c dialects/nccl/*/simulate.c '
-     'runtime/*/setup.c', r'lanes?'),
+    ('proxy/ucx/* proxy/transports/ucx/* tests/unit/ucx_order.c tests/fuzz/ucx_messages.c dialects/nccl/*/simulate.c',
+     r'lanes?'),
     # NCCL's rails, its and other libraries' own names
     ('dialects/nccl/* tests/nccl/* examples/nccl/*', r'[Rr]ails?|Meet'),
     ('dialects/shmem/*', r'(un)?lock'),

@@ -379,7 +379,7 @@ static void executor_thread_start(void *context)
     gsh_log_set_pe(pe->my_pe);
 }
 
-/* Lets the proxy progress when a block's threads only wait: they may be waiting for its work. */
+/* Lets the proxy progress while a block's threads only wait, perhaps for the proxy's work. */
 static bool executor_help(void *context)
 {
     const struct gsh_instance *pe = context;

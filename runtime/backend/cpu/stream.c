@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU row's calls on streams: each is a closure that the executor's stream runs in its turn, by
- * the row's host-initiated calls for near PEs and by the proxy for far ones. Calls in which kernels
+ * The CPU row's calls on streams: each is a closure that the executor runs in stream order. It uses
+ * the row's host-initiated calls for near PEs, and the proxy for far ones. Calls in which kernels
  * and streams take part together launch one of the library's kernels (kernels/kernels.cu). */
 #include <stddef.h>
 #include "cpu/cpu.h"
@@ -24,8 +24,8 @@ static enum gsh_result result_of(int code)
                : gsh_fail(GSH_ERR_NOMEM, "no memory to enqueue on a stream");
 }
 
-/* What comes before it in the stream may have been left: the same answer as that of is_given_up in
- * device/context.cuh, for what other PEs would see. */
+/* Earlier work of the stream may have been left. Gives the same answer as is_given_up in
+ * device/context.cuh, for calls whose effects other PEs would see. */
 static bool is_given_up(const struct gsh_instance *pe)
 {
     return gsh_page_is_leaving(pe->page);

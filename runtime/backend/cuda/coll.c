@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of the CUDA row: the library's kernels, loaded on first use, since their code is
- * large and many programs use none. */
+ * Collectives of the CUDA row: the library's kernels. All of them are loaded at the first call,
+ * because their code is large and many programs make none; where PEs share a GPU, at set-up. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
@@ -61,9 +61,9 @@ static enum gsh_result load_part(struct gsh_instance *pe, int part)
     return r == GSH_OK ? gsh_cuda_fill_own(pe, *module, &pe->state) : r;
 }
 
-/* All of them, before any runs: to load code, the driver may wait for running kernels, and those
- * may be collectives that wait for a PE which is loading, too. The context is current; coll_lock is
- * held. */
+/* Loads all kernels before any of them runs. To load code, the driver may wait for running kernels,
+ * and these may be collectives that wait for another PE, which is loading, too. The context is
+ * current; coll_lock is held. */
 static enum gsh_result load_kernels(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;
@@ -154,7 +154,7 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
                      "cuStreamCreateWithPriority");
 }
 
-/* At start-up, where PEs share the GPU: the first call would be too late. */
+/* For set-up where PEs share the GPU: at the first call it would be too late. */
 enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;

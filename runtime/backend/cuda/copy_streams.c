@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CUDA row's entries for the proxy: on their own streams, so they never wait for requests of
- * host threads. A kernel carries out atomics, so they are atomic with the GPU's own; the stream
- * does a plain set. None of the copy streams' calls blocks: each stream writes its progress into
- * host memory. */
+ * The CUDA row's entries for the proxy. They use streams of their own, so they never wait for
+ * requests of host threads. A kernel carries out atomics, so they are atomic with the GPU's own;
+ * the stream itself does a plain set. None of the calls on copy streams blocks: each stream writes
+ * its progress into host memory. */
 #include "runtime/backend/cuda/device.h"
 
 #include <string.h>
@@ -122,7 +122,7 @@ static bool is_in_heap(const struct gsh_instance *pe, const void *p)
     return (uint64_t)(uintptr_t)p - pe->state.base < pe->state.stride;
 }
 
-/* Ordinary host memory, which the CPU copies: the driver would wait for the stream first. */
+/* Ordinary host memory is copied by the CPU, because the driver would wait for the stream first. */
 static bool is_host_memory(const struct gsh_instance *pe, const void *p)
 {
     const struct gsh_cuda_device *d = pe->device;
@@ -185,8 +185,8 @@ static enum gsh_result copy_streams_copy(void *context, enum gsh_copy_stream cop
     return r;
 }
 
-/* One side is the proxy's host memory, the other the device's. Elements are the rows of a plane if
- * the driver accepts their distance. */
+/* One side is the proxy's host memory, the other the device's. Elements are copied as the rows of a
+ * plane if the driver accepts their distance. */
 static enum gsh_result copy_plane(struct gsh_cuda_device *d, enum gsh_copy_stream copy_stream,
                                   void *dest, int64_t dst, const void *source, int64_t sst,
                                   size_t elem_bytes, size_t nelems)

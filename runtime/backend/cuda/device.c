@@ -93,8 +93,9 @@ static enum gsh_result choose(struct gsh_instance *pe, struct gsh_cuda_device *d
     return r;
 }
 
-/* On a shared GPU all streams use one stream: a GPU has 32 queues for the streams of all its PEs,
- * and streams that share a queue wait for each other. Nothing in a stream waits for a PE. */
+/* On a shared GPU a PE uses one stream in place of all its own ones: a GPU has 32 queues for the
+ * streams of all its PEs, and streams that share a queue wait for each other. Nothing in the stream
+ * waits for a PE. */
 static bool shares_stream(const struct gsh_cuda_device *d, const struct gsh_own_stream *own_stream)
 {
     return d->shared != NULL && own_stream != &d->work;
@@ -260,8 +261,8 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
     return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
 }
 
-/* What a heap has at the start, the library's part and room for small allocations: with some 4 MiB
- * that the driver takes for kernels and streams, 16 MiB. */
+/* The size of a heap at the start: the library's part, and room for small allocations. The driver
+ * takes some 4 MiB for kernels and streams, which makes 16 MiB in all. */
 #define FIRST ((uint64_t)12 << 20)
 /* The least growth: each takes some 0.3 ms. */
 #define ROOM ((uint64_t)8 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the parts of the CUDA row share: device.c has set-up, host.c host-initiated calls, stream.c
- * the calls on a stream, copy_streams.c the entries for the proxy; module.c fills modules,
+ * the calls on a stream, and copy_streams.c the entries for the proxy. module.c fills modules, and
  * topology.c knows the GPUs. All use enqueue.c. */
 #ifndef GSH_DEVICE_CUDA_H
 #define GSH_DEVICE_CUDA_H
@@ -34,10 +34,10 @@ struct gsh_own_stream {
 /* A word of the stream `out`: how many of n_far_launched have ended; those kernels write it. */
 #define GSH_CUDA_FAR_WORD 128
 
-/* The streams for host-initiated calls in contexts other than the default one: for the first such
- * numbers one each, then in turn. Streams share the GPU's queues, and a copy in the queue of a
- * kernel that waits for it never starts; so they are a quarter of the queues at most. Each has one
- * word, in the work stream's words from here on. */
+/* The streams for host-initiated calls in contexts other than the default one: the first such
+ * numbers have one each, further numbers share them. Streams share the GPU's queues, and a copy in
+ * the queue of a kernel that waits for it never starts. So there is at most one of these streams
+ * for every four queues. Each has one word, in the work stream's words from here on. */
 #define GSH_CUDA_CONTEXT_STREAMS 8
 #define GSH_CUDA_CONTEXT_WORDS   256
 

@@ -86,8 +86,8 @@ enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *addre
 }
 
 /* A copy from memory that CUDA does not know takes the bytes before it returns (CUDA driver API,
- * "API synchronization behavior"), so a few bytes travel inside the command. That takes half as
- * long as a word that the stream writes, which has a memory barrier before it. */
+ * "API synchronization behavior"), so a few bytes travel inside the command. A word that the stream
+ * writes takes twice as long, because a memory barrier precedes it. */
 enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest, uint64_t bits,
                                size_t bytes, CUstream stream)
 {

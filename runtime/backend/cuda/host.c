@@ -39,7 +39,8 @@ static struct gsh_own_stream *copy_stream_of(struct gsh_cuda_device *d, gsh_cont
                : &d->of_contexts[(ctx - 1) % d->n_of_contexts];
 }
 
-/* A quiet reads it without the lock, which orders nothing: it covers calls that come before it. */
+/* A quiet reads it without the lock. It needs no order: a quiet covers only calls that come before
+ * it. */
 static void set_pending(struct gsh_own_stream *copy_stream, bool has_pending)
 {
     __atomic_store_n(&copy_stream->has_pending, has_pending, __ATOMIC_RELAXED);
@@ -159,8 +160,8 @@ enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *pe)
     return r;
 }
 
-/* The copy engine reads memory at some moment after the call. If a peer's signal is seen here, what
- * the peer wrote before it was already written. */
+/* The copy engine reads memory at some moment after the call. If a peer's signal is seen here, all
+ * that the peer wrote before the signal is already in memory. */
 static enum gsh_result load_piece(struct gsh_cuda_device *d, const void *source, size_t bytes,
                                   void *out)
 {

@@ -90,7 +90,7 @@ static CUresult register_run(const struct gsh_cuda *cuda, struct range run)
     return code;
 }
 
-/* Undoes what this table has registered there; false: nothing. */
+/* Undoes the table's registrations there; false: there are none. */
 static bool unregister_on(const struct gsh_cuda *cuda, struct range bytes)
 {
     bool is_any = false;

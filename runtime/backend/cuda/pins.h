@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program's host memory that is pinned for buffers of gshmemx_buffer_register: one table in a
- * process, since CUDA pins for all of its PEs. Any thread may call.
+ * Host memory of the program that is pinned for buffers of gshmemx_buffer_register. There is one
+ * table in a process, because CUDA pins memory for all PEs of the process. Any thread may call.
  *
- * CUDA refuses a copy that begins in one registration and ends outside it, and so each buffer lies
- * in one. It has just the buffer's bytes: CUDA refuses registrations that overlap, not those that
- * only share a page, whether they are another buffer's or the program's. Where the program has
- * pinned all of a buffer, nothing is done; its pin must stay while the buffer is registered. Where
- * it has pinned a part, the buffer is refused.
+ * CUDA refuses a copy that begins in one registration and ends outside it, so each buffer lies in
+ * one registration. The registration has exactly the buffer's bytes: CUDA refuses registrations
+ * that overlap, whether another buffer's or the program's, but not those that only share a page. If
+ * the program has pinned all of a buffer, nothing is done; that pin must stay while the buffer is
+ * registered. If it has pinned only a part, the buffer is refused.
  *
- * Buffers overlap only if they are of different PEs. Those that do, directly or through others, are
- * in one registration, which is undone and made anew for what is left or added when one comes or
- * goes: for a moment they are not pinned. The same bytes once more change nothing. */
+ * Buffers overlap only if they belong to different PEs. Buffers that overlap, directly or through
+ * others, share one registration. When one comes or goes, the registration is undone and made anew
+ * for the present ones, so for a moment they are not pinned. Registering the same bytes once more
+ * changes nothing. */
 #ifndef GSH_CUDA_PINS_H
 #define GSH_CUDA_PINS_H
 

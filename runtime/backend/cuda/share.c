@@ -124,8 +124,8 @@ static enum gsh_result take_part(struct gsh_cuda_device *d, int n_parts)
     return GSH_OK;
 }
 
-/* Kernels of collectives have deep stacks. To make room for a deeper one at a launch, CUDA waits
- * until no other kernel runs, not even one that waits for this PE. So the room is made at the
+/* Kernels of collectives have deep stacks. To make room for a deeper stack at a launch, CUDA waits
+ * until no kernel runs, and a running kernel may wait for this PE. So the room is made at the
  * start. */
 #define STACK_BYTES 4096
 

@@ -208,9 +208,9 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
     return launch(pe, GSH_KERNEL_SYNC, 32, &args, stream);
 }
 
-/* A full launch queue (1022 launches) blocks every other CUDA call in this process, including the
- * proxy's, which the kernels in the queue wait for. So at most this many are in it, with a few
- * other launches for each. */
+/* A full launch queue (1022 launches) blocks every other CUDA call in this process, including those
+ * of the proxy, for which the kernels in the queue wait. So at most this many kernels of this kind
+ * are in it; each comes with a few other launches. */
 #define FAR_PENDING_MAX 192u
 
 /* Turns of a wait before asking CUDA whether it still works: after an error no kernel counts. */
@@ -258,9 +258,9 @@ static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream
     return r;
 }
 
-/* By a kernel that asks the proxy through a ring, as a user's kernel does: the copy engine cannot
- * reach far PEs. One block. Where the proxy cannot read or write the local side, the kernel sends
- * or fetches the bytes through the ring, in pieces. */
+/* The copy engine cannot reach far PEs. So a kernel of one block asks the proxy through a ring, as
+ * a user's kernel does. If the proxy cannot read or write the local side, the kernel sends or
+ * fetches the bytes through the ring, in pieces. */
 enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
                                     const struct gsh_request *request, gsh_stream stream)
 {
