@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Errors, their words, and the version. */
+ * Errors, their texts, and the version. */
 #include "dialects/nccl/base/error.h"
 
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include "dialects/nccl/include/nccl.h"
 
-/* Words a failure where it is detected, and returns the result. */
+/* Makes the text of a failure where it is detected, and returns the result. */
 ncclResult_t gsh_nccl_fail(ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for an error of gshmem, which has printed its line; 0 is success. */
@@ -15,7 +15,7 @@ ncclResult_t gsh_nccl_base(const char *call, int error);
 /* For a call that needs a rank that has died, or whose process has exited. */
 ncclResult_t gsh_nccl_lost(const char *call);
 
-/* The calling thread's latest failure as text; and adopting another thread's. */
+/* The text of the calling thread's latest failure; and taking over another thread's. */
 const char *gsh_nccl_last_text(void);
 void gsh_nccl_set_last_text(const char *text);
 

@@ -121,7 +121,7 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
 void gsh_nccl_job_fill(struct gsh_nccl_job *job)
 {
     if (!gsh_nccl_job_is_given_up(job)) {
-        job->is_full = true; /* seen by who sees that it is given up */
+        job->is_full = true; /* visible to any thread that sees that the job is given up */
         gsh_nccl_job_give_up(job);
     }
 }
@@ -169,8 +169,8 @@ void gsh_nccl_job_interrupt(struct gsh_nccl_job *job)
 
 /* ---- the agreement lock ---- */
 
-/* As long on all members, so that they vote together again, and other than for other teams, so that
- * two that hold each other up do not do so again and again. */
+/* The pause is as long on all members, so that they vote together again. Other teams pause for
+ * another time, so that two teams do not hold each other up again and again. */
 static void pause_before_next(gshmem_team_t team, unsigned n_tries)
 {
     uint64_t h = ((uint64_t)(uint32_t)team << 32 | n_tries) * 0x9e3779b97f4a7c15u;
@@ -300,8 +300,8 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     return ncclSuccess;
 }
 
-/* Starts a PE by the id. A thread that speaks for no PE yet speaks for this one from now on, so it
- * can make gshmem's own calls. */
+/* Starts a PE by the id. A thread that acts for no PE yet acts for this one from now on, so it can
+ * make gshmem's own calls. */
 static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w, void **pe)
 {
     gshmemx_uniqueid_t uid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE as this dialect sees it: who started gshmem, and the segment, one symmetric allocation:
- * places where ranks tell each other something, records of windows, and the fixed part of pool.h.
- * So communicators of a part of the job have symmetric memory, too, which gshmem_malloc gives only
- * to all PEs together. */
+ * A PE as this dialect sees it: who started gshmem, and the segment. The segment is one symmetric
+ * allocation. It has words by which ranks exchange data, the records of windows, and the fixed part
+ * of pool.h. So communicators of a part of the job also have symmetric memory, which gshmem_malloc
+ * gives only to all PEs together. */
 #ifndef GSH_NCCL_JOB_H
 #define GSH_NCCL_JOB_H
 
@@ -28,7 +28,7 @@ enum {
     GSH_NCCL_LATER_FIXED_PART_BYTES = 4608 << 10,
     GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES, /* at most */
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
-    /* What members tell each other: the free granules, then which grown ranges are retired. */
+    /* A member's offer to the others: its free granules, then which grown ranges are retired. */
     GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
 };
 
@@ -66,8 +66,8 @@ struct gsh_nccl_job {
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };
 
-/* What InitRank was given, and by whom: the PE that the caller speaks for, or NULL, its thread, and
- * its current device, or -1 if unknown. worker: whose thread runs this; NULL: the caller's. */
+/* The arguments of InitRank, and its caller: the PE for which the caller acts, or NULL; its thread;
+ * and its current device, or -1 if unknown. worker: whose thread runs this; NULL: the caller's. */
 struct gsh_nccl_job_request {
     int n_ranks, rank, device;
     const ncclUniqueId *id;
@@ -76,9 +76,9 @@ struct gsh_nccl_job_request {
     struct gsh_nccl_worker *worker;
     bool is_new; /* always a new job */
 };
-/* Gets a PE for a communicator: the caller's if the program has started gshmem with as many PEs, or
- * if the caller made one with the same id; otherwise a new one, collective over the ranks. It
- * counts one more communicator from now on. */
+/* Gets a PE for a communicator. It is the caller's if the program has started gshmem with as many
+ * PEs, or if the caller made one with the same id. Otherwise it is a new one, and the call is
+ * collective over the ranks. The PE's job then counts one more communicator. */
 ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_request *request,
                               struct gsh_nccl_job **job);
 /* There is one more communicator; to be undone by gsh_nccl_job_put. */
@@ -86,23 +86,25 @@ void gsh_nccl_job_hold(struct gsh_nccl_job *job);
 /* A communicator of the job is gone; after the last one the segment is freed and gshmem, if it is
  * ours, ends. That is collective over all PEs, unless one has died: then the job is given up. */
 void gsh_nccl_job_put(struct gsh_nccl_job *job);
-/* The same if others are left: true. Else nothing has happened. Any thread. */
+/* The same, provided that other communicators are left. Returns false, and does nothing, if not.
+ * Any thread. */
 bool gsh_nccl_job_put_early(struct gsh_nccl_job *job);
 
 struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job);
 /* From now on there is a worker; false: no thread. */
 bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
 
-/* Any thread may call it: from now on kernels of the job's PE leave their waits, and its worker is
- * not waited for. The job stays until the process ends. */
+/* Any thread. From now on kernels of the job's PE leave their waits, and nothing waits for its
+ * worker. The job stays until the process ends. */
 void gsh_nccl_job_give_up(struct gsh_nccl_job *job);
 bool gsh_nccl_job_is_given_up(const struct gsh_nccl_job *job);
-/* The error of a call that finds that. */
+/* The error of a call that finds its job given up. */
 ncclResult_t gsh_nccl_job_given_up(const char *call, const struct gsh_nccl_job *job);
-/* Gives it up since more is lost with ranks that have died than kernels can be told of. */
+/* Gives the job up, because dead ranks have taken more with them than kernels can be told of. */
 void gsh_nccl_job_fill(struct gsh_nccl_job *job);
-/* A PE of pe's job has died, and its communicators are lost. Kernels leave their waits, and those
- * of agreements outside communicators; all waits, if there is no room for more that lose theirs. */
+/* A PE of pe's job has died, and its communicators are lost. Kernels leave their waits in these,
+ * and in agreements outside communicators. is_full: there is no room to list more lost memory, so
+ * kernels leave all waits. */
 void gsh_nccl_jobs_lose(void *pe, bool is_full);
 /* Waiting kernels of the PE leave, and its streams become idle; then kernels wait again. */
 void gsh_nccl_job_interrupt(struct gsh_nccl_job *job);
@@ -114,20 +116,20 @@ void gsh_nccl_leave(const struct gshmemx_layer_scope *scope);
 /* The job of this process whose window records hold the handle, or NULL. */
 struct gsh_nccl_job *gsh_nccl_job_of_window(ncclWindow_t win);
 
-/* No communicator will use the id: releases what this process has for it. */
+/* No communicator will use the id: releases everything that this process has for it. */
 void gsh_nccl_drop_id(const ncclUniqueId *id);
 
 /* A call in which members agree uses parts of the segment, the PE's collectives of the host, and
- * the heap's lists, which serve one thread of a PE at a time; other threads may make such calls of
- * other communicators. So it is made under the PE's agreement lock. A thread takes its PE's lock
- * only if it is free; then the members vote whether all of them hold theirs. Unless all do, they
- * release the lock, and try again. So nobody holds a lock while waiting for a rank that may wait
- * for that lock, whatever the order in which threads of different ranks come. pes: the n of the
- * team's members that take part, the same on all; NULL: all members. An error, without the lock, if
- * the job is given up or one of them has died. */
+ * the heap's lists. These serve one thread of a PE at a time, and other threads may make such calls
+ * of other communicators. So the call is made under the PE's agreement lock. A thread takes its
+ * PE's lock only if it is free. Then the members vote on whether all of them hold theirs. If not,
+ * they release the lock, and try again. So no thread holds a lock while it waits for a rank that
+ * may wait for that lock, in whatever order threads of different ranks arrive. pes: the n members
+ * of the team that take part, the same on all; NULL: all members. An error, without the lock, if
+ * the job is given up or one of these members has died. */
 ncclResult_t gsh_nccl_agreement_lock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                      const int *pes, int n);
-/* The same without a word; false: the error. */
+/* The same without a message; false: the error. */
 bool gsh_nccl_agreement_trylock(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                 const int *pes, int n);
 void gsh_nccl_agreement_unlock(struct gsh_nccl_job *job);

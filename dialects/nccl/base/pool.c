@@ -8,7 +8,7 @@
 #include "gshmem.h"
 #include "runtime/layer.h"
 
-/* Grown ranges are whole units: what mapping memory of a GPU takes at least. */
+/* Grown ranges are whole units, the least that can be mapped of a GPU's memory. */
 enum { GROWN_UNIT = 2 << 20, MAX_GROWN_TOLD = 64 };
 
 struct gsh_nccl_grown {
@@ -51,8 +51,8 @@ static size_t granules_of(size_t bytes)
     return (bytes + GSH_NCCL_GRANULE_BYTES - 1) / GSH_NCCL_GRANULE_BYTES;
 }
 
-/* Granules for one request that leave something for later ones: a quarter of the free ones, and
- * once less than half of all are free, less than that. */
+/* How many granules one request gets, so that some are left for later ones: a quarter of the free
+ * ones, or fewer once less than half of all are free. */
 static size_t fair_share(size_t n_free)
 {
     return n_free / 4 * gsh_nccl_smaller(n_free, GSH_NCCL_N_GRANULES / 2) /
@@ -130,8 +130,8 @@ static bool take_grown(struct gsh_nccl_holding *holding, uint64_t retired, size_
     return false;
 }
 
-/* The registered part outlives the memory's free, so only the symmetric address is kept. A member
- * without memory takes part, too: then all fail. */
+/* Registered memory stays when the memory is freed, so only the symmetric address is kept. A member
+ * that got no memory takes part, too; then all fail. */
 static ncclResult_t grow(const char *call, size_t fixed_part_bytes, gshmem_team_t team,
                          struct gsh_nccl_holding *holding, size_t bytes,
                          struct gsh_nccl_range *range)
@@ -180,8 +180,9 @@ static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, g
     gsh_nccl_write(job->offer_in, offer, GSH_NCCL_OFFER_WORDS * sizeof(*offer));
     int error = gshmem_uint64_and_reduce(team, job->offer_out, job->offer_in, GSH_NCCL_OFFER_WORDS);
     if (error == 0) {
-        /* A reduce orders nothing but its own data. The barrier does: what kernels of other members
-         * have written into the range for its last user comes before what its new one writes. */
+        /* A reduce orders nothing but its own data, so a barrier follows: what kernels of other
+         * members have written into the range for its last user comes before what its new user
+         * writes. */
         error = gshmem_barrier(team);
     }
     if (gsh_nccl_job_is_given_up(job)) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of communicators and device communicators: ranges, each at the same place of the heap
  * on all members of one communicator. Most lie in the fixed part, a part of the segment (job.h),
- * where the members agree on granules that all of them have free. What is free beyond what a
- * request needs goes to the early ones. Where the fixed part has too little in a row, the pool
- * grows: each member gives memory of its process, which becomes symmetric for the members alone
- * (gshmemx_layer_register). So what a request needs it always gets, however many there are.
+ * where the members agree on granules that all of them have free. Memory that is free beyond what a
+ * request needs goes to early requests. If the fixed part has too little in a row, the pool grows:
+ * each member allocates memory in its process, which becomes symmetric among the members
+ * (gshmemx_layer_register). So a request always gets what it needs, however many there are.
  *
- * No range is given back by itself: other members may still write to it. It is retired for its
- * communicator, which may take it again, and all go back together when the communicator ends. */
+ * A single range is not given back, because other members may still write to it. It is retired, and
+ * its communicator may take it again. When the communicator ends, all of its ranges go back
+ * together. */
 #ifndef GSH_NCCL_POOL_H
 #define GSH_NCCL_POOL_H
 
@@ -32,9 +33,9 @@ struct gsh_nccl_holding {
     struct gsh_nccl_grown *grown;         /* the newest first, in the same order on all members */
 };
 
-/* Both are collective over the team, the communicator's, and made with the PE's agreement lock held
- * (job.h). take finds a range, the same on all members, in whole granules. give_back ends the
- * holding: no member uses any of it, and all of it has been retired. */
+/* Both are collective over the communicator's team, with the PE's agreement lock held (job.h). take
+ * finds a range, the same on all members, in whole granules. give_back ends the holding; all of it
+ * has been retired, and no member uses any of it. */
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                            struct gsh_nccl_holding *holding, const struct gsh_nccl_wanted *wanted,
                            struct gsh_nccl_range *range);

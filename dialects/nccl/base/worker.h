@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A thread that makes host calls for one rank in the caller's place, when the caller must not wait:
- * because it makes other ranks' calls, too, or because the communicator is non-blocking. */
+ * A thread that makes host calls for one rank in place of the caller, where the caller must not
+ * wait: because it also makes other ranks' calls, or because the communicator is non-blocking. */
 #ifndef GSH_NCCL_WORKER_H
 #define GSH_NCCL_WORKER_H
 

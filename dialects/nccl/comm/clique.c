@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cliques: which members have been let go, and which are done. */
+ * Cliques: which communicators the program has given up, and which have ended. */
 #include "dialects/nccl/comm/clique.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A clique: the communicators of several ranks that one thread made together. The thread destroys
- * them one after the other, and since the ranks meet when they end, no destroy but the last may
+ * them one after the other. Since ranks synchronise when they end, only the last destroy may
  * wait. */
 #ifndef GSH_NCCL_CLIQUE_H
 #define GSH_NCCL_CLIQUE_H

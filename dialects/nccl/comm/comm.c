@@ -55,7 +55,7 @@ void gsh_nccl_comm_keep(struct ncclComm *comm)
 
 bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
 {
-    /* Most calls are for the communicator of the thread's call before. */
+    /* Most calls are for the same communicator as the thread's previous call. */
     static _Thread_local const struct ncclComm *found;
     static _Thread_local uint64_t found_at;
     if (comm != NULL && comm == found &&

@@ -39,7 +39,7 @@ struct gsh_nccl_op {
 
 enum { GSH_NCCL_MAX_OPS = 64 };
 
-/* Scratch is divided into pieces of whole units, as many as two for each rank. */
+/* Scratch is divided into pieces of whole units, at most two for each rank. */
 enum { GSH_NCCL_PIECE_UNIT = 512 };
 
 /* transfer/: sends and receives gathered by a group, in call order. */
@@ -86,7 +86,8 @@ struct ncclComm {
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
     bool is_finalized;
     bool is_revoked; /* valid only for making other communicators, and for its end */
-    bool is_made;    /* all but `control_team` and what comes before it is there; atomic */
+    bool is_made;    /* it has everything, not only `control_team` and what comes before it;
+                      * atomic */
     bool is_refused; /* a call has failed because a rank has died; atomic */
     bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
 
@@ -113,9 +114,9 @@ struct ncclComm {
     struct gsh_nccl_latest latest;
 };
 
-/* What a call requires of comm, else an error. need_live: the program has neither destroyed nor
- * aborted it. need_ready: besides, it has been made, and no call of it is in progress. need:
- * besides, it has been neither revoked nor given up. */
+/* What a call requires of comm; an error if that does not hold. need_live: the program has neither
+ * destroyed nor aborted it. need_ready: in addition, it has been made, and no call on it is in
+ * progress. need: in addition, it has been neither revoked nor given up. */
 ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm);
@@ -123,8 +124,8 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
 /* Whether the process of one of its ranks has died or exited; comm has been made. */
 bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);
 /* Whether something needs a rank that has died: a call has been refused, a kernel has left its
- * wait, or the user's kernels may wait, through a device communicator. A rank that has gone is no
- * error before. */
+ * wait, or the user's kernels may wait, through a device communicator. Before that a dead rank is
+ * no error. */
 bool gsh_nccl_comm_misses_rank(struct ncclComm *comm);
 /* The thread that hears of deaths no longer looks at comm. */
 void gsh_nccl_comm_hide(struct ncclComm *comm);
@@ -133,12 +134,12 @@ bool gsh_nccl_comm_lose(struct ncclComm *comm);
 /* For gshmemx_layer_subscribe_deaths: kernels leave their waits in communicators with that PE. */
 void gsh_nccl_comms_lose(void *pe, int dead);
 
-/* One that is not made yet, but lives: ncclInProgress. NULL: no memory. */
+/* Begins a communicator, which lives but is not made yet: ncclInProgress. NULL: no memory. */
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking);
 /* The result of making it, or of a call that the worker made. */
 void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
-/* It lives no longer; whether it did. Afterwards it is discarded, which frees it, or kept until the
- * process ends, if it was aborted. */
+/* comm lives no longer; returns whether it did. Afterwards it is discarded, which frees it, or, if
+ * it was aborted, kept until the process ends. */
 bool gsh_nccl_comm_forget(struct ncclComm *comm);
 void gsh_nccl_comm_discard(struct ncclComm *comm);
 void gsh_nccl_comm_keep(struct ncclComm *comm);
@@ -154,8 +155,8 @@ int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);
 void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text, size_t bytes);
 
 /* near_ranks.c, once the teams are made; both are collective. LSA teams are blocks of consecutive
- * ranks, all of the same size and each within a run of near ranks: the largest size for which this
- * holds on all ranks. */
+ * ranks. All have the same size, and each is within a run of near ranks. The size is the largest
+ * for which this holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
 /* The part of the range that is for the buffers of its team: none for GSHMEM_TEAM_WORLD, which has

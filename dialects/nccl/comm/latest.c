@@ -102,7 +102,7 @@ static uint64_t what_of(const struct gsh_nccl_collective *c)
            (uint64_t)(uint32_t)c->root << 32;
 }
 
-/* What the words of a rank say is not trusted as an index. */
+/* Another rank's words are not trusted as an index. */
 static const char *name_of(const char *const *names, size_t n, size_t i)
 {
     return i < n && names[i] != NULL ? names[i] : "unknown";
@@ -213,10 +213,10 @@ static void differ(const char *call, struct gsh_nccl_latest *l, int side, uint64
                  " of the communicator, or in one before it",
                  call, l->rank, neighbour->rank, first < number ? first : number);
     }
-    /* A neighbour that has found a difference, perhaps with another rank, has spoken (pairs with
-     * the store in found). Both may find it at once: then the first exchange of the lower one's
-     * word decides. acq_rel: pairs with the other's exchange; the load stays before it, and found
-     * after it, so whoever sees the other in found comes second. */
+    /* A neighbour that has found a difference, perhaps with another rank, has reported it (pairs
+     * with the store in found). Both may find it at the same time: then the first exchange of the
+     * lower one's word decides. acq_rel: pairs with the other's exchange. The load stays before the
+     * exchange, and found after it, so the one that sees the other in found comes second. */
     struct shared *lower = side == 0 ? its : own;
     if (__atomic_load_n(&its->has_differed, __ATOMIC_RELAXED) == 0 &&
         __atomic_exchange_n(&lower->has_spoken, 1, __ATOMIC_ACQ_REL) == 0) {

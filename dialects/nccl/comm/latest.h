@@ -3,12 +3,12 @@
  * build.
  *
  * Each rank describes the latest of its communicator's collectives in memory that the node shares.
- * For each it looks at its two neighbours, the next lower and the next higher rank of the node: if
- * calls differ, they differ between two neighbours. Of two neighbours the one that comes second
- * finds it, unless it is too far behind for the entries that are left; then a later call does,
- * since each entry has the sum of all calls so far. A rank that finds a difference says so beside
- * its entries, and its neighbours pass that on when they look. A call touches one cache line of its
- * own entries and one of each neighbour's: they are what it costs. */
+ * For each collective it looks at its two neighbours, the next lower and the next higher rank of
+ * the node: if calls differ, they differ between two neighbours. Of two neighbours the second one
+ * to make the call finds the difference. If it is so late that the entry has been overwritten, a
+ * later call finds it, since each entry has the sum of all calls so far. A rank that finds a
+ * difference says so beside its entries, and its neighbours pass that on when they look. The cost
+ * of a call is one cache line of its own entries and one of each neighbour's. */
 #ifndef GSH_NCCL_LATEST_H
 #define GSH_NCCL_LATEST_H
 
@@ -31,11 +31,12 @@ struct gsh_nccl_latest {
     char text[512];
 };
 
-/* By the ranks of a communicator, the members of team; from a barrier after it on, they compare. */
+/* Called by all ranks of a communicator, the members of team. They compare from the next barrier
+ * on. */
 void gsh_nccl_latest_begin(struct gsh_nccl_latest *l, gshmem_team_t team, int own_rank,
                            int n_ranks);
-/* The communicator's next collective: compares it with its neighbours' if they have made theirs,
- * otherwise they compare it with this one. By one thread at a time. */
+/* The communicator's next collective. Compares it with those of the neighbours that have made
+ * theirs; the others will compare theirs with it. By one thread at a time. */
 void gsh_nccl_latest_add(const char *call, struct gsh_nccl_latest *l,
                          const struct gsh_nccl_collective *c);
 /* Compares once more, on any thread. */

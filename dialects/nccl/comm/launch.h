@@ -14,8 +14,8 @@ ncclResult_t gsh_nccl_prepare(const char *call);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 
-/* Work of comm is about to go on the stream: its work on other streams comes first. A launch that
- * follows returns CUDA's error, if there was one. */
+/* Called before work of comm goes onto the stream: orders it after comm's work on other streams. If
+ * CUDA reports an error, the launch that follows returns it. */
 void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
 /* The work has been enqueued. Does nothing after a call that enqueued none. */
 void gsh_nccl_leave_stream(struct ncclComm *comm);

@@ -102,7 +102,7 @@ static size_t lines_bytes(size_t n_ranks, size_t n_channels)
     return n_channels * n_ranks * RING_SLOTS * GSH_NCCL_LINES_BYTES;
 }
 
-/* With the lines for small sends before them: the part that is cleared. */
+/* The words, with the lines for small sends before them: the part that is cleared. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
     const size_t of_rank = ((RING_SLOTS + 3) * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
@@ -132,7 +132,7 @@ static size_t greater(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What each communicator of so many ranks has of scratch, at least. */
+/* The least scratch of a communicator of so many ranks. */
 static size_t scratch_bytes(size_t n_ranks)
 {
     return greater(SCRATCH_BYTES, 2 * n_ranks * SCRATCH_PIECE_BYTES);
@@ -146,8 +146,8 @@ static size_t needed_bytes(size_t n_ranks)
     return greater(NEED_BYTES, bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128);
 }
 
-/* Of what the words leave, the scratch has its due, and the rings have the rest; with far ranks,
- * whose collectives take several steps in scratch, it has as much as the rings. */
+/* Of the space that the words leave, the scratch gets what it needs, and the rings get the rest.
+ * With far ranks, whose collectives take several steps in scratch, it gets as much as the rings. */
 static void lay_range(struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;

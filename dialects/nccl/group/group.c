@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups, one per thread, and the thread on which calls are made. A thread that drives several
- * ranks must not wait in one rank's call for another's: a worker for each rank makes the calls in
+ * Groups, one per thread, and which thread makes their calls. A thread that drives several ranks
+ * must not wait in one rank's call for another rank's. So a worker for each rank makes the calls in
  * which ranks agree on something, and the thread waits for all workers together. Calls that only
- * put work on streams do not wait, and are made by the caller. */
+ * put work on streams do not wait; the caller makes them. */
 #include "dialects/nccl/group/group.h"
 
 #include <stdio.h>
@@ -86,8 +86,8 @@ static ncclResult_t launch_gathered(const struct gsh_nccl_gatherer *gatherer, st
     return r;
 }
 
-/* Launches what the calls have gathered, after them. That a collective differs from
- * other ranks' holds nothing up, since they may already wait for it. */
+/* Launches what the calls have gathered, after them. A collective that differs from other ranks' is
+ * carried out nevertheless, since these may already wait for it. */
 static ncclResult_t run_calls(struct queued *calls)
 {
     ncclResult_t r = ncclSuccess;
@@ -153,7 +153,7 @@ static struct gsh_nccl_worker *worker_of(const struct gsh_nccl_call *c)
     return c->comm != NULL ? gsh_nccl_job_worker(c->comm->job) : c->birth.worker;
 }
 
-/* Calls that make ranks that are in none of the process's jobs. */
+/* Whether the call makes a rank that is in none of the process's jobs. */
 static bool makes_ranks(const struct gsh_nccl_call *c)
 {
     return c->family == GSH_NCCL_BIRTH && (c->comm == NULL || c->birth.has_own_job);
@@ -164,8 +164,8 @@ static bool makes_nonblocking(const struct gsh_nccl_call *c)
     return c->family == GSH_NCCL_BIRTH && c->birth.is_nonblocking;
 }
 
-/* If ranks are created that this thread must not wait for, each gets a worker; non-blocking
- * communicators come to life. */
+/* Each new rank for which this thread must not wait gets a worker. Non-blocking communicators begin
+ * to live. */
 static ncclResult_t prepare(struct queued *calls)
 {
     int n_new_ranks = 0;
@@ -263,7 +263,7 @@ static struct ncclComm *made_by(const struct batch *b, const struct queued *q)
     return b->worker != NULL && q->call.family == GSH_NCCL_BIRTH ? *q->call.birth.new_comm : NULL;
 }
 
-/* Batches that workers have run for this thread, which waited for them. */
+/* For batches that workers have run for this thread, which waited for them. */
 static void make_clique(const struct batch *batches)
 {
     int n = 0, i = 0;
@@ -404,7 +404,7 @@ bool gsh_nccl_is_awaited(const struct ncclComm *comm)
     return false;
 }
 
-/* Of a group that is not carried out. */
+/* For a group that is not carried out. */
 static void forget(struct queued *calls)
 {
     while (calls != NULL) {

@@ -91,7 +91,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 /* ---- destroy and abort ---- */
 
 /* May run on any thread. No other thread knows the communicator any more. If the process of a rank
- * has died, the others do not meet, and may still write what the communicator has: it is kept. */
+ * has died, the others do not synchronise and may still write to the communicator's memory, so that
+ * is kept. */
 static void end(struct ncclComm *comm)
 {
     struct gshmemx_layer_scope scope;
@@ -148,8 +149,9 @@ static void register_exit_handler(void)
     atexit(drain_at_exit);
 }
 
-/* Leaves the end to the communicator's worker. A thread with several ranks destroys them one after
- * the other, and the last destroy waits for all. For non-blocking ones only process exit waits. */
+/* Leaves the end to the communicator's worker. A thread with several ranks destroys their
+ * communicators one after the other, and the last destroy waits for all of them. For non-blocking
+ * communicators only the process's exit waits. */
 static ncclResult_t end_by_worker(const char *call, struct ncclComm *comm)
 {
     struct gsh_nccl_worker *worker = gsh_nccl_job_worker(comm->job);
@@ -195,7 +197,8 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
         gsh_nccl_comm_discard(comm);
         return ncclSuccess;
     }
-    /* Nothing more waits in it, or will soon leave: the job's other communicators go on. */
+    /* Nothing waits in it any more, or whatever does will soon leave: the job's other communicators
+     * go on. */
     bool is_over = job != NULL && !is_in_progress && job->is_ours &&
                    !gsh_nccl_job_is_given_up(job) &&
                    (comm->is_revoked || gsh_nccl_comm_is_lost(comm));

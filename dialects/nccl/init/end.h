@@ -5,8 +5,8 @@
 
 #include "dialects/nccl/comm/comm.h"
 
-/* Gives up what streams have of the communicator; from now on it serves only to make others, and
- * to be ended. */
+/* Gives up the communicator's work in streams. From now on it can only be used to make other
+ * communicators, and be ended. */
 void gsh_nccl_comm_revoke(struct ncclComm *comm);
 
 #endif

@@ -120,7 +120,7 @@ static ncclResult_t make_team(const char *call, struct ncclComm *comm)
                                                          bytes, &comm->team));
 }
 
-/* Gives it all that it lacks: teams, LSA team, range. comm->job is set and entered. */
+/* Makes the communicator's teams, LSA team and range. comm->job is set and entered. */
 static ncclResult_t fill(const char *call, struct ncclComm *comm)
 {
     gshmem_team_t control_team = GSHMEM_TEAM_INVALID;

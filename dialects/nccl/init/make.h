@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all calls that make a communicator share, and how it is taken apart. */
+ * What all calls that make a communicator have in common, and how one is taken apart. */
 #ifndef GSH_NCCL_COMM_MAKE_H
 #define GSH_NCCL_COMM_MAKE_H
 
@@ -11,13 +11,13 @@ ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
  */
 bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent);
 
-/* Makes the communicator that the call, a birth, asks for, of these PEs, and takes over pe_of.
- * Collective over them. The job is entered, with the PE's agreement lock held, and already counts
- * the new communicator. */
+/* Makes the new communicator of the call, of these PEs, and takes over pe_of. Collective over them.
+ * The job is entered, with the PE's agreement lock held, and already counts the new
+ * communicator. */
 ncclResult_t gsh_nccl_comm_make(const struct gsh_nccl_call *c, struct gsh_nccl_job *job, int *pe_of,
                                 int n_ranks, int rank);
-/* Gives back all that a communicator has, also one that is half made. Its PE is entered, its
- * agreement lock held. Collective. */
+/* Gives back everything that a communicator has, even if it is only half made. Its PE is entered,
+ * its agreement lock held. Collective. */
 void gsh_nccl_comm_unmake(struct ncclComm *comm);
 
 #endif

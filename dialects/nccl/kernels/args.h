@@ -73,14 +73,14 @@ struct gsh_nccl_transfer {
     int32_t is_send;
 };
 
-/* A small transfer to or from a rank of the LSA team uses no slots but lines, cleared once: 16
- * bytes; each half is 4 bytes of data and the low half of the piece's number + 1. So the data have
- * arrived when all halves have that number, in any order. Its part of a channel, at most
- * GSH_NCCL_SMALL_BYTES, counts as a piece. A receiver in the LSA team may report only every second
- * piece as taken: a sender of piece p, all before it taken, knows of at least p - 1, and n_slots is
- * more than 2, so two pieces can always be on their way.
- * In channel 0 one line more, the last, has the bytes of the whole transfer that begins with the
- * piece, small or not: a receiver that waits for another number says so. */
+/* A small transfer to or from a rank of the LSA team uses lines instead of slots. A line has 16
+ * bytes, cleared once; each half is 4 bytes of data and the low half of the piece's number + 1. So
+ * the data have arrived when all halves have that number, in any order. Its part of a channel, at
+ * most GSH_NCCL_SMALL_BYTES, counts as a piece. A receiver in the LSA team may report only every
+ * second piece as taken. When all pieces before piece p are taken, the sender of p knows of at
+ * least p - 1 of them. n_slots is more than 2, so two pieces can always be on their way. Channel 0
+ * has one more line, the last. It has the bytes of the whole transfer that begins with the piece,
+ * small or not: a receiver that waits for another number reports that. */
 enum {
     GSH_NCCL_SMALL_BYTES = 2 << 10,
     GSH_NCCL_LENGTH_LINE = GSH_NCCL_SMALL_BYTES / 8,
@@ -132,12 +132,12 @@ struct gsh_nccl_kernels {
     struct {
         uint32_t n_channels, channel_bytes;
     } rings;
-    /* Loads all of them: where CUDA loads lazily, it does so only when no kernel runs, and one may
-     * run that waits for a rank which is to launch another. Returns 0 or CUDA's error. */
+    /* Loads all of them. Where CUDA loads lazily, it does so only when no kernel runs; but a
+     * running kernel may wait for a rank that has yet to launch one. Returns 0 or CUDA's error. */
     int (*prepare)(void);
     int (*scale)(const struct gsh_nccl_scale *args, gshmemx_stream_t stream);
-    /* All transfers of a launch go on at once, however many there are: what the arguments of one
-     * kernel do not hold lies in memory. 0: they hold it. */
+    /* All transfers of a launch proceed at the same time, however many there are. If the arguments
+     * of one kernel cannot hold them, they lie in memory. 0: the arguments hold them. */
     size_t (*transfer_memory)(const struct gsh_nccl_transfers *args);
     int (*transfer)(const struct gsh_nccl_transfers *args, gshmemx_stream_t stream);
     int (*compare)(const struct gsh_nccl_check *args, gshmemx_stream_t stream);

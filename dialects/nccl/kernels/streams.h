@@ -39,10 +39,10 @@ struct gsh_nccl_stream_chain {
 struct gsh_nccl_stream_ops {
     int (*prepare)(void); /* as in args.h */
     int (*wait)(const struct gsh_nccl_wait *args, gshmemx_stream_t stream);
-    /* A call is about to go onto the stream: orders it after the chain, unless one of them is
-     * captured into a graph that the other is not part of: the program orders graphs. *settle: the
-     * host must wait for the device, the first time that the stream changes, if the program may
-     * already have destroyed the stream before. */
+    /* A call is about to go onto the stream: orders it after the chain. It does not if one of the
+     * two is captured into a graph of which the other is no part, since the program orders graphs.
+     * *settle: the host must wait for the device, because the stream changes for the first time,
+     * and the program may already have destroyed the previous stream. */
     int (*enter)(struct gsh_nccl_stream_chain *chain, gshmemx_stream_t stream, int *settle);
     /* The call has been enqueued. */
     int (*leave)(struct gsh_nccl_stream_chain *chain);

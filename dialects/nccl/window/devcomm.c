@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device communicators: what their requirements add up to, and a range of the pool for it. */
+ * Device communicators: the sum of their requirements, and a range of the pool for it. */
 #include "dialects/nccl/window/devcomm.h"
 
 #include <stdlib.h>

@@ -109,9 +109,9 @@ void *gsh_nccl_symmetric(const struct ncclComm *comm, const void *buffer, size_t
 
 /* Memory from gshmem_malloc is already symmetric, so a rank that registers it waits for no other. A
  * rank that registers other memory needs all ranks, and must notice if one does not join because
- * its memory is symmetric. So each rank leaves a note of its latest call for those that wait: twice
- * the call's number, plus 1 if this rank does not wait. A waiting rank cannot be overtaken by
- * another waiting one: a higher number comes from a rank that did not wait. */
+ * its memory is symmetric. So each rank leaves a note of its latest call for ranks that wait: twice
+ * the call's number, plus 1 if this rank does not wait. Waiting ranks cannot overtake each other,
+ * so a higher number comes from a rank that did not wait. */
 static void leave_note(struct ncclComm *comm, uint64_t number, bool waits)
 {
     if (comm->n_ranks > 1) {
@@ -171,8 +171,9 @@ ncclResult_t gsh_nccl_windows_compare(const char *call, const struct ncclComm *c
     return ncclSuccess;
 }
 
-/* Checking builds: like gsh_nccl_windows_compare, but at once. The marks of call `number` alternate
- * between two words: a peer waits for a rank that reads them before the call after its next. */
+/* Checking builds: like gsh_nccl_windows_compare, but at once. The marks of successive calls
+ * alternate between two words. A peer waits for a rank that still reads them before it makes the
+ * call after the next. */
 static ncclResult_t compare_now(const char *call, const struct ncclComm *comm, uint64_t number)
 {
     bool is_there = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program can ask about kernels' view of a communicator: properties, teams, pointers into
- * windows. */
+ * Queries about a communicator as kernels see it: properties, teams, pointers into windows. */
 #include <string.h>
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
