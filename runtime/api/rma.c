@@ -264,7 +264,7 @@ void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, s
     }
 }
 
-/* The atomic is ordered after the copy and returns when both are done (device.h). */
+/* The atomic is ordered after the copy and returns when both are done (device_ops.h). */
 static void signal_after_copy(struct gsh_instance *pe, gsh_context ctx, const char *call,
                               struct gsh_signal_arg signal)
 {
