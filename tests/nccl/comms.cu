@@ -76,6 +76,48 @@ static void test_errors(ncclComm_t comm, const test_rank *r)
     CHECK(other == NULL && win == NULL);
 }
 
+/* Fails where the program called, before anything is launched. CUDA need not notice it. */
+static void test_destroyed_stream(ncclComm_t comm)
+{
+#if !defined(__CUDACC__)
+    const size_t bytes = 4096;
+    cudaStream_t stream;
+    ncclWindow_t win = NULL;
+    void *p = NULL;
+    int value[2] = {};
+    CUDA_OK(cudaStreamCreate(&stream));
+    CUDA_OK(cudaStreamDestroy(stream));
+    OK(ncclMemAlloc(&p, bytes));
+    OK(ncclCommWindowRegister(comm, p, bytes, &win, NCCL_WIN_COLL_SYMMETRIC));
+    for (int *at : {value, (int *)p}) {
+        CHECK_EQ(ncclAllReduce(at, at, 1, ncclInt, ncclSum, comm, stream), ncclInvalidArgument);
+        CHECK(strstr(ncclGetLastError(NULL), "ncclAllReduce: the stream does not exist") != NULL);
+        CHECK_EQ(ncclBcast(at, 1, ncclInt, 0, comm, stream), ncclInvalidArgument);
+        CHECK(strstr(ncclGetLastError(NULL), "ncclBroadcast: the stream does not exist") != NULL);
+    }
+    CHECK_EQ(ncclSignal(0, 0, 0, 0, comm, stream), ncclInvalidArgument);
+    CHECK(strstr(ncclGetLastError(NULL), "ncclSignal: the stream does not exist") != NULL);
+    OK(ncclCommWindowDeregister(comm, win));
+    OK(ncclMemFree(p));
+#else
+    (void)comm;
+#endif
+}
+
+static void test_finalized(ncclComm_t comm)
+{
+    int value[2] = {};
+    ncclRedOp_t op;
+    ncclComm_t part = NULL;
+    CHECK_EQ(ncclAllReduce(value, value, 1, ncclInt, ncclSum, comm, 0), ncclInvalidUsage);
+    CHECK(strstr(ncclGetLastError(NULL), "ncclAllReduce: ncclCommFinalize") != NULL);
+    CHECK_EQ(ncclSend(value, 1, ncclInt, 0, comm, 0), ncclInvalidUsage);
+    CHECK_EQ(ncclCommSplit(comm, 0, 0, &part, NULL), ncclInvalidUsage);
+    CHECK_EQ(ncclRedOpCreatePreMulSum(&op, value, ncclInt, ncclScalarHostImmediate, comm),
+             ncclInvalidUsage);
+    CHECK(part == NULL);
+}
+
 static void test_memory(ncclComm_t comm)
 {
     const size_t bytes = 100000;
@@ -469,6 +511,7 @@ static int run_rank(const test_rank *r)
     check_sum(comm, r->rank, r->n * (r->n - 1) / 2);
     test_errors(comm, r);
     test_memory(comm);
+    test_destroyed_stream(comm);
     test_split(comm, r);
     test_shrink(comm, r);
     test_group_order(comm, r);
@@ -482,6 +525,7 @@ static int run_rank(const test_rank *r)
     const int rank = (r->rank + 1) % r->n;
     OK(ncclCommInitRank(&second, r->n, r->id, rank));
     OK(ncclCommFinalize(comm));
+    test_finalized(comm);
     OK(ncclCommDestroy(comm));
     check_comm(second, r->n, rank);
     check_sum(second, rank, r->n * (r->n - 1) / 2);

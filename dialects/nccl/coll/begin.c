@@ -29,7 +29,7 @@ static const struct shape {
 ncclResult_t gsh_nccl_check_data(const char *call, struct ncclComm *comm, ncclDataType_t type,
                                  int peer, size_t count)
 {
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r != ncclSuccess) {
         return r;
     }
@@ -179,8 +179,10 @@ ncclResult_t gsh_nccl_enter_work(const struct gsh_nccl_call *call, const struct 
     } else if (shape->has_dests && !shape->has_sources) {
         source = whole_of(w, w->source, w->dest);
     }
-    gsh_nccl_enter_stream(w->comm, w->stream);
-    return gsh_nccl_compare_ranks(w->name, w->comm, c,
-                                  is_direct && !shape->is_source_the_roots ? source : NULL,
-                                  is_direct ? dest : NULL);
+    ncclResult_t r = gsh_nccl_enter_stream(w->name, w->comm, w->stream);
+    return r == ncclSuccess
+               ? gsh_nccl_compare_ranks(w->name, w->comm, c,
+                                        is_direct && !shape->is_source_the_roots ? source : NULL,
+                                        is_direct ? dest : NULL)
+               : r;
 }

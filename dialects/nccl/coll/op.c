@@ -91,7 +91,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
                                       ncclScalarResidence_t residence, ncclComm_t comm)
 {
     static const char call[] = "ncclRedOpCreatePreMulSum";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r != ncclSuccess) {
         return r;
     }

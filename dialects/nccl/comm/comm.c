@@ -220,6 +220,15 @@ ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm)
     return r;
 }
 
+ncclResult_t gsh_nccl_need_open(const char *call, struct ncclComm *comm)
+{
+    ncclResult_t r = gsh_nccl_need(call, comm);
+    return r == ncclSuccess && comm->is_finalized
+               ? gsh_nccl_fail(ncclInvalidUsage, "%s: ncclCommFinalize has ended the communicator",
+                               call)
+               : r;
+}
+
 struct ncclComm *gsh_nccl_comm_begin(bool is_nonblocking)
 {
     struct ncclComm *comm = calloc(1, sizeof(*comm));

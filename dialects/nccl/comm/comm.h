@@ -42,6 +42,12 @@ enum { GSH_NCCL_MAX_OPS = 64 };
 /* Scratch is divided into pieces of whole units, at most two for each rank. */
 enum { GSH_NCCL_PIECE_UNIT = 512 };
 
+/* The streams that a launch in the making is for, each once. */
+struct gsh_nccl_streams {
+    cudaStream_t *all;
+    size_t n, room;
+};
+
 /* transfer/: sends and receives gathered by a group, in call order. */
 struct gsh_nccl_gathered {
     struct gsh_nccl_transfer transfer;
@@ -50,8 +56,7 @@ struct gsh_nccl_gathered {
 struct gsh_nccl_gathering {
     struct gsh_nccl_gathered *gathered;
     size_t n, gathered_room;
-    cudaStream_t *streams; /* the streams they are on, each once */
-    size_t n_streams, streams_room;
+    struct gsh_nccl_streams streams;
     /* Of a launch in the making. */
     struct gsh_nccl_transfer *sorted; /* [n] */
     uint32_t *row_begin;              /* [n + 1] */
@@ -114,12 +119,14 @@ struct ncclComm {
     struct gsh_nccl_latest latest;
 };
 
-/* What a call requires of comm; an error if that does not hold. need_live: the program has neither
- * destroyed nor aborted it. need_ready: in addition, it has been made, and no call on it is in
- * progress. need: in addition, it has been neither revoked nor given up. */
+/* What a call requires of comm, else an error. need_live: the program has neither destroyed nor
+ * aborted it. need_ready: besides, it has been made, and no call of it is in progress. need:
+ * besides, it has been neither revoked nor given up. need_open: besides, ncclCommFinalize has not
+ * been called: for calls by which work or memory would be added. */
 ncclResult_t gsh_nccl_need_live(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need_ready(const char *call, const struct ncclComm *comm);
 ncclResult_t gsh_nccl_need(const char *call, struct ncclComm *comm);
+ncclResult_t gsh_nccl_need_open(const char *call, struct ncclComm *comm);
 bool gsh_nccl_comm_is_live(const struct ncclComm *comm);
 /* Whether the process of one of its ranks has died or exited; comm has been made. */
 bool gsh_nccl_comm_is_lost(const struct ncclComm *comm);

@@ -3,6 +3,7 @@
 #include "dialects/nccl/comm/launch.h"
 
 #include <string.h>
+#include "base/array.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
@@ -39,19 +40,23 @@ ncclResult_t gsh_nccl_prepare(const char *call)
 
 ncclResult_t gsh_nccl_launched(const char *call, int error)
 {
+    if (error == GSH_NCCL_NO_STREAM) {
+        return gsh_nccl_fail(ncclInvalidArgument,
+                             "%s: the stream does not exist, or has been destroyed", call);
+    }
     return error == 0 ? ncclSuccess
                       : gsh_nccl_fail(ncclUnhandledCudaError, "%s: CUDA refused a launch: error %d",
                                       call, error);
 }
 
-void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream)
+ncclResult_t gsh_nccl_enter_stream(const char *call, struct ncclComm *comm, cudaStream_t stream)
 {
     int settle = 0;
-    /* an error comes back from the launch that follows */
-    (void)gsh_nccl_stream_ops()->enter(&comm->chain, stream, &settle);
+    int error = gsh_nccl_stream_ops()->enter(&comm->chain, stream, &settle);
     if (settle) {
         gshmemx_layer_synchronize();
     }
+    return gsh_nccl_launched(call, error);
 }
 
 void gsh_nccl_leave_stream(struct ncclComm *comm)
@@ -59,4 +64,63 @@ void gsh_nccl_leave_stream(struct ncclComm *comm)
     if (comm->chain.is_open) {
         (void)gsh_nccl_stream_ops()->leave(&comm->chain);
     }
+}
+
+/* ---- several streams ---- */
+
+bool gsh_nccl_streams_add(struct gsh_nccl_streams *streams, cudaStream_t stream)
+{
+    for (size_t i = streams->n; i > 0; i--) {
+        if (streams->all[i - 1] == stream) {
+            return true;
+        }
+    }
+    if (!gsh_array_reserve(&streams->all, &streams->room, streams->n + 1, sizeof(*streams->all))) {
+        return false;
+    }
+    streams->all[streams->n++] = stream;
+    return true;
+}
+
+/* The stream of the communicator's latest call, if it is among them. */
+static cudaStream_t main_stream(const struct ncclComm *comm, const struct gsh_nccl_streams *streams)
+{
+    for (size_t i = 0; i < streams->n; i++) {
+        if (comm->chain.has_stream && comm->chain.stream == streams->all[i]) {
+            return streams->all[i];
+        }
+    }
+    return streams->all[0];
+}
+
+/* The other streams' work comes first, or waits for the main stream's from now on. */
+static int join_others(const struct gsh_nccl_streams *streams, cudaStream_t main, bool come_first)
+{
+    int error = 0;
+    for (size_t i = 0; i < streams->n && error == 0; i++) {
+        cudaStream_t other = streams->all[i];
+        if (other != main) {
+            error =
+                gsh_nccl_stream_ops()->join(come_first ? other : main, come_first ? main : other);
+        }
+    }
+    return error;
+}
+
+ncclResult_t gsh_nccl_streams_join(const char *call, struct ncclComm *comm,
+                                   const struct gsh_nccl_streams *streams, cudaStream_t *stream)
+{
+    if (streams->n > 1 && !gsh_nccl_stream_ops()->is_one_capture(streams->all, streams->n)) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: the streams of a group are captured into one graph, or none is",
+                             call);
+    }
+    *stream = main_stream(comm, streams);
+    ncclResult_t r = gsh_nccl_enter_stream(call, comm, *stream);
+    return r == ncclSuccess ? gsh_nccl_launched(call, join_others(streams, *stream, true)) : r;
+}
+
+int gsh_nccl_streams_part(const struct gsh_nccl_streams *streams, cudaStream_t stream)
+{
+    return join_others(streams, stream, false);
 }

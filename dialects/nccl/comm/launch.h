@@ -14,9 +14,16 @@ ncclResult_t gsh_nccl_prepare(const char *call);
 /* The result of one of their launches. */
 ncclResult_t gsh_nccl_launched(const char *call, int error);
 
-/* Called before work of comm goes onto the stream: orders it after comm's work on other streams. If
- * CUDA reports an error, the launch that follows returns it. */
-void gsh_nccl_enter_stream(struct ncclComm *comm, cudaStream_t stream);
+/* Work of comm is about to go on the stream: its work on other streams comes first. Fails if there
+ * is no such stream: the base's calls would end the job. */
+ncclResult_t gsh_nccl_enter_stream(const char *call, struct ncclComm *comm, cudaStream_t stream);
+/* For a launch that carries out calls on several streams. add: false: no memory. join: enters one
+ * of them, *stream, and orders the earlier work of the others before what follows on it; fails if
+ * only some of them are captured. part: later work of the others comes after the launch. */
+bool gsh_nccl_streams_add(struct gsh_nccl_streams *streams, cudaStream_t stream);
+ncclResult_t gsh_nccl_streams_join(const char *call, struct ncclComm *comm,
+                                   const struct gsh_nccl_streams *streams, cudaStream_t *stream);
+int gsh_nccl_streams_part(const struct gsh_nccl_streams *streams, cudaStream_t stream);
 /* The work has been enqueued. Does nothing after a call that enqueued none. */
 void gsh_nccl_leave_stream(struct ncclComm *comm);
 

@@ -226,7 +226,9 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
                           ncclComm_t *newcomm, ncclConfig_t *config);
-/* Collective: waits for everything that the ranks have asked of comm. */
+/* Collective: waits for everything that the ranks have asked of comm. After that calls that move
+ * data, or make communicators, operators, windows or device communicators of it, fail with
+ * ncclInvalidUsage. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Collective; finalizes first, unless that has been done. A process may exit without it. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);

@@ -243,7 +243,7 @@ static ncclResult_t run_grow(const struct gsh_nccl_call *c)
 
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
 {
-    ncclResult_t r = gsh_nccl_need("ncclCommGetUniqueId", comm);
+    ncclResult_t r = gsh_nccl_need_open("ncclCommGetUniqueId", comm);
     return r == ncclSuccess ? ncclGetUniqueId(uniqueId) : r;
 }
 
@@ -254,7 +254,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
     if (comm == NULL) {
         return init(call, newcomm, nRanks, uniqueId, rank, config, true);
     }
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r == ncclSuccess) {
         r = gsh_nccl_config_check(call, config);
     }

@@ -85,7 +85,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
                            ncclConfig_t *config)
 {
     static const char call[] = "ncclCommSplit";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r == ncclSuccess) {
         r = gsh_nccl_config_check(call, config);
     }

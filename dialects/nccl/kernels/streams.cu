@@ -37,8 +37,9 @@ int wait(const gsh_nccl_wait *a, gshmemx_stream_t stream)
 
 /* ---- order ---- */
 
-/* The graph that the stream is being captured into; 0: none. */
-uint64_t capture_of(cudaStream_t stream)
+/* The graph that the stream is being captured into; 0: none. *gone: a CUDA error, if there is no
+ * such stream; else unchanged. */
+uint64_t capture_of(cudaStream_t stream, int *gone)
 {
 #if defined(__CUDACC__)
     unsigned long long id = 0;
@@ -55,11 +56,15 @@ uint64_t capture_of(cudaStream_t stream)
 #endif
     if (r != cudaSuccess) {
         (void)cudaGetLastError();
+        if (r == cudaErrorInvalidResourceHandle || r == cudaErrorContextIsDestroyed)
+            *gone = GSH_NCCL_NO_STREAM;
         return 0;
     }
     return status == cudaStreamCaptureStatusActive ? (uint64_t)id : 0;
 #else
-    (void)stream;
+    const cudaError_t r = cudaStreamQuery(stream);
+    if (r != cudaSuccess && r != cudaErrorNotReady)
+        *gone = GSH_NCCL_NO_STREAM;
     return 0;
 #endif
 }
@@ -80,8 +85,10 @@ int join(gshmemx_stream_t before, gshmemx_stream_t after)
 
 int is_one_capture(const gshmemx_stream_t *streams, size_t n)
 {
+    int gone = 0; /* the joins say so, too */
     for (size_t i = 1; i < n; i++)
-        if (capture_of((cudaStream_t)streams[i]) != capture_of((cudaStream_t)streams[0]))
+        if (capture_of((cudaStream_t)streams[i], &gone) !=
+            capture_of((cudaStream_t)streams[0], &gone))
             return 0;
     return 1;
 }
@@ -105,9 +112,11 @@ int exchange_capture_mode(int mode)
 int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next, int *settle)
 {
     const cudaStream_t stream = (cudaStream_t)next;
-    const uint64_t capture = capture_of(stream);
     int r = 0;
+    const uint64_t capture = capture_of(stream, &r);
     *settle = 0;
+    if (r != 0)
+        return r;
     if (t->has_stream && t->stream != next) {
         if (capture != 0 && capture == t->capture) {
             r = join(t->stream, next); /* a stream that is part of a graph is alive */

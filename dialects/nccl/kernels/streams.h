@@ -35,6 +35,9 @@ struct gsh_nccl_stream_chain {
     int is_alive;  /* if it was given together with the calls that come next */
 };
 
+/* cudaErrorInvalidResourceHandle: what they return for a stream that does not exist. */
+enum { GSH_NCCL_NO_STREAM = 400 };
+
 /* The functions of a device. They return 0 or a CUDA error. */
 struct gsh_nccl_stream_ops {
     int (*prepare)(void); /* as in args.h */

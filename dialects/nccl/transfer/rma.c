@@ -14,7 +14,10 @@ static ncclResult_t run_put(const struct gsh_nccl_call *c)
     struct ncclComm *comm = c->comm;
     const struct gsh_nccl_put *p = &c->put;
     const int pe = comm->pe_of[p->peer];
-    gsh_nccl_enter_stream(comm, p->stream);
+    ncclResult_t r = gsh_nccl_enter_stream(c->name, comm, p->stream);
+    if (r != ncclSuccess) {
+        return r;
+    }
     if (comm->lsa_size < comm->n_ranks) {
         gshmemx_quiet_on_stream(p->stream); /* to a far rank nothing may overtake earlier puts */
     }
@@ -95,7 +98,10 @@ static ncclResult_t run_wait(const struct gsh_nccl_call *c)
 {
     struct ncclComm *comm = c->comm;
     const struct gsh_nccl_signals *s = &c->wait;
-    gsh_nccl_enter_stream(comm, s->stream);
+    ncclResult_t r = gsh_nccl_enter_stream(c->name, comm, s->stream);
+    if (r != ncclSuccess) {
+        return r;
+    }
     const struct gsh_nccl_wait args = {.state = comm->job->state,
                                        .signal = &comm->signals[s->peer],
                                        .awaited = &comm->awaited[s->peer],
@@ -122,7 +128,7 @@ ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclCo
                             cudaStream_t stream)
 {
     static const char call[] = "ncclWaitSignal";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r == ncclSuccess && (nDesc < 0 || (nDesc > 0 && signalDescs == NULL))) {
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: %d descriptors at %p", call, nDesc,
                           (void *)signalDescs);

@@ -10,20 +10,6 @@
 
 /* ---- gathering ---- */
 
-static bool add_stream(struct gsh_nccl_gathering *g, cudaStream_t stream)
-{
-    for (size_t i = g->n_streams; i > 0; i--) {
-        if (g->streams[i - 1] == stream) {
-            return true;
-        }
-    }
-    if (!gsh_array_reserve(&g->streams, &g->streams_room, g->n_streams + 1, sizeof(*g->streams))) {
-        return false;
-    }
-    g->streams[g->n_streams++] = stream;
-    return true;
-}
-
 ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int peer, bool is_send, cudaStream_t stream)
 {
@@ -32,7 +18,7 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
         return ncclSuccess;
     }
     if (!gsh_array_reserve(&g->gathered, &g->gathered_room, g->n + 1, sizeof(*g->gathered)) ||
-        !add_stream(g, stream)) {
+        !gsh_nccl_streams_add(&g->streams, stream)) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
     g->gathered[g->n] =
@@ -48,7 +34,7 @@ static bool has_any(const struct ncclComm *comm)
 
 static void forget(struct ncclComm *comm)
 {
-    comm->gathering.n = comm->gathering.n_streams = 0;
+    comm->gathering.n = comm->gathering.streams.n = 0;
 }
 
 void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g)
@@ -62,7 +48,7 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g)
     free(g->gathered);
     free(g->sorted);
     free(g->row_begin);
-    free(g->streams);
+    free(g->streams.all);
     *g = (struct gsh_nccl_gathering){0};
 }
 
@@ -137,31 +123,6 @@ static ncclResult_t find_memory(struct gsh_nccl_gathering *g, struct gsh_nccl_tr
     return ncclSuccess;
 }
 
-/* The stream of the communicator's latest call, if it is among them. */
-static size_t main_stream(const struct ncclComm *comm)
-{
-    const struct gsh_nccl_gathering *g = &comm->gathering;
-    for (size_t i = 0; i < g->n_streams; i++) {
-        if (comm->chain.has_stream && comm->chain.stream == g->streams[i]) {
-            return i;
-        }
-    }
-    return 0;
-}
-
-/* The other streams' work comes first, or waits for the main stream's from now on. */
-static int join_others(const struct gsh_nccl_gathering *g, size_t main, bool come_first)
-{
-    int error = 0;
-    for (size_t i = 0; i < g->n_streams && error == 0; i++) {
-        size_t before = come_first ? i : main, after = come_first ? main : i;
-        if (i != main) {
-            error = gsh_nccl_stream_ops()->join(g->streams[before], g->streams[after]);
-        }
-    }
-    return error;
-}
-
 /* One launch carries all of them, on one of their streams, since each may wait for what another
  * rank does only after a different one. */
 static ncclResult_t launch(struct ncclComm *comm)
@@ -180,24 +141,19 @@ static ncclResult_t launch(struct ncclComm *comm)
         .row_begin = g->row_begin,
         .transfers = g->sorted,
     };
-    size_t main = main_stream(comm);
-    if (g->n_streams > 1 && !gsh_nccl_stream_ops()->is_one_capture(g->streams, g->n_streams)) {
-        return gsh_nccl_fail(ncclInvalidUsage,
-                             "%s: the streams of a group are captured into one graph, or none is",
-                             launch_name);
-    }
     cut_rows(g, &args.head);
     ncclResult_t r = find_memory(g, &args);
     if (r != ncclSuccess) {
         return r;
     }
-    gsh_nccl_enter_stream(comm, g->streams[main]);
-    int error = join_others(g, main, true);
-    if (error == 0) {
-        error = gsh_nccl_kernels()->transfer(&args, g->streams[main]);
+    cudaStream_t stream = NULL;
+    r = gsh_nccl_streams_join(launch_name, comm, &g->streams, &stream);
+    if (r != ncclSuccess) {
+        return r;
     }
+    int error = gsh_nccl_kernels()->transfer(&args, stream);
     if (error == 0) {
-        error = join_others(g, main, false);
+        error = gsh_nccl_streams_part(&g->streams, stream);
     }
     return gsh_nccl_launched(launch_name, error);
 }

@@ -372,7 +372,7 @@ ncclResult_t gsh_nccl_devcomm_create(const char *call, struct ncclComm *comm,
 ncclResult_t gsh_nccl_devcomm_need(const char *call, struct ncclComm *comm, const void *reqs,
                                    const void *result)
 {
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r == ncclSuccess && (reqs == NULL || result == NULL)) {
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: requirements %p, result %p: not valid", call,
                           reqs, result);

@@ -274,7 +274,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                                     int winFlags)
 {
     static const char call[] = "ncclCommWindowRegister";
-    ncclResult_t r = gsh_nccl_need(call, comm);
+    ncclResult_t r = gsh_nccl_need_open(call, comm);
     if (r == ncclSuccess &&
         (win == NULL || buff == NULL || size == 0 ||
          (winFlags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0)) {
