@@ -234,7 +234,8 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 
 #pragma GCC visibility pop
 
-#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE)
+/* NVRTC compiles kernels alone. */
+#if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC_RTC__)
 #include "gshmem/launch.h"
 #endif
 

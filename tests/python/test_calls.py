@@ -157,6 +157,55 @@ def test_arrays_outlive_finalize():
     assert not gshmem.is_initialized()
 
 
+# ---- kernels ----------------------------------------------------------------------------------
+
+KERNELS = r'''
+struct pair { int a, b; };
+extern "C" __global__ void fill(int *x, int n, double factor, short more, pair p)
+{
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        x[i] = (int)(i * factor) + more + p.a * p.b;
+}
+__global__ void to_the_right(int *x, int value) { gshmem_int_p(x, value, (gshmem_my_pe() + 1) % gshmem_n_pes()); }
+__global__ void meet(long *n)
+{
+    extern __shared__ char bytes[];
+    gshmemx_barrier_all_block();
+    if (threadIdx.x == 0)
+        *n = gshmem_long_atomic_fetch_add(n, 1, gshmem_my_pe()) + 10;
+}
+'''
+
+
+@on_pes
+def test_kernels():
+    module = gshmem.compile(KERNELS.replace('extern __shared__ char bytes[];', ''))
+    x = gshmem.zeros(100, 'int32')
+    module.fill((2, 1), 32, x, 100, 2.5, 3, numpy.array([2, 5], 'int32'))
+    gshmem.synchronize()
+    good = x.tolist() == [int(i * 2.5) + 13 for i in range(100)]
+    gshmem.barrier()
+    module.to_the_right(1, 1, x, gshmem.my_pe() + 70)
+    gshmem.synchronize()
+    gshmem.barrier()
+    n = gshmem.zeros(1, 'int64')
+    module.meet(1, 64, n, collective=True)
+    gshmem.synchronize()
+    return good and x[0] == 70 + (gshmem.my_pe() - 1) % N and n[0] == 10
+
+
+def test_wrong_kernels():
+    def compiled():
+        return gshmem.compile('__global__ void k(int *p, float f) {}')
+    wrong(ValueError, 'compile: the source has no kernel', lambda: gshmem.compile('int x;'))
+    wrong(gshmem.Error, 'kernel.cu:2', lambda: gshmem.compile('__global__ void k() {\n nonsense; }'))
+    wrong(TypeError, 'k: 1 arguments for 2 parameters', lambda: compiled().k(1, 1, 3))
+    wrong(TypeError, 'k: argument 0: str is no array', lambda: compiled().k(1, 1, 'x', 1.0))
+    wrong(TypeError, 'k: argument 1 is an array', lambda: compiled().k(1, 1, gshmem.zeros(1), gshmem.zeros(1)))
+    wrong(ValueError, 'k: block is', lambda: compiled().k(1, 0, gshmem.zeros(1), 1.0))
+    wrong(AttributeError, 'there is no kernel other among k', lambda: compiled().other)
+
+
 # ---- what is wrong has a name -----------------------------------------------------------------
 
 

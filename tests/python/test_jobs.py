@@ -21,7 +21,7 @@ def job(n, *command):
 
 
 def test_examples():
-    for name, n in (('ring', 4), ('halo', 3)):
+    for name, n in (('ring', 4), ('halo', 3), ('kernels', 2)):
         result = job(n, '-m', f'gshmem.examples.{name}')
         assert result.returncode == 0, result.stdout
         assert len(result.stdout.splitlines()) == n
@@ -50,9 +50,12 @@ def test_interrupt_in_a_wait():
     program = ('import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
                '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n')
     p = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert p.stdout.readline() == 'waits\n'
-    p.send_signal(signal.SIGINT)
-    text = p.communicate(timeout=LIMIT)[0]
+    try:
+        assert p.stdout.readline() == 'waits\n'
+        p.send_signal(signal.SIGINT)
+        text = p.communicate(timeout=LIMIT)[0]
+    finally:
+        p.kill()
     assert 'KeyboardInterrupt' in text or 'interrupted in gshmem.signal_wait' in text, text
     assert p.returncode != 0
 

@@ -18,7 +18,8 @@ from ._errors import Error, NotInitialized
 from ._library import package_folder as _package_folder
 from ._start import Session, finalize, get_unique_id, init, is_initialized, run_threads, watch_interrupts
 
-__all__ = [name for name in dir() if not name.startswith('_') and name != 'watch_interrupts']
+_LATER = ('Kernel', 'Module', 'compile', 'synchronize')
+__all__ = [*_LATER] + [name for name in dir() if not name.startswith('_') and name != 'watch_interrupts']
 
 watch_interrupts()
 
@@ -31,6 +32,9 @@ def __getattr__(name):
         major, minor, patch = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         library.gshmemx_vendor_get_version_info(ctypes.byref(major), ctypes.byref(minor), ctypes.byref(patch))
         return f'{major.value}.{minor.value}.{patch.value}'
+    if name in _LATER:  # what only some programs need: import stays short
+        import importlib
+        return getattr(importlib.import_module('gshmem._kernels'), name)
     if name == 'Array':
         from ._arrays import _array_class
         return _array_class()

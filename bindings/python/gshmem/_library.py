@@ -51,6 +51,8 @@ PROTOTYPES = {
     'gshmemx_set_attr_uniqueid_args': (c_int, [c_int, c_int, c_void_p, c_void_p]),
     'gshmemx_set_attr_thread_args': (c_int, [c_int, c_int, c_void_p, c_void_p]),
     'gshmemx_error_string': (c_char_p, [c_int]),
+    'gshmemx_cpu_device_current': (c_void_p, []),
+    'gshmemx_cpu_device_synchronize': (None, [c_void_p]),
     'gshmemx_is_symmetric': (c_int, [c_void_p, c_size_t]),
     'gshmemx_device_name': (c_char_p, []),
     'gshmemx_device_setup': (c_int, []),

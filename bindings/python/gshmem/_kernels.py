@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels from CUDA C++ in a string: NVRTC compiles them for GPUs, the system's compiler for the CPU device.
+
+gshmem's device library is headers alone, so there is nothing to link. What was compiled is kept in a cache folder,
+$XDG_CACHE_HOME/gshmem or ~/.cache/gshmem."""
+import ctypes
+import glob
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+from ._arrays import _describe, is_on_gpu
+from ._errors import Error, check
+from ._library import library, package_folder
+from ._start import need
+
+_PRELUDE = '#include <gshmem_device.cuh>\n#line 1 "{name}"\n'
+
+# For the CPU device: a launch by addresses of arguments, and a letter and a size for each parameter.
+_LAUNCHER = r'''
+#include <gshmem/launch.h>
+namespace gshmem_python
+{
+template <class T> constexpr char letter()
+{
+    return std::is_pointer_v<T> ? 'p' : std::is_floating_point_v<T> ? 'f' : std::is_integral_v<T> ? 'i' : 'b';
+}
+template <class... Parameters> int describe(void (*)(Parameters...), int at)
+{
+    const int of[] = {(int)(letter<Parameters>() << 16 | sizeof(Parameters))..., 0};
+    return at < (int)sizeof...(Parameters) ? of[at] : 0;
+}
+template <class... Parameters>
+int launch(void (*kernel)(Parameters...), const unsigned *n, void **args, size_t shared, void *stream, int is_collective)
+{
+    const dim3 grid(n[0], n[1], n[2]), block(n[3], n[4], n[5]);
+    return is_collective ? gshmemx_collective_launch(kernel, grid, block, args, shared, (cudaStream_t)stream)
+                         : (int)cudaLaunchKernel(kernel, grid, block, args, shared, (cudaStream_t)stream);
+}
+}
+'''
+_LAUNCH_OF = r'''
+extern "C" __attribute__((visibility("default"))) int gshmem_python_launch_{k}(const unsigned *n, void **args,
+    size_t shared, void *stream, int is_collective)
+{{ return gshmem_python::launch({k}, n, args, shared, stream, is_collective); }}
+extern "C" __attribute__((visibility("default"))) int gshmem_python_describe_{k}(int at)
+{{ return gshmem_python::describe({k}, at); }}
+'''
+
+
+def _cache_folder():
+    base = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    folder = os.path.join(base, 'gshmem')
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
+
+
+def _cached(key, suffix, make):
+    """The path of the file for that key; make(path) writes it if it is not there. PEs that make it at the same time
+    do not meet: each writes its own file and renames it."""
+    path = os.path.join(_cache_folder(), hashlib.sha256(key.encode()).hexdigest()[:32] + suffix)
+    if not os.path.exists(path):
+        mine = f'{path}.{os.getpid()}'
+        try:
+            make(mine)
+            os.rename(mine, path)
+        finally:
+            if os.path.exists(mine):
+                os.unlink(mine)
+    return path
+
+
+def _names(source):
+    text = re.sub(r'//[^\n]*|/\*.*?\*/', ' ', source, flags=re.S)
+    names = re.findall(r'__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?'
+                       r'(\w+)\s*\(', text)
+    if not names:
+        raise ValueError('compile: the source has no kernel: __global__ void NAME(...)')
+    return names
+
+
+def _include_folders():
+    folder = package_folder()
+    if folder is None:
+        raise Error('compile: this gshmem is not installed from a wheel, so its headers are unknown')
+    return os.path.join(folder, 'include', 'gshmem')
+
+
+def compile(source, options=(), name='kernel.cu'):
+    """Compiles CUDA C++ whose kernels may make gshmem's device calls; <gshmem_device.cuh> is included already. Returns
+    a Module: module.add is the kernel `__global__ void add(...)`. Not collective. options: more for the compiler, such
+    as '-DN=3'. name: of the source, in the compiler's messages. Raises Error with these messages."""
+    need()
+    if isinstance(options, str):
+        raise TypeError('compile: options is a string, not a list of strings')
+    names = _names(source)
+    text = _PRELUDE.format(name=name) + source
+    return _compile_gpu(text, list(options), names) if is_on_gpu() else _compile_cpu(text, list(options), names)
+
+
+class Module:
+    """Kernels that were compiled together."""
+
+    def __init__(self, kernels, keep):
+        self._kernels, self._keep = kernels, keep
+
+    def __getattr__(self, name):
+        kernels = self.__dict__.get('_kernels', {})
+        if name not in kernels:
+            raise AttributeError(f'there is no kernel {name} among {", ".join(kernels)}')
+        return kernels[name]
+
+
+def _dim(call, what, value):
+    value = (value,) if isinstance(value, int) else tuple(value)
+    if not 1 <= len(value) <= 3 or any(n < 1 for n in value):
+        raise ValueError(f'{call}: {what} is {value}: one to three numbers from 1')
+    return value + (1,) * (3 - len(value))
+
+
+def _argument(call, i, value, letter, size):
+    """The bytes of argument i as a ctypes object of that many bytes."""
+    if not isinstance(value, (int, float)):
+        try:
+            address = _describe(value)[0]
+        except TypeError:
+            if not hasattr(value, 'dtype') and not isinstance(value, (bytes, ctypes.Structure)):
+                raise TypeError(f'{call}: argument {i}: {type(value).__name__} is no array, number or bytes') from None
+            data = value.tobytes() if hasattr(value, 'tobytes') else bytes(value)
+            if len(data) != size:
+                raise TypeError(f'{call}: argument {i} has {len(data)} bytes, the parameter {size}') from None
+            return ctypes.create_string_buffer(data, size)
+        if getattr(value, 'shape', None) == () and letter != 'p' and not hasattr(value, 'data_ptr'):
+            data = value.tobytes()  # a number of numpy
+            if len(data) != size:
+                raise TypeError(f'{call}: argument {i} has {len(data)} bytes, the parameter {size}')
+            return ctypes.create_string_buffer(data, size)
+        if size != 8 or letter not in 'p?':
+            raise TypeError(f'{call}: argument {i} is an array, the parameter is not a pointer')
+        return ctypes.c_void_p(address)
+    is_float = letter == 'f' or (letter == '?' and isinstance(value, float))
+    if isinstance(value, float) and not is_float:
+        raise TypeError(f'{call}: argument {i} is {value}, the parameter is no floating-point number')
+    types = {4: ctypes.c_float, 8: ctypes.c_double} if is_float else \
+        {1: ctypes.c_int8, 2: ctypes.c_int16, 4: ctypes.c_int32, 8: ctypes.c_int64}
+    if size not in types:
+        raise TypeError(f'{call}: argument {i} is a number, the parameter has {size} bytes')
+    if not is_float and not -(1 << (8 * size - 1)) <= value < 1 << (8 * size):
+        raise OverflowError(f'{call}: argument {i} is {value}, which has no room in {size} bytes')
+    return types[size](value)
+
+
+class Kernel:
+    """kernel(grid, block, *arguments, stream=None, shared=0, collective=False) launches it.
+
+    grid, block: a number or up to three. Arguments: arrays for pointers; numbers; on GPUs a float for each
+    floating-point parameter. shared: bytes of dynamic shared memory. collective: all blocks run at the same time, so
+    that they may wait for each other and for other PEs; each PE makes the call. stream: None: on GPUs torch's current
+    one, or CUDA's default stream without torch; on the CPU device the default stream. Returns at once; synchronize()
+    waits."""
+
+    def __init__(self, name, parameters, launch):
+        self.name, self._parameters, self._launch = name, parameters, launch
+
+    def __call__(self, grid, block, *arguments, stream=None, shared=0, collective=False):
+        need()
+        if len(arguments) != len(self._parameters):
+            raise TypeError(f'{self.name}: {len(arguments)} arguments for {len(self._parameters)} parameters')
+        sizes = _dim(self.name, 'grid', grid) + _dim(self.name, 'block', block)
+        values = [_argument(self.name, i, v, *p) for i, (v, p) in enumerate(zip(arguments, self._parameters))]
+        pointers = (ctypes.c_void_p * (len(values) + 1))(*[ctypes.addressof(v) for v in values])
+        self._launch((ctypes.c_uint * 6)(*sizes), pointers, shared, stream, collective)
+
+
+# ---- the CPU device ---------------------------------------------------------------------------
+
+
+def _compile_cpu(text, options, names):
+    include = _include_folders()
+    compiler = shlex.split(os.environ.get('CXX', 'c++'))
+    path = library._handle._name
+    command = compiler + ['-std=c++17', '-O2', '-fPIC', '-shared', '-pthread', '-x', 'c++', '-DGSHMEM_DEVICE_CODE=1',
+                          f'-I{include}', f'-I{include}/cpu/shim'] + options
+    source = text + _LAUNCHER + ''.join(_LAUNCH_OF.format(k=k) for k in names)
+    version = os.stat(path).st_mtime_ns if os.path.exists(path) else path
+
+    def make(output):
+        try:
+            result = subprocess.run(command + ['-o', output, '-'], input=source, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True)
+        except FileNotFoundError:
+            raise Error(f'compile: there is no {compiler[0]}; the variable CXX may name a C++ compiler') from None
+        if result.returncode != 0:
+            raise Error('compile: ' + result.stdout)
+
+    unit = ctypes.CDLL(_cached(f'{version} {command} {source}', '.so', make))
+    kernels = {}
+    for name in names:
+        describe, launch = unit[f'gshmem_python_describe_{name}'], unit[f'gshmem_python_launch_{name}']
+        launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int]
+        parameters = []
+        while (word := describe(len(parameters))) != 0:
+            parameters.append((chr(word >> 16), word & 0xffff))
+        kernels[name] = Kernel(name, parameters, _cpu_launch(name, launch))
+    return Module(kernels, unit)
+
+
+def _cpu_launch(name, launch):
+    def do(sizes, pointers, shared, stream, collective):
+        result = launch(sizes, pointers, shared, stream, collective)
+        if result != 0 and collective:
+            check(result)
+        if result != 0:
+            raise Error(f'{name}: the launch was refused (CUDA error {result})')
+    return do
+
+
+# ---- GPUs -------------------------------------------------------------------------------------
+
+
+def _open(*patterns):
+    for pattern in patterns:
+        for path in [pattern] if '*' not in pattern else sorted(glob.glob(pattern), reverse=True):
+            try:
+                return ctypes.CDLL(path)
+            except OSError:
+                pass
+    raise Error(f'compile: there is no {patterns[0]}; install CUDA, or the package nvidia-cuda-nvrtc')
+
+
+def _nvidia_folders():
+    """Where pip's packages of CUDA are."""
+    return [os.path.join(folder, 'nvidia') for folder in sys.path
+            if folder and os.path.isdir(os.path.join(folder, 'nvidia'))]
+
+
+def _cuda_includes():
+    found = [os.environ[v] + '/include' for v in ('CUDA_HOME', 'CUDA_PATH') if v in os.environ]
+    found += ['/usr/local/cuda/include']
+    for folder in _nvidia_folders():
+        found += glob.glob(f'{folder}/cu*/include') + glob.glob(f'{folder}/cuda_runtime/include')
+    return [f for f in found if os.path.exists(os.path.join(f, 'cuda_fp16.h'))][:1]
+
+
+def _compile_to_cubin(text, options, arch):
+    nvrtc = _open('libnvrtc.so.13', 'libnvrtc.so.12', '/usr/local/cuda/lib64/libnvrtc.so.1[23]',
+                  *[f'{folder}/*/lib/libnvrtc.so.1[23]' for folder in _nvidia_folders()])
+    all_options = [f'--gpu-architecture={arch}', '-std=c++17', '-default-device', '-diag-suppress=161,1866',
+                   f'-I{os.path.join(os.path.dirname(os.path.abspath(__file__)), "_nvrtc")}', f'-I{_include_folders()}',
+                   *[f'-I{folder}' for folder in _cuda_includes()], *options]
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+
+    def make(output):
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        # The kernels' names are as in C, so that they are found.
+        source = re.sub(r'(?:extern\s+"C"\s+)?__global__', 'extern "C" __global__', text)
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b'kernel.cu', 0, None, None)
+        words = [o.encode() for o in all_options]
+        result = nvrtc.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
+        if result != 0:
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+            raise Error('compile: ' + log.value.decode(errors='replace'))
+        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        cubin = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetCUBIN(program, cubin)
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+        with open(output, 'wb') as file:
+            file.write(cubin.raw)
+
+    key = f'{major.value}.{minor.value} {os.stat(_include_folders()).st_mtime_ns} {all_options} {text}'
+    with open(_cached(key, '.cubin', make), 'rb') as file:
+        return file.read()
+
+
+def _driver_call(function, *arguments):
+    result = function(*arguments)
+    if result != 0:
+        text = ctypes.c_char_p()
+        ctypes.CDLL('libcuda.so.1').cuGetErrorString(result, ctypes.byref(text))
+        raise Error(f'{function.__name__}: {(text.value or b"error").decode()}')
+
+
+def _compile_gpu(text, options, names):
+    cuda = ctypes.CDLL('libcuda.so.1')
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    _driver_call(cuda.cuCtxGetDevice, ctypes.byref(device))
+    _driver_call(cuda.cuDeviceGetAttribute, ctypes.byref(major), 75, device)
+    _driver_call(cuda.cuDeviceGetAttribute, ctypes.byref(minor), 76, device)
+    cubin = _compile_to_cubin(text, options, f'sm_{major.value}{minor.value}')
+    module = ctypes.c_void_p()
+    _driver_call(cuda.cuModuleLoadData, ctypes.byref(module), cubin)
+    check(library.gshmemx_cumodule_init(module))
+    kernels = {}
+    for name in names:
+        function, parameters = ctypes.c_void_p(), []
+        _driver_call(cuda.cuModuleGetFunction, ctypes.byref(function), module, name.encode())
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        while cuda.cuFuncGetParamInfo(function, ctypes.c_size_t(len(parameters)), ctypes.byref(offset),
+                                      ctypes.byref(size)) == 0:
+            parameters.append(('?', size.value))
+        kernels[name] = Kernel(name, parameters, _gpu_launch(cuda, function))
+    return Module(kernels, (cubin, module))
+
+
+def _gpu_launch(cuda, function):
+    def do(sizes, pointers, shared, stream, collective):
+        if stream is None and 'torch' in sys.modules:
+            stream = sys.modules['torch'].cuda.current_stream()
+        if stream is not None and not isinstance(stream, int):
+            stream = stream.cuda_stream if hasattr(stream, 'cuda_stream') else stream.ptr
+        stream = ctypes.c_void_p(stream)
+        if collective:
+            _driver_call(cuda.cuLaunchCooperativeKernel, function, *sizes, ctypes.c_uint(shared), stream, pointers)
+        else:
+            _driver_call(cuda.cuLaunchKernel, function, *sizes, ctypes.c_uint(shared), stream, pointers, None)
+    return do
+
+
+def synchronize():
+    """Waits for this PE's kernels and for all work on its device."""
+    need()
+    from ._start import waiting
+    with waiting('gshmem.synchronize'):
+        if is_on_gpu():
+            _driver_call(ctypes.CDLL('libcuda.so.1').cuCtxSynchronize)
+        else:
+            library.gshmemx_cpu_device_synchronize(library.gshmemx_cpu_device_current())
