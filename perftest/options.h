@@ -26,6 +26,7 @@ struct program {
     bool has_sizes, has_groups, has_blocks;
     bool has_windows = false; /* with sizes: rounds cycle through several windows */
     bool has_host = false;    /* can run with the calls of the host, or those on streams, alone */
+    bool has_lent = false;    /* blocks can lend shared memory */
 };
 
 /* An empty list leaves the choice to the program. */
@@ -38,6 +39,7 @@ struct options {
     int rounds = 0;      /* calls in a sample */
     bool is_quick = false;
     bool is_host = false, is_stream = false;
+    size_t lent = 0; /* bytes of shared memory that each block lends */
     std::string json;
 };
 
@@ -152,6 +154,13 @@ inline bool read_count(const char *name, const std::string &text, int *count)
     return *count = (int)n, true;
 }
 
+inline bool read_lent(const std::string &text, size_t *bytes)
+{
+    if (!read_number(text, 224 << 10, bytes) || *bytes % 128 != 0)
+        return complain("--lent: '" + text + "' is not a multiple of 128 bytes, at most 224K");
+    return true;
+}
+
 /* One argument, --name or --name=value. */
 inline bool read_option(const program &p, const std::string &argument, options *o)
 {
@@ -171,6 +180,8 @@ inline bool read_option(const program &p, const std::string &argument, options *
         return read_groups(value, &o->groups);
     if (has_value && name == "--blocks" && p.has_blocks)
         return read_blocks(value, &o->blocks);
+    if (has_value && name == "--lent" && p.has_lent)
+        return read_lent(value, &o->lent);
     if (has_value && name == "--operations")
         return read_operations(p, value, &o->operations);
     if (has_value && name == "--repetitions")
@@ -194,6 +205,8 @@ inline void help(const program &p)
     if (p.has_host)
         printf("  --host               calls of the host alone\n"
                "  --stream             calls on streams alone\n");
+    if (p.has_lent)
+        printf("  --lent=64K           shared memory that each block lends the library\n");
     printf("  --operations=LIST    of");
     for (size_t i = 0; i < p.operations.size(); i++)
         printf("%s %s", i ? "," : "", p.operations[i].c_str());

@@ -49,6 +49,7 @@ struct bench {
     report out;
     start_times start;
     size_t bytes;                       /* of source and of dest */
+    size_t shared;                      /* dynamic shared memory of the next kernels' blocks */
     char *source, *dest;                /* symmetric */
     uint64_t *words;                    /* symmetric, [n_words], zero at first */
     unsigned long long *stamps, *wrong; /* this PE's */
@@ -79,7 +80,7 @@ inline double now_us()
 template <class... P, class... A>
 void run(const bench &b, void (*kernel)(P...), int blocks, int threads, A... args)
 {
-    CUDA(gshmem_launch(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), 0, b.stream,
+    CUDA(gshmem_launch(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), b.shared, b.stream,
                        args...));
     CUDA(cudaStreamSynchronize(b.stream));
 }

@@ -139,10 +139,22 @@ ROW(mem, void, 1, putmem, getmem, NO_ARMS, , , NO_ARMS, , )
 #undef BULK
 /* clang-format on */
 
+/* What the second of three blocks lends the library; the third lends twice as much. The CPU device
+ * has no use for it. */
+#if defined(__CUDACC__)
+constexpr size_t lent_unit = 32768;
+#else
+constexpr size_t lent_unit = 0;
+#endif
+
 /* Each group of the kernel's threads makes its share of the calls. A block may have any shape, and
  * its last warp any number of threads. */
 template <class Calls, int where> __global__ void run_calls(int op, const call *calls, int n)
 {
+    GSHMEM_DYNAMIC_SHARED(char, shared);
+    const size_t lent = blockIdx.x % 3 * lent_unit;
+    if (lent > 0)
+        gshmem::lend_shared(shared, lent);
     const int threads = (int)(blockDim.x * blockDim.y * blockDim.z);
     const int rank = (int)(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
     const int size = where == place_thread ? 1 : where == place_warp ? 32 : threads;
@@ -155,7 +167,19 @@ template <class Calls, int where> __global__ void run_calls(int op, const call *
         else
             Calls::block(op, calls[i]);
     }
+    if (lent > 0)
+        gshmem::take_back_shared();
     gshmem_quiet();
+}
+
+template <class Calls, int where>
+static void launch_run(unsigned grid, dim3 block, int op, const call *calls, int n,
+                       cudaStream_t stream)
+{
+    constexpr size_t shared = 2 * lent_unit;
+    cudaFuncSetAttribute(run_calls<Calls, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         (int)shared);
+    gshmem_launch((run_calls<Calls, where>), dim3(grid), block, shared, stream, op, calls, n);
 }
 
 template <class Calls>
@@ -163,11 +187,11 @@ static void launch_calls(int where, unsigned grid, dim3 block, int op, const cal
                          cudaStream_t stream)
 {
     if (where == place_thread)
-        gshmem_launch((run_calls<Calls, place_thread>), dim3(grid), block, 0, stream, op, calls, n);
+        launch_run<Calls, place_thread>(grid, block, op, calls, n, stream);
     else if (where == place_warp)
-        gshmem_launch((run_calls<Calls, place_warp>), dim3(grid), block, 0, stream, op, calls, n);
+        launch_run<Calls, place_warp>(grid, block, op, calls, n, stream);
     else
-        gshmem_launch((run_calls<Calls, place_block>), dim3(grid), block, 0, stream, op, calls, n);
+        launch_run<Calls, place_block>(grid, block, op, calls, n, stream);
 }
 
 struct type_row {
