@@ -72,6 +72,8 @@ ARROWS = {
     # A dialect's headers, which users include, know the public ones; what its library calls besides is layer.h.
     "dialects/nccl/": PUBLIC + ["base/array.h", "runtime/layer.h", "dialects/nccl/"],
     "dialects/nccl/include/": PUBLIC + ["dialects/nccl/include/"],
+    "dialects/mscclpp/": PUBLIC + ["runtime/layer.h", "dialects/mscclpp/"],
+    "dialects/mscclpp/include/": PUBLIC + ["dialects/mscclpp/include/"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["perftest/"],
     "tests/": None,  # anything
@@ -110,7 +112,7 @@ LAYERS = [
 ]
 # The only public headers that lead into device/ and cpu/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}
-SUFFIXES = {".c", ".h", ".cc", ".cu", ".cuh", ".def"}
+SUFFIXES = {".c", ".h", ".hpp", ".cc", ".cu", ".cuh", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -298,6 +300,9 @@ def self_test():
     assert judge("dialects/nccl/comm/comm.c", "runtime/instance/instance.h")
     assert judge("dialects/nccl/kernels/kernels.cu", "device/wait.cuh")
     assert judge("dialects/nccl/include/nccl.h", "runtime/layer.h")
+    assert judge("dialects/mscclpp/connection/connection.cc", "runtime/layer.h") is None
+    assert judge("dialects/mscclpp/connection/connection.cc", "heap/heap.h")
+    assert judge("dialects/mscclpp/include/mscclpp/core.hpp", "runtime/layer.h")
     assert judge("elsewhere/x.c", "heap/heap.h")
     assert judge("proxy/ring/reader.c", "proxy/engine/state.h")
     assert judge("proxy/engine/stage_out.c", "proxy/engine/peer.h") is None

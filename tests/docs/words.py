@@ -46,7 +46,7 @@ ALLOWED = (
     ('include/* device/bulk.cuh docs/* tests/* perftest/*', r'lend_shared|lent\w*|lender'),
     ('*.md include/* packaging/* perftest/* tests/*', r'manner'),
     ('examples/* perftest/* tests/*', r'place\w*|turns?\w*|meet\w*|mail|watch\w*|gate|rails?|wish|visits?|apart|\w+'),
-    ('dialects/nccl/include/* dialects/nvshmem/*', r'\w+'),
+    ('dialects/nccl/include/* dialects/nvshmem/* dialects/mscclpp/include/*', r'\w+'),
     ('*', r'n_apart|bytes_apart|apart_bytes|is_apart|wide_is_apart|work_is_apart|apart_room|gsh_proxy_apart|far_apart'),
 )
 SKIPPED = ('build', '.git', '.venv', 'reference')

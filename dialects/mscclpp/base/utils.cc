@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mscclpp/utils.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <unistd.h>
+#include <vector>
+
+#include <mscclpp/env.hpp>
+
+namespace mscclpp
+{
+
+std::string getHostName(int maxlen, const char delim)
+{
+    if (maxlen < 1) {
+        throw Error("getHostName: maxlen is " + std::to_string(maxlen), ErrorCode::InvalidUsage);
+    }
+    char name[256] = "";
+    if (gethostname(name, sizeof(name) - 1) != 0) {
+        throw SysError("gethostname", errno);
+    }
+    std::string host(name);
+    host = host.substr(0, host.find(delim));
+    return host.substr(0, static_cast<size_t>(maxlen) - 1);
+}
+
+namespace
+{
+
+std::vector<std::string> network_devices()
+{
+    std::vector<std::string> names;
+    const std::string &listed = env()->hcaDevices;
+    if (!listed.empty()) {
+        for (size_t at = 0; at <= listed.size();) {
+            const size_t end = std::min(listed.find(',', at), listed.size());
+            names.push_back(listed.substr(at, end - at));
+            at = end + 1;
+        }
+        return names;
+    }
+    std::error_code none;
+    for (const auto &entry : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+        names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+} // namespace
+
+int getIBDeviceCount()
+{
+    return static_cast<int>(network_devices().size());
+}
+
+std::string getIBDeviceName(Transport ibTransport)
+{
+    const std::vector<std::string> names = network_devices();
+    const int i = static_cast<int>(ibTransport) - static_cast<int>(Transport::IB0);
+    if (i < 0 || ibTransport > Transport::IB7) {
+        throw Error("getIBDeviceName: " + std::to_string(ibTransport) + " is none of IB0 to IB7",
+                    ErrorCode::InvalidUsage);
+    }
+    if (static_cast<size_t>(i) >= names.size()) {
+        throw Error("getIBDeviceName: this host has " + std::to_string(names.size()) +
+                        " such devices, so there is no " + std::to_string(ibTransport),
+                    ErrorCode::InvalidUsage);
+    }
+    return names[static_cast<size_t>(i)];
+}
+
+Transport getIBTransportByDeviceName(const std::string &ibDeviceName)
+{
+    const std::vector<std::string> names = network_devices();
+    const size_t i =
+        static_cast<size_t>(std::find(names.begin(), names.end(), ibDeviceName) - names.begin());
+    if (i >= names.size() || i >= 8) {
+        throw Error("getIBTransportByDeviceName: this host has no device " + ibDeviceName +
+                        " among the first 8",
+                    ErrorCode::InvalidUsage);
+    }
+    return static_cast<Transport>(static_cast<size_t>(Transport::IB0) + i);
+}
+
+bool isFabricMemHandleAvailable()
+{
+    return false;
+}
+
+} // namespace mscclpp
