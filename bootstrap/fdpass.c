@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/private_fd.h"
 #include "base/util.h"
+#include "bootstrap/descriptor.h"
 #include "bootstrap/uds.h"
 #include "bootstrap/socket.h"
 
@@ -187,60 +188,11 @@ static int link_of(struct gsh_fdpass *f, int rank)
 static enum gsh_result send_message(struct link *l, struct gsh_fdpass_message m, int fd,
                                     bool *is_sent)
 {
-    struct iovec data = {&m, sizeof(m)};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
-    if (fd >= 0) {
-        header.msg_control = &control;
-        header.msg_controllen = sizeof(control);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&header);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(fd));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    enum gsh_result r = gsh_descriptor_send(l->fd, &m, sizeof(m), fd, is_sent);
+    if (r == GSH_ERR_PEER) {
+        return gsh_uds_fail(r, what, l->rank);
     }
-    *is_sent = false;
-    for (;;) {
-        if (sendmsg(l->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
-            *is_sent = true;
-            return GSH_OK;
-        }
-        if (errno == EPIPE || errno == ECONNRESET) {
-            return gsh_uds_fail(GSH_ERR_PEER, what, l->rank);
-        }
-        /* ETOOMANYREFS: too many descriptors of this user are under way. Both are temporary. */
-        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
-            return GSH_OK;
-        }
-        if (errno != EINTR) {
-            return gsh_fail_errno(GSH_ERR_SYSTEM, "sending a descriptor to PE %d", l->rank);
-        }
-    }
-}
-
-/* Keeps the message's first descriptor, closes any other. */
-static int take_descriptor(struct msghdr *header)
-{
-    int fd = -1;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < n; i++) {
-            int received;
-            memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-            if (fd < 0) {
-                fd = received;
-            } else {
-                close(received);
-            }
-        }
-    }
-    return fd;
+    return r == GSH_OK ? r : gsh_fail_errno(r, "sending a descriptor to PE %d", l->rank);
 }
 
 /* Receives one message; *has_one is false if none waits, or if the link has ended. */
@@ -249,32 +201,19 @@ static enum gsh_result receive_message(struct link *l, struct gsh_fdpass_message
 {
     ssize_t n;
     uint8_t bytes[sizeof(*m) + 1];
-    struct iovec data = {bytes, sizeof(bytes)};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(4 * sizeof(int))];
-    } control;
-    struct msghdr header;
     *has_one = false;
-    do { /* a reset does not hide what came before it */
-        header = (struct msghdr){.msg_iov = &data,
-                                 .msg_iovlen = 1,
-                                 .msg_control = &control,
-                                 .msg_controllen = sizeof(control)};
-        n = recvmsg(l->fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        return GSH_OK;
+    enum gsh_result r = gsh_descriptor_receive(l->fd, bytes, sizeof(bytes), &n, fd);
+    if (r != GSH_OK) {
+        return gsh_fail_errno(r, "receiving a descriptor");
     }
     if (n < 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "receiving a descriptor");
+        return GSH_OK;
     }
     if (n == 0) {
         l->state = LINK_GONE;
         gsh_socket_close(&l->fd);
         return GSH_OK;
     }
-    *fd = take_descriptor(&header);
     if (!gsh_fdpass_is_message(bytes, (size_t)n, *fd >= 0, m)) {
         gsh_socket_close(fd);
         return gsh_fail(GSH_ERR_BUG, "passing descriptors: PE %d sent what is no message", l->rank);

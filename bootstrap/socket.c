@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,6 +91,31 @@ enum gsh_result gsh_socket_local_address(int fd, struct gsh_address *out)
         memcpy(out->ip, &v4->sin_addr, 4);
     }
     return GSH_OK;
+}
+
+bool gsh_address_from_text(const char *text, struct gsh_address *out)
+{
+    const char *colon = strrchr(text, ':');
+    char ip[INET6_ADDRSTRLEN + 2];
+    struct gsh_address address = {0};
+    char *end = NULL;
+    if (colon == NULL || (size_t)(colon - text) >= sizeof(ip) || colon[1] < '0' || colon[1] > '9') {
+        return false;
+    }
+    const unsigned long port = strtoul(colon + 1, &end, 10);
+    size_t n = (size_t)(colon - text);
+    const bool is_v6 = n > 1 && text[0] == '[' && text[n - 1] == ']';
+    memcpy(ip, text + is_v6, n - 2 * (size_t)is_v6);
+    ip[n - 2 * (size_t)is_v6] = '\0';
+    if (*end != '\0' || port == 0 || port > UINT16_MAX ||
+        inet_pton(is_v6 ? AF_INET6 : AF_INET, ip, address.ip) != 1) {
+        return false;
+    }
+    address.family = is_v6 ? 6 : 4;
+    address.port[0] = (uint8_t)(port >> 8);
+    address.port[1] = (uint8_t)port;
+    *out = address;
+    return true;
 }
 
 /* ---- waiting ---- */
@@ -182,6 +208,11 @@ enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd, struct 
     int s = new_socket(at);
     if (s < 0) {
         return GSH_ERR_SYSTEM;
+    }
+    const bool is_chosen = at->port[0] != 0 || at->port[1] != 0;
+    int on = 1;
+    if (is_chosen) { /* the last one's connections may still be ending there */
+        (void)setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     }
     if (is_made_to_fail() || bind(s, (struct sockaddr *)&any, bytes) != 0 || is_made_to_fail() ||
         listen(s, SOMAXCONN) != 0 || gsh_socket_local_address(s, bound) != GSH_OK) {

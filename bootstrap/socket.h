@@ -25,6 +25,9 @@ _Static_assert(sizeof(struct gsh_address) == 20, "travels between PEs");
 /* "10.0.0.1:5000" or "[fd00::1]:5000" */
 const char *gsh_address_text(const struct gsh_address *address, char text[GSH_ADDRESS_TEXT]);
 
+/* The same text, with a port that is not 0; false: it is none. */
+bool gsh_address_from_text(const char *text, struct gsh_address *out);
+
 /* A time limit as a deadline by gsh_now_ns; 0 is none. */
 static inline uint64_t gsh_deadline_in(uint64_t timeout_ns)
 {

@@ -21,10 +21,12 @@ struct gsh_uid_options {
                    * waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
     int n_files;  /* gsh_uid_create: how many descriptors the process needs in all, which strangers
                    * do not get; 0: not known */
+    const struct gsh_uid
+        *known; /* gsh_uid_create: serves this id, at its address; NULL: a new one */
 };
 #define GSH_UID_NONE_WAITS (-1)
 
-/* Makes an id and starts serving it. */
+/* Makes an id and starts serving it, or the known one. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_create(const struct gsh_uid_options *options,
                                                 struct gsh_uid *out);
 

@@ -293,7 +293,12 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     struct gsh_uid_content content;
     struct server *s = NULL;
     enum gsh_result r =
-        gsh_netif_choose(options->ifname, options->family, "the rendezvous of start-up", &at);
+        options->known != NULL
+            ? gsh_uid_decode(options->known, &content)
+            : gsh_netif_choose(options->ifname, options->family, "the rendezvous of start-up", &at);
+    if (r == GSH_OK && options->known != NULL) {
+        at = content.address;
+    }
     if (r == GSH_OK && (s = calloc(1, sizeof(*s))) == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "no memory for start-up over TCP");
     }
@@ -306,6 +311,10 @@ enum gsh_result gsh_uid_create(const struct gsh_uid_options *options, struct gsh
     r = gsh_tcp_listener_create(&at, NULL, &s->listener);
     if (r == GSH_OK) {
         gsh_tcp_listener_leave_files(s->listener, options->n_files);
+    }
+    if (r == GSH_OK && options->known != NULL) {
+        id = *options->known;
+    } else if (r == GSH_OK) {
         r = gsh_uid_encode(gsh_tcp_listener_address(s->listener), &id);
     }
     if (r == GSH_OK) {

@@ -82,6 +82,18 @@ enum gsh_result gsh_uid_encode(const struct gsh_address *address, struct gsh_uid
     return GSH_OK;
 }
 
+void gsh_uid_from_phrase(const struct gsh_address *address, const char *phrase, struct gsh_uid *out)
+{
+    struct gsh_uid_content content = {.version = ID_VERSION, .address = *address};
+    struct gsh_hmac h;
+    memcpy(content.magic, id_magic, sizeof(id_magic));
+    gsh_hmac_init(&h, "phrase", 6);
+    gsh_hmac_update(&h, phrase, strlen(phrase));
+    gsh_hmac_finish(&h, content.secret);
+    checksum(&content, content.check);
+    memcpy(out->bytes, &content, sizeof(content));
+}
+
 enum gsh_result gsh_uid_decode(const struct gsh_uid *id, struct gsh_uid_content *out)
 {
     uint8_t check[8];

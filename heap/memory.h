@@ -138,6 +138,9 @@ struct gsh_memory_ops {
 GSH_CHECK_RESULT enum gsh_result gsh_host_register_range(struct gsh_memory *memory, uint64_t addr,
                                                          uint64_t bytes,
                                                          struct gsh_registration *out);
+/* The same without a heap: also memory of a heap, which stays as it is. */
+GSH_CHECK_RESULT enum gsh_result gsh_host_share_range(uint64_t addr, uint64_t bytes,
+                                                      struct gsh_registration *out);
 void gsh_host_give_back(struct gsh_memory *memory, struct gsh_registration *registration);
 /* Whether a file that another process gave has these bytes, so that they can be mapped: an access
  * beyond its end would kill this process. */

@@ -157,7 +157,7 @@ static bool is_own_stack(const struct found *f)
     return is_known && f->start < begin + bytes && begin < f->end;
 }
 
-static enum gsh_result check(const struct found *f)
+static enum gsh_result check(const struct found *f, bool may_be_ours)
 {
     void *start = (void *)(uintptr_t)f->start;
     if (!f->is_mapped) {
@@ -170,7 +170,7 @@ static enum gsh_result check(const struct found *f)
     if (f->is_stack || is_own_stack(f)) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "%p is on the stack", start);
     }
-    if (f->is_ours) {
+    if (f->is_ours && !may_be_ours) {
         return gsh_note(GSH_ERR_ARG,
                         "a page at %p is symmetric memory already, or another buffer's", start);
     }
@@ -193,7 +193,8 @@ static bool is_made_for_it(uint64_t start, uint64_t end, struct found *f, int *f
     return *fd >= 0;
 }
 
-static enum gsh_result register_range(uint64_t addr, uint64_t bytes, struct gsh_registration *out)
+static enum gsh_result register_range(uint64_t addr, uint64_t bytes, bool may_be_ours,
+                                      struct gsh_registration *out)
 {
     const uint64_t page = gsh_page_size();
     const uint64_t start = addr & -page, end = gsh_align_up(addr + bytes, page);
@@ -203,7 +204,7 @@ static enum gsh_result register_range(uint64_t addr, uint64_t bytes, struct gsh_
     enum gsh_result r = GSH_OK;
     if (!is_made_for_it(start, end, &f, &fd)) {
         r = look(start, end, &f);
-        r = r == GSH_OK ? check(&f) : r;
+        r = r == GSH_OK ? check(&f, may_be_ours) : r;
     }
     struct gsh_piece *piece = r == GSH_OK && !gsh_fault() ? calloc(1, sizeof(*piece)) : NULL;
     if (r == GSH_OK && piece == NULL) {
@@ -244,7 +245,15 @@ enum gsh_result gsh_host_register_range(struct gsh_memory *memory, uint64_t addr
 {
     (void)memory;
     pthread_mutex_lock(&register_range_lock);
-    enum gsh_result r = register_range(addr, bytes, out);
+    enum gsh_result r = register_range(addr, bytes, false, out);
+    pthread_mutex_unlock(&register_range_lock);
+    return r;
+}
+
+enum gsh_result gsh_host_share_range(uint64_t addr, uint64_t bytes, struct gsh_registration *out)
+{
+    pthread_mutex_lock(&register_range_lock);
+    enum gsh_result r = register_range(addr, bytes, true, out);
     pthread_mutex_unlock(&register_range_lock);
     return r;
 }

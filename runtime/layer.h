@@ -257,6 +257,90 @@ struct gshmemx_layer_wait {
 };
 bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait);
 
+/* ---- without a job ----
+ *
+ * Processes that exchange bytes by any means share memory and send each other messages, whether or
+ * not they are PEs. All of these: any thread, with or without a PE; a failure is not printed, and
+ * gshmemx_layer_why has its text. Keys are plain bytes; those from elsewhere may be anything. */
+
+enum gshmemx_layer_outcome {
+    GSHMEMX_LAYER_DONE,
+    GSHMEMX_LAYER_WRONG,   /* a mistake of the caller */
+    GSHMEMX_LAYER_LACKING, /* the system refused something, or has too little of it */
+    GSHMEMX_LAYER_LATE,    /* the time limit passed */
+    GSHMEMX_LAYER_LOST,    /* the other process has ended or has closed this */
+    GSHMEMX_LAYER_BROKEN /* the other process sent what it must not; or a mistake of the library */
+};
+/* Of the calling thread's latest failure. */
+const char *gshmemx_layer_why(void);
+/* GSHMEM_BOOTSTRAP_TIMEOUT in nanoseconds; 0: none. */
+uint64_t gshmemx_layer_timeout_ns(void);
+
+/* Ranks that start up together, as a job would: collective calls by one thread of a rank at a time.
+ * id: of gshmemx_get_uniqueid. timeout_ns: of each call; 0: none. */
+int gshmemx_layer_ranks_start(const gshmemx_uniqueid_t *id, int rank, int n_ranks,
+                              uint64_t timeout_ns, void **ranks);
+/* By "ip:port" or "interface:ip:port", where rank 0 listens; the text is the only secret. */
+int gshmemx_layer_ranks_start_at(const char *text, int rank, int n_ranks, uint64_t timeout_ns,
+                                 void **ranks);
+int gshmemx_layer_ranks_allgather(void *ranks, const void *mine, size_t bytes, void *all);
+int gshmemx_layer_ranks_barrier(void *ranks);
+void gshmemx_layer_ranks_end(void *ranks);
+
+/* An entry takes messages from whoever has its key; receive and lost are called by threads of the
+ * library, several at a time. False ends that link. A reply goes by link_send. */
+enum { GSHMEMX_LAYER_ENTRY_KEY = 80, GSHMEMX_LAYER_MESSAGE = 256 << 10, GSHMEMX_LAYER_HEAD = 64 };
+int gshmemx_layer_entry_open(bool (*receive)(void *context, void *link, const void *data,
+                                             size_t bytes),
+                             void (*lost)(void *context, void *link), void *context, void **entry,
+                             uint8_t key[GSHMEMX_LAYER_ENTRY_KEY]);
+/* Waits for running calls; not within one. Accepts NULL. */
+void gshmemx_layer_entry_close(void *entry);
+/* from: a number of the caller's, for the entry. */
+int gshmemx_layer_link_connect(const uint8_t key[GSHMEMX_LAYER_ENTRY_KEY], uint32_t from,
+                               uint64_t timeout_ns, void **link);
+void gshmemx_layer_link_close(void *link);
+uint32_t gshmemx_layer_link_from(const void *link);
+/* One message of both: a head of GSHMEMX_LAYER_HEAD bytes, and data up to GSHMEMX_LAYER_MESSAGE in
+ * all. */
+int gshmemx_layer_link_send(void *link, const void *head, const void *data, size_t bytes,
+                            uint64_t timeout_ns);
+/* One thread at a time: the entry's next reply. */
+int gshmemx_layer_link_receive(void *link, void *data, size_t room, size_t *bytes,
+                               uint64_t timeout_ns);
+bool gshmemx_layer_link_is_lost(void *link);
+
+/* Memory of this process for others to map, of the kind that init would choose: any, also from
+ * gshmem_malloc. Private host memory becomes shared in this call, and private again when nobody
+ * exports it any more: no thread may write to it meanwhile. */
+/* RANGE_BYTES_AT: where the key says, as a uint64_t, how many bytes will be mapped. */
+enum { GSHMEMX_LAYER_RANGE_KEY = 56, GSHMEMX_LAYER_RANGE_BYTES_AT = 32 };
+int gshmemx_layer_range_export(void *memory, size_t bytes, void **range,
+                               uint8_t key[GSHMEMX_LAYER_RANGE_KEY]);
+/* Those that have mapped it keep it. Accepts NULL. */
+void gshmemx_layer_range_release(void *range);
+/* *memory: as this process accesses it, which may be the owner's. */
+int gshmemx_layer_range_open(const uint8_t key[GSHMEMX_LAYER_RANGE_KEY], void **opened,
+                             void **memory);
+void gshmemx_layer_range_close(void *opened);
+/* The key by which others watch this process. */
+int gshmemx_layer_process_key(uint8_t key[GSHMEMX_LAYER_RANGE_KEY]);
+/* LOST: it has ended, or is on another node. */
+int gshmemx_layer_process_watch(const uint8_t key[GSHMEMX_LAYER_RANGE_KEY], void **watch);
+bool gshmemx_layer_process_has_ended(const void *watch);
+void gshmemx_layer_process_forget(void *watch);
+
+/* Copies in order, between memory of this process and what it has mapped. On the CPU device each
+ * call is done when it returns; on GPUs it is on a stream of the calling thread's device. */
+int gshmemx_layer_copies_create(void **copies);
+void gshmemx_layer_copies_destroy(void *copies);
+int gshmemx_layer_copies_add(void *copies, void *dest, const void *source, size_t bytes);
+/* *word becomes value once all earlier copies are complete, which it publishes. word: aligned to 8.
+ */
+int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value);
+/* Until all are complete. */
+int gshmemx_layer_copies_wait(void *copies, uint64_t timeout_ns);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

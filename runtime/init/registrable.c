@@ -9,8 +9,6 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
 
-#define DEVICES_MAX 64
-
 /* ---- which kind ---- */
 
 static struct gsh_env env_before_init;
@@ -21,9 +19,9 @@ static void read_env(void)
     env_result = gsh_env_read(&env_before_init);
 }
 
-/* The environment before init, read once: each reading warns of unknown variables. */
-static enum gsh_result find_env(const struct gsh_instance *pe, const struct gsh_env **out)
+enum gsh_result gsh_setup_env(const struct gsh_env **out)
 {
+    const struct gsh_instance *pe = gsh_instance_current();
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (pe != NULL) {
         *out = &pe->env;
@@ -52,17 +50,21 @@ static enum gsh_result choose_gpu(const struct gsh_instance *pe, CUdevice *devic
     return r == GSH_OK ? gsh_cuda_note(cuda->DeviceGet(device, ordinal), "cuDeviceGet") : r;
 }
 
-static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct gsh_env *env,
-                                    uint64_t bytes, void **out)
+static enum gsh_result choose_gpus(const struct gsh_instance *pe, const struct gsh_env *env,
+                                   struct gsh_setup_kind *out)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
-    CUdevice devices[DEVICES_MAX];
-    struct gsh_memory_options options = {.n_slots = 1,
-                                         .fabric = strcmp(env->heap_handle, "fabric") == 0,
-                                         .any_handle = strcmp(env->heap_handle, "auto") == 0,
-                                         .cuda_devices = devices,
-                                         .n_cuda_devices = 1};
+    CUdevice *devices = out->devices;
+    struct gsh_memory_options *options = &out->options;
     int n = 0;
+    out->ops = gsh_memory_cuda;
+    *options = (struct gsh_memory_options){.n_slots = 1,
+                                           .is_shared = true,
+                                           .is_registrable = true,
+                                           .fabric = strcmp(env->heap_handle, "fabric") == 0,
+                                           .any_handle = strcmp(env->heap_handle, "auto") == 0,
+                                           .cuda_devices = devices,
+                                           .n_cuda_devices = 1};
     enum gsh_result r = choose_gpu(pe, &devices[0]);
     if (r == GSH_OK) {
         r = gsh_cuda_note(cuda->DeviceGetCount(&n), "cuDeviceGetCount");
@@ -70,44 +72,50 @@ static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct 
     if (r != GSH_OK) {
         return r;
     }
-    options.cuda_device = devices[0];
-    for (int i = 0; i < n && options.n_cuda_devices < DEVICES_MAX; i++) {
+    options->cuda_device = devices[0];
+    for (int i = 0; i < n && options->n_cuda_devices < GSH_SETUP_DEVICES_MAX; i++) {
         CUdevice other;
         int can_reach = 0;
         if (cuda->DeviceGet(&other, i) == CUDA_SUCCESS && other != devices[0] &&
             cuda->DeviceCanAccessPeer(&can_reach, other, devices[0]) == CUDA_SUCCESS && can_reach) {
-            devices[options.n_cuda_devices++] = other;
+            devices[options->n_cuda_devices++] = other;
         }
     }
-    return gsh_registrable_alloc(gsh_memory_cuda, &options, bytes, out);
+    return GSH_OK;
 }
 #else
-static enum gsh_result alloc_on_gpu(const struct gsh_instance *pe, const struct gsh_env *env,
-                                    uint64_t bytes, void **out)
+static enum gsh_result choose_gpus(const struct gsh_instance *pe, const struct gsh_env *env,
+                                   struct gsh_setup_kind *out)
 {
     (void)pe;
     (void)env;
-    (void)bytes;
     (void)out;
     return gsh_note(GSH_ERR_UNSUPPORTED, "this library was built without CUDA");
 }
 #endif
 
-enum gsh_result gsh_setup_registrable(uint64_t bytes, void **out)
+enum gsh_result gsh_setup_find_kind(struct gsh_setup_kind *out)
 {
     const struct gsh_instance *pe = gsh_instance_current();
     const struct gsh_env *env;
     bool is_cuda = false;
-    enum gsh_result r = find_env(pe, &env);
+    enum gsh_result r = gsh_setup_env(&env);
     if (r == GSH_OK && pe != NULL && pe->is_device_ready) {
         is_cuda = pe->device_ops->memory == GSH_MEMORY_CUDA;
     } else if (r == GSH_OK) {
         r = gsh_setup_choose_kind(env, pe != NULL && pe->wants_static_data, &is_cuda);
     }
-    if (r != GSH_OK) {
-        return r;
+    if (r == GSH_OK && is_cuda) {
+        return choose_gpus(pe, env, out);
     }
-    const struct gsh_memory_options host = {.n_slots = 1};
-    return is_cuda ? alloc_on_gpu(pe, env, bytes, out)
-                   : gsh_registrable_alloc(&gsh_memory_host, &host, bytes, out);
+    out->ops = &gsh_memory_host;
+    out->options = (struct gsh_memory_options){.n_slots = 1};
+    return r;
+}
+
+enum gsh_result gsh_setup_registrable(uint64_t bytes, void **out)
+{
+    struct gsh_setup_kind kind;
+    enum gsh_result r = gsh_setup_find_kind(&kind);
+    return r == GSH_OK ? gsh_registrable_alloc(kind.ops, &kind.options, bytes, out) : r;
 }

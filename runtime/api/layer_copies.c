@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies for dialects, in order: at once on the CPU device, on a stream of their own on GPUs. */
+#include "runtime/layer.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/cuda.h"
+#include "base/util.h"
+#include "runtime/api/layer_outcome.h"
+#include "runtime/init/registrable.h"
+
+struct copies {
+    bool is_cuda;
+#ifdef GSH_HAVE_CUDA
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+#endif
+};
+
+#ifdef GSH_HAVE_CUDA
+
+/* Another thread may capture a graph meanwhile. */
+static enum gsh_result enter(const struct copies *c, CUstreamCaptureMode *mode)
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    enum gsh_result r = gsh_cuda_note(gsh_cuda()->CtxPushCurrent(c->context), "cuCtxPushCurrent");
+    if (r == GSH_OK) {
+        (void)gsh_cuda()->ThreadExchangeStreamCaptureMode(mode);
+    }
+    return r;
+}
+
+static void leave(CUstreamCaptureMode *mode)
+{
+    CUcontext context;
+    (void)gsh_cuda()->ThreadExchangeStreamCaptureMode(mode);
+    (void)gsh_cuda()->CtxPopCurrent(&context);
+}
+
+static enum gsh_result create_stream(struct copies *c, CUdevice device)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    CUstreamCaptureMode mode;
+    enum gsh_result r = gsh_cuda_note(cuda->DevicePrimaryCtxRetain(&c->context, device),
+                                      "cuDevicePrimaryCtxRetain");
+    if (r != GSH_OK) {
+        return r;
+    }
+    c->device = device;
+    r = enter(c, &mode);
+    if (r == GSH_OK) {
+        r = gsh_cuda_note(cuda->StreamCreate(&c->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        leave(&mode);
+    }
+    if (r != GSH_OK) {
+        (void)cuda->DevicePrimaryCtxRelease(device);
+    }
+    return r;
+}
+
+static void destroy_stream(struct copies *c)
+{
+    CUstreamCaptureMode mode;
+    if (enter(c, &mode) == GSH_OK) {
+        (void)gsh_cuda()->StreamSynchronize(c->stream);
+        (void)gsh_cuda()->StreamDestroy(c->stream);
+        leave(&mode);
+    }
+    (void)gsh_cuda()->DevicePrimaryCtxRelease(c->device);
+}
+
+static enum gsh_result add_to_stream(struct copies *c, void *dest, const void *source, size_t bytes)
+{
+    CUstreamCaptureMode mode;
+    enum gsh_result r = enter(c, &mode);
+    if (r == GSH_OK) {
+        r = gsh_cuda_note(gsh_cuda()->MemcpyAsync((CUdeviceptr)(uintptr_t)dest,
+                                                  (CUdeviceptr)(uintptr_t)source, bytes, c->stream),
+                          "cuMemcpyAsync");
+        leave(&mode);
+    }
+    return r;
+}
+
+static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_t value)
+{
+    CUstreamCaptureMode mode;
+    enum gsh_result r = enter(c, &mode);
+    if (r == GSH_OK) {
+        r = gsh_cuda_note(gsh_cuda()->StreamWriteValue64(c->stream, (CUdeviceptr)(uintptr_t)word,
+                                                         value, CU_STREAM_WRITE_VALUE_DEFAULT),
+                          "cuStreamWriteValue64");
+        leave(&mode);
+    }
+    return r;
+}
+
+static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
+{
+    CUstreamCaptureMode mode;
+    const uint64_t begin_ns = gsh_now_ns();
+    enum gsh_result r = enter(c, &mode);
+    if (r != GSH_OK) {
+        return r;
+    }
+    CUresult is_done;
+    while ((is_done = gsh_cuda()->StreamQuery(c->stream)) == CUDA_ERROR_NOT_READY) {
+        if (timeout_ns > 0 && gsh_now_ns() - begin_ns > timeout_ns) {
+            leave(&mode);
+            return gsh_note(GSH_ERR_TIMEOUT, "copies did not end in time");
+        }
+    }
+    leave(&mode);
+    return gsh_cuda_note(is_done, "cuStreamQuery");
+}
+
+#else
+
+static enum gsh_result create_stream(struct copies *c, CUdevice device)
+{
+    (void)c;
+    (void)device;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+static void destroy_stream(struct copies *c)
+{
+    (void)c;
+}
+
+static enum gsh_result add_to_stream(struct copies *c, void *dest, const void *source, size_t bytes)
+{
+    (void)c;
+    (void)dest;
+    (void)source;
+    (void)bytes;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_t value)
+{
+    (void)c;
+    (void)word;
+    (void)value;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
+{
+    (void)c;
+    (void)timeout_ns;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+#endif
+
+int gshmemx_layer_copies_create(void **copies)
+{
+    struct gsh_setup_kind kind;
+    struct copies *c = calloc(1, sizeof(*c));
+    enum gsh_result r = c != NULL ? gsh_setup_find_kind(&kind)
+                                  : gsh_note(GSH_ERR_NOMEM, "no host memory for a connection");
+    if (r == GSH_OK && kind.ops != &gsh_memory_host) {
+        c->is_cuda = true;
+        r = create_stream(c, kind.devices[0]);
+    }
+    if (r != GSH_OK) {
+        free(c);
+        c = NULL;
+    }
+    *copies = c;
+    return gsh_layer_outcome(r);
+}
+
+void gshmemx_layer_copies_destroy(void *copies)
+{
+    struct copies *c = copies;
+    if (c != NULL && c->is_cuda) {
+        destroy_stream(c);
+    }
+    free(c);
+}
+
+int gshmemx_layer_copies_add(void *copies, void *dest, const void *source, size_t bytes)
+{
+    struct copies *c = copies;
+    if (c->is_cuda) {
+        return gsh_layer_outcome(add_to_stream(c, dest, source, bytes));
+    }
+    memmove(dest, source, bytes);
+    return GSHMEMX_LAYER_DONE;
+}
+
+int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value)
+{
+    struct copies *c = copies;
+    if (c->is_cuda) {
+        return gsh_layer_outcome(store_by_stream(c, word, value));
+    }
+    /* release: pairs with the acquire of whoever waits for the word, of a semaphore or another */
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    return GSHMEMX_LAYER_DONE;
+}
+
+int gshmemx_layer_copies_wait(void *copies, uint64_t timeout_ns)
+{
+    struct copies *c = copies;
+    return c->is_cuda ? gsh_layer_outcome(wait_for_stream(c, timeout_ns)) : GSHMEMX_LAYER_DONE;
+}
