@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What Connection of core.hpp stands for: one class for each route. */
+#ifndef GSH_MSCCLPP_CONNECTION_H
+#define GSH_MSCCLPP_CONNECTION_H
+
+#include <memory>
+
+#include <mscclpp/core.hpp>
+
+#include "dialects/mscclpp/connection/endpoint.h"
+#include "dialects/mscclpp/memory/registered.h"
+
+namespace mscclpp
+{
+
+using MemoryImpl = std::shared_ptr<RegisteredMemory::Impl>;
+
+class BaseConnection
+{
+  public:
+    BaseConnection(std::shared_ptr<Context> context, std::shared_ptr<Endpoint::Impl> local,
+                   std::shared_ptr<Endpoint::Impl> remote)
+        : context_(std::move(context)), local_(std::move(local)), remote_(std::move(remote))
+    {
+    }
+    virtual ~BaseConnection() = default;
+
+    /* Arguments are checked: the bytes lie in both memories, dst's word is aligned. */
+    virtual void write(const RegisteredMemory::Impl &dst, uint64_t dst_offset,
+                       const RegisteredMemory::Impl &src, uint64_t src_offset, uint64_t size) = 0;
+    virtual void update(const RegisteredMemory::Impl &dst, uint64_t dst_offset, uint64_t value) = 0;
+    virtual void flush(uint64_t timeout_ns) = 0;
+    virtual bool is_lost() = 0;
+
+    const std::shared_ptr<Context> context_;
+    const std::shared_ptr<Endpoint::Impl> local_, remote_;
+};
+
+std::shared_ptr<BaseConnection> connect_near(std::shared_ptr<Context> context,
+                                             std::shared_ptr<Endpoint::Impl> local,
+                                             std::shared_ptr<Endpoint::Impl> remote, void *copies);
+std::shared_ptr<BaseConnection> connect_far(std::shared_ptr<Context> context,
+                                            std::shared_ptr<Endpoint::Impl> local,
+                                            std::shared_ptr<Endpoint::Impl> remote);
+
+} // namespace mscclpp
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// By messages to the other end's receiver (receiver.h), which its process carries out.
+#include "dialects/mscclpp/connection/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "dialects/mscclpp/base/check.h"
+
+namespace mscclpp
+{
+
+namespace
+{
+
+class FarConnection : public BaseConnection
+{
+  public:
+    FarConnection(std::shared_ptr<Context> context, std::shared_ptr<Endpoint::Impl> local,
+                  std::shared_ptr<Endpoint::Impl> remote)
+        : BaseConnection(std::move(context), std::move(local), std::move(remote)),
+          timeout_ns_(gshmemx_layer_timeout_ns())
+    {
+        check(gshmemx_layer_link_connect(remote_->entry_key.data(), 0, timeout_ns_, &link_),
+              "connect");
+        const int outcome = gshmemx_layer_copies_create(&copies_);
+        if (outcome != GSHMEMX_LAYER_DONE) {
+            gshmemx_layer_link_close(link_);
+        }
+        check(outcome, "connect");
+    }
+    ~FarConnection() override
+    {
+        gshmemx_layer_link_close(link_);
+        gshmemx_layer_copies_destroy(copies_);
+    }
+
+    void write(const RegisteredMemory::Impl &dst, uint64_t dst_offset,
+               const RegisteredMemory::Impl &src, uint64_t src_offset, uint64_t size) override
+    {
+        const char *from = static_cast<const char *>(src.data) + src_offset;
+        std::lock_guard<std::mutex> hold(send_);
+        staged_.resize(far_part_bytes);
+        for (uint64_t at = 0; at < size;) {
+            const uint64_t part = std::min<uint64_t>(far_part_bytes, size - at);
+            // The source may be in a GPU's memory.
+            check(gshmemx_layer_copies_add(copies_, staged_.data(), from + at, part),
+                  "Connection::write");
+            check(gshmemx_layer_copies_wait(copies_, timeout_ns_), "Connection::write");
+            ask(Request::Write, dst.id, dst_offset + at, part, staged_.data(), part);
+            at += part;
+        }
+    }
+    void update(const RegisteredMemory::Impl &dst, uint64_t dst_offset, uint64_t value) override
+    {
+        std::lock_guard<std::mutex> hold(send_);
+        ask(Request::Update, dst.id, dst_offset, value, nullptr, 0);
+    }
+    void flush(uint64_t timeout_ns) override;
+    bool is_lost() override { return gshmemx_layer_link_is_lost(link_); }
+
+  private:
+    void ask(Request::Kind kind, uint64_t memory, uint64_t offset, uint64_t value, const char *data,
+             size_t bytes)
+    {
+        Request request = {};
+        request.kind = kind;
+        request.transport = static_cast<uint32_t>(remote_->config.transport);
+        request.memory = memory;
+        request.offset = offset;
+        request.value = value;
+        check(gshmemx_layer_link_send(link_, &request, data, bytes, timeout_ns_), "Connection");
+    }
+
+    const uint64_t timeout_ns_;
+    void *link_ = nullptr;
+    std::mutex send_; // for these two, and the order of requests
+    void *copies_ = nullptr;
+    std::vector<char> staged_;
+    std::timed_mutex receive_; // for these two
+    uint64_t n_asked_ = 0, n_answered_ = 0;
+};
+
+void FarConnection::flush(uint64_t timeout_ns)
+{
+    using clock = std::chrono::steady_clock;
+    const clock::time_point end =
+        clock::now() + std::chrono::nanoseconds(timeout_ns > 0 ? timeout_ns : UINT64_C(1) << 60);
+    std::unique_lock<std::timed_mutex> hold(receive_, end);
+    if (!hold.owns_lock()) {
+        throw Error("Connection::flush: another thread's flush did not end in time",
+                    ErrorCode::Timeout);
+    }
+    {
+        std::lock_guard<std::mutex> hold_send(send_);
+        ask(Request::Flush, 0, 0, ++n_asked_, nullptr, 0);
+    }
+    // Earlier ones may have been given up.
+    for (const uint64_t mine = n_asked_; n_answered_ < mine;) {
+        Reply reply;
+        size_t bytes = 0;
+        const auto left =
+            std::chrono::duration_cast<std::chrono::nanoseconds>(end - clock::now()).count();
+        check(gshmemx_layer_link_receive(link_, &reply, sizeof(reply), &bytes,
+                                         left > 0 ? static_cast<uint64_t>(left) : 1),
+              "Connection::flush");
+        if (bytes != sizeof(reply) || reply.flush != n_answered_ + 1) {
+            throw Error("Connection::flush: the other end sent what is no reply",
+                        ErrorCode::RemoteError);
+        }
+        n_answered_ = reply.flush;
+        if (reply.is_failed != 0) {
+            reply.why[sizeof(reply.why) - 1] = '\0';
+            throw Error(std::string("Connection::flush: the other end did not carry out a write "
+                                    "or update: ") +
+                            reply.why,
+                        ErrorCode::RemoteError);
+        }
+    }
+}
+
+} // namespace
+
+std::shared_ptr<BaseConnection> connect_far(std::shared_ptr<Context> context,
+                                            std::shared_ptr<Endpoint::Impl> local,
+                                            std::shared_ptr<Endpoint::Impl> remote)
+{
+    return std::make_shared<FarConnection>(std::move(context), std::move(local), std::move(remote));
+}
+
+} // namespace mscclpp

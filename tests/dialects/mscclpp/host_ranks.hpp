@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ranks of programs written for MSCCL++, without gshmemrun: processes, or threads of one.
+ *
+ *     PROGRAM processes N    N processes of one host
+ *     PROGRAM hosts N        the same, which take themselves for hosts of their own
+ *     PROGRAM threads N      N threads */
+#ifndef GSH_TEST_HOST_RANKS_HPP
+#define GSH_TEST_HOST_RANKS_HPP
+
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <mscclpp/core.hpp>
+
+#include "tests/test.h"
+
+struct Rank {
+    int rank, n;
+    bool is_far; /* from all others */
+    bool is_thread;
+    mscclpp::UniqueId id;
+};
+
+/* Whether the call throws that code; its text goes to *why. */
+template <class Call> bool throws(mscclpp::ErrorCode code, Call call, std::string *why = nullptr)
+{
+    try {
+        call();
+    } catch (const mscclpp::Error &e) {
+        if (why) {
+            *why = e.what();
+        }
+        if (e.getErrorCode() == code && std::string(e.what()).size() > 10) {
+            return true;
+        }
+        std::fprintf(stderr, "threw: %s\n", e.what());
+        return false;
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "threw another class: %s\n", e.what());
+        return false;
+    }
+    std::fprintf(stderr, "threw nothing\n");
+    return false;
+}
+
+/* An exception ends the program: otherwise others would wait for this rank. */
+inline int run_rank(int (*run)(const Rank &), const Rank &rank)
+{
+    try {
+        return run(rank);
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "rank %d: %s\n", rank.rank, e.what());
+        std::fflush(nullptr);
+        _exit(1);
+    }
+}
+
+/* The id is made by rank 0 and reaches the others through a pipe, so that none of them has a
+ * thread when it forks. */
+inline int run_processes(int (*run)(const Rank &), int n, bool is_far)
+{
+    std::vector<int> write_ends;
+    std::vector<pid_t> children;
+    for (int rank = n - 1; rank >= 0; rank--) {
+        int ends[2];
+        if (rank > 0 && pipe(ends) != 0) {
+            return 1;
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            Rank mine = {rank, n, is_far, false, {}};
+            if (is_far) {
+                setenv("MSCCLPP_HOSTID", ("host" + std::to_string(rank)).c_str(), 1);
+            }
+            if (rank == 0) {
+                mine.id = mscclpp::TcpBootstrap::createUniqueId();
+                for (const int fd : write_ends) {
+                    CHECK(write(fd, mine.id.data(), mine.id.size()) == (ssize_t)mine.id.size());
+                }
+            } else {
+                close(ends[1]);
+                CHECK(read(ends[0], mine.id.data(), mine.id.size()) == (ssize_t)mine.id.size());
+            }
+            const int failed = run_rank(run, mine);
+            std::fflush(nullptr);
+            std::exit(failed);
+        }
+        children.push_back(child);
+        if (rank > 0) {
+            close(ends[0]);
+            write_ends.push_back(ends[1]);
+        }
+    }
+    for (const int fd : write_ends) {
+        close(fd);
+    }
+    int failed = 0;
+    for (const pid_t child : children) {
+        int status = 1;
+        failed |= waitpid(child, &status, 0) != child || status != 0;
+    }
+    return failed;
+}
+
+inline int run_threads(int (*run)(const Rank &), int n)
+{
+    const mscclpp::UniqueId id = mscclpp::TcpBootstrap::createUniqueId();
+    std::vector<std::thread> threads;
+    std::vector<int> failed(static_cast<size_t>(n), 1);
+    for (int rank = 0; rank < n; rank++) {
+        threads.emplace_back([=, &failed] {
+            failed[static_cast<size_t>(rank)] = run_rank(run, {rank, n, false, true, id});
+        });
+    }
+    int any = 0;
+    for (size_t i = 0; i < threads.size(); i++) {
+        threads[i].join();
+        any |= failed[i];
+    }
+    return any;
+}
+
+inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
+{
+    const std::string way = argc == 3 ? argv[1] : "";
+    const int n = argc == 3 ? std::atoi(argv[2]) : 0;
+    alarm(110); /* whoever hangs is ended before meson ends its parent alone */
+    if (way == "threads") {
+        return run_threads(run, n);
+    }
+    if (way == "processes" || way == "hosts") {
+        return run_processes(run, n, way == "hosts");
+    }
+    std::fprintf(stderr, "usage: %s processes|hosts|threads N\n", argv[0]);
+    return 2;
+}
+
+#endif
