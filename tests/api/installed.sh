@@ -91,6 +91,12 @@ GSHMEM_DEVICE=cpu "$dir/one_thread" 2
 # A program that is linked to NCCL under its own name: the folder alone is enough.
 cc "$examples/../tests/nccl/dropin.c" -o "$dir/dropin" -I"$examples/.." $(pkg-config --cflags gshmem-nccl) -ldl
 GSHMEM_DEVICE=cpu LD_LIBRARY_PATH=$prefix${pc%/pkgconfig/*}/gshmem-nccl "$dir/dropin"
+# Programs of MSCCL++, which bring their own ranks; the name that they know is found by those who look for it.
+c++ -x c++ "$examples/../tests/dialects/mscclpp/alone.cu" -o "$dir/alone" "-I$examples/.." \
+    $(pkg-config --cflags --libs gshmem-cpu gshmem-mscclpp)
+GSHMEM_DEVICE=cpu "$dir/alone"
+PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/mscclpp/pkgconfig" \
+    pkg-config --exact-version=0.10.0 mscclpp
 if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
     echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
     exit 1
@@ -180,3 +186,22 @@ cmake -S "$dir/nvshmem" -B "$dir/nvshmem/build" -DNVSHMEM_DIR="${nvshmem%/*}" -D
 cmake --build "$dir/nvshmem/build"
 run "$dir/nvshmem/build/host_only"
 run "$dir/nvshmem/build/kernel"
+
+# The same for MSCCL++.
+mkdir "$dir/mscclpp"
+cp "$examples/../tests/dialects/mscclpp/alone.cu" "$dir/mscclpp"
+cat >"$dir/mscclpp/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(user CXX)
+find_package(mscclpp 0.8 REQUIRED)
+add_executable(alone alone.cu)
+set_source_files_properties(alone.cu PROPERTIES LANGUAGE CXX)
+target_include_directories(alone PRIVATE "$examples/..")
+target_link_libraries(alone mscclpp::mscclpp)
+END
+mscclpp=$(find "$prefix" -name mscclppConfig.cmake)
+cmake -S "$dir/mscclpp" -B "$dir/mscclpp/build" -Dmscclpp_DIR="${mscclpp%/*}" -DGSHMEM_MSCCLPP_CPU=ON \
+    >"$dir/cmake.log" ||
+    { cat "$dir/cmake.log"; exit 1; }
+cmake --build "$dir/mscclpp/build"
+GSHMEM_DEVICE=cpu "$dir/mscclpp/build/alone"

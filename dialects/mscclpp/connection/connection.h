@@ -8,7 +8,7 @@
 #include <mscclpp/core.hpp>
 
 #include "dialects/mscclpp/connection/endpoint.h"
-#include "dialects/mscclpp/memory/registered.h"
+#include "dialects/mscclpp/region/registered.h"
 
 namespace mscclpp
 {

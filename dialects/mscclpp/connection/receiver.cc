@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "dialects/mscclpp/base/check.h"
-#include "dialects/mscclpp/memory/registered.h"
+#include "dialects/mscclpp/region/registered.h"
 
 namespace mscclpp
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/mscclpp/memory/registered.h"
+#include "dialects/mscclpp/region/registered.h"
 
 #include <map>
 #include <mutex>
