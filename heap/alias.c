@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See alias.h. PEs may have the memory in pieces of different sizes, and the first and last pieces
  * may hold more than was asked for: the area has room for every PE's. PEs that register with
- * different groups have different lists, so members agree by proposals on a place that all have
- * free. */
+ * different groups have different lists, so members agree, by proposals, on an offset that is free
+ * on all of them. */
 #include "heap/alias.h"
 
 #include <inttypes.h>

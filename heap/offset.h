@@ -4,8 +4,8 @@
  * symmetric. Bookkeeping is in ordinary host memory. Not thread-safe.
  *
  * Two-level segregated fit: a free block is found, split, and joined with its neighbours in a
- * constant number of steps. Only if the heap would otherwise have to grow are classes that may hold
- * too small blocks searched block by block. */
+ * bounded number of steps. There is one exception: before the heap would have to grow, the classes
+ * whose blocks may be too small are searched block by block. */
 #ifndef GSH_OFFSET_H
 #define GSH_OFFSET_H
 

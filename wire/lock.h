@@ -8,9 +8,10 @@
  *          in the queue for it; only that thread touches the queue. The low bits: the PE behind,
  *          number + 1, written by that PE. GSH_LOCK_GRANTED: set by the PE in front.
  *
- * To set: swap this PE into the tail; if a PE was there, tell it this PE's number, and wait for its
- * grant at this PE's own node. To clear: swap the tail from this PE to 0; if that fails, another PE
- * is behind, or about to say so: grant it the lock. Each word is changed by atomics alone. */
+ * To set: swap this PE into the tail. If a PE was there, write this PE's number into that PE's
+ * node, and wait for the grant in this PE's own node. To clear: unless a PE has already written its
+ * number here, compare and swap the tail from this PE to 0. If that fails, another PE is behind, or
+ * about to write its number. Grant the PE behind the lock. Only atomics change these words. */
 #ifndef GSH_LOCK_WORDS_H
 #define GSH_LOCK_WORDS_H
 

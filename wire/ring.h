@@ -24,11 +24,11 @@
  * - All requests of one PE's kernels to one target, in one context, go through one ring, so that a
  *   fence or quiet entry of each ring with traffic orders all of it: ring target % n_rings in the
  *   default context, ring n_rings - 1 + i in context i.
- * - A returned value (g, fetching AMOs) goes to a reply cell. A thread takes ticket t, waits until
- *   cell t % GSH_RING_REPLIES serves t / GSH_RING_REPLIES, asks, waits until both words of the cell
- *   carry GSH_RING_REPLY_MARK(t), and lets the cell serve the next: +1. Only the holder of the
- *   ticket that a cell serves has a request under way for the cell, and neighbouring tickets of a
- *   cell have different marks. */
+ * - A returned value (g, fetching AMOs) goes to a reply cell. A thread takes ticket t and waits
+ *   until cell t % GSH_RING_REPLIES serves t / GSH_RING_REPLIES. It writes its request and waits
+ *   until both words of the cell carry GSH_RING_REPLY_MARK(t). Then it lets the cell serve the next
+ *   ticket: +1. Only the holder of the ticket that a cell serves has a request under way for the
+ *   cell, and neighbouring tickets of a cell have different marks. */
 #ifndef GSHMEM_RING_H
 #define GSHMEM_RING_H
 

@@ -42,10 +42,11 @@
  *   streams; only this PE writes it.
  * - One node: flag[i] of this PE's sync area is written by member i only, never decreases, and is
  *   i's epoch at its latest arrival.
- * - Several nodes: the same for the flags of a leader and i's number in its node; `released` of the
- *   others is the epoch in which their leader, who alone writes it, let them go. round[k] of a
- *   leader counts the arrivals in round k of the leader 2^k nodes before it (cyclically), which
- *   alone adds to it: one in each epoch, so the count is that leader's epoch. */
+ * - Several nodes: the same holds for the flags of a leader, with i the member's number in its
+ *   node. `released` of the other members is the epoch in which their leader released them; only
+ *   the leader writes it. round[k] of a leader counts the arrivals, in round k, of the leader 2^k
+ *   nodes before it (cyclically). Only that leader adds to it, once in each epoch, so the count is
+ *   its epoch. */
 struct gsh_team_state {
     uint32_t
         magic; /* GSH_TEAM_MAGIC of a live team; with handle it tells a record from other data */
@@ -85,19 +86,21 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_team_state) == 136, "gsh_team_state is wire"
  * A channel ends with GSH_SYNC_WORDS rows of n_pes words, by which the members of a collective over
  * several nodes tell each other how far they are, mostly together with data (coll/far_step.cuh).
  * Invariants:
- * - In row i of this PE's words, word m is written by member m alone: by a far one in its far steps
- *   s with s mod GSH_SYNC_WORDS = i, as the signal of a put; it becomes s. Near members write row 0
- *   alone, with the number of a near step. Neither number decreases.
- * - Members count steps alike, also those that have nothing to do in one. far_steps and near_steps
- *   are those that are over; only this PE writes them.
- * - Who finishes a near step knows that all near members have begun it. Who finishes the first far
- *   step of a call knows that of all members. In the further ones a member tells only members that
- *   tell it in the same steps, and sends at most two steps (in a broadcast: three) before it has
- *   heard what they answered; and by the end of a call everyone has heard all that was sent to it.
- *   coll/schedule.h is made so, and tests/unit/coll_schedule.c proves it.
- * - So when a word, or half s mod 2 of a work area, is written for step s, its reader is done with
- *   what was there GSH_SYNC_WORDS, or two, steps before: no barrier is needed, and puts and signals
- *   may overtake each other on their way. */
+ * - In row i of this PE's words, only member m writes word m. A far member writes it in its far
+ *   steps s with s mod GSH_SYNC_WORDS = i, as the signal of a put; the word becomes s. Near members
+ *   write only row 0, with the number of a near step. Neither number decreases.
+ * - All members count the same steps, even if they have nothing to do in one. far_steps and
+ *   near_steps count the steps that are over; only this PE writes them.
+ * - A member that has finished a near step knows that all near members have begun it. One that has
+ *   finished the first far step of a call knows that all members have begun that. In later far
+ *   steps a member sends only to members that send to it in the same steps. It is at most two steps
+ *   (in a broadcast three) ahead of the answers that it has received. By the end of a call each
+ *   member has received everything that was sent to it. coll/schedule.h is made so, and
+ *   tests/unit/coll_schedule.c proves it.
+ * - So when a word is written for step s, its reader is done with the word's value of
+ *   GSH_SYNC_WORDS steps before. When half s mod 2 of a work area is written for step s, its reader
+ *   is done with the data of two steps before. So no barrier is needed, and puts and signals may
+ *   overtake each other on their way. */
 struct gsh_sync_area {
     uint64_t epoch;
     /* Of collectives on this channel (device/coll/): only this PE's kernels write them. */
@@ -235,9 +238,9 @@ enum gsh_refusal_what {
 enum gsh_abort {
     GSH_ABORT_NONE,
     GSH_ABORT_END, /* the job is ending: stand still, until the host ends the process */
-    /* Leave the kernel, but not while waiting for the proxy alone: others still need the ring
-     * entries that a kernel holds during such a wait. Those of the library's own kernels that tell
-     * other PEs something do not begin. Only the PE's own host sets this. */
+    /* Leave the kernel, except from waits for the proxy alone: others still need the ring entries
+     * that a kernel holds during such a wait. Kernels of the library's own that send anything to
+     * other PEs do not begin. Only the PE's own host sets this. */
     GSH_ABORT_LEAVE,
     GSH_ABORT_LEAVE_FAR, /* there, too: the proxy has failed in the meantime */
 };
@@ -255,8 +258,9 @@ struct gsh_control {
     uint32_t abort_word;        /* enum gsh_abort; any host thread of any PE */
     struct gsh_refusal refusal; /* as report */
     struct gsh_report report;   /* this PE's kernels write, its host reads */
-    /* Of `lost`; the PE's host adds some and then stores the number with release, kernels that have
-     * waited for long load it with acquire. Never fewer, and those within it stay as they are. */
+    /* The number of ranges in `lost`. The PE's host adds ranges and then stores the number with
+     * release; kernels that have waited for long load it with acquire. The number never decreases,
+     * and ranges within it do not change. */
     uint32_t n_lost;
     uint32_t has_left_lost; /* a kernel of this PE has left a wait for a word of `lost`; its host
                                reads */
@@ -279,8 +283,8 @@ struct gsh_alloc_range {
     uint64_t off, bytes; /* from the PE's heap base */
 };
 
-/* How long a barrier or sync waits, given a wait's time limit: a wait that began at the same time
- * and holds it up is to report first, since it is the cause. */
+/* How long a barrier or sync waits, given a wait's time limit. It is longer, so that a wait that
+ * began at the same time and holds up the barrier reports first: that wait is the cause. */
 #define GSH_SYNC_LIMIT_NS(timeout_ns) \
     ((timeout_ns) + ((timeout_ns) > 2000000000u ? (timeout_ns) / 10 : 200000000u))
 
@@ -336,9 +340,9 @@ struct gsh_state {
     /* The most bytes that a member may send in total in a collective whose data carry flags, by
      * calling group: thread, warp, block, several blocks. */
     uint32_t ll_max[4];
-    /* For collectives with far members (coll/far.cuh): at most far_flat bytes on all nodes together
-     * go by way of the leaders at once; more go in pieces of at most far_piece bytes, from each
-     * member to its partners. */
+    /* For collectives with far members (coll/far.cuh): up to far_flat bytes on all nodes together
+     * go by way of the leaders, at once. More bytes go from each member to its partners, in pieces
+     * of at most far_piece bytes. */
     uint32_t far_flat, far_piece;
     /* If PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of the
      * GPU to which each multiprocessor belongs; else 0. */
