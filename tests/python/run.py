@@ -34,7 +34,8 @@ def main(root, build):
         return subprocess.run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '--rootdir', empty,
                                os.path.join(root, 'tests', 'python')], cwd=empty,
                               env={**environment, 'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1',
-                                   'GSHMEM_DEVICE': 'cpu'}).returncode
+                                   'XDG_CACHE_HOME': folder, 'GSHMEM_DEVICE': 'cpu',
+                                   'GSHMEM_WAIT_TIMEOUT': '60'}).returncode
 
 
 if __name__ == '__main__':

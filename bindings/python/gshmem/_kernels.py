@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 
 from ._arrays import _describe, is_on_gpu
 from ._errors import Error, check
@@ -34,7 +35,8 @@ template <class... Parameters> int describe(void (*)(Parameters...), int at)
     return at < (int)sizeof...(Parameters) ? of[at] : 0;
 }
 template <class... Parameters>
-int launch(void (*kernel)(Parameters...), const unsigned *n, void **args, size_t shared, void *stream, int is_collective)
+int launch(void (*kernel)(Parameters...), const unsigned *n, void **args, size_t shared, void *stream,
+           int is_collective)
 {
     const dim3 grid(n[0], n[1], n[2]), block(n[3], n[4], n[5]);
     return is_collective ? gshmemx_collective_launch(kernel, grid, block, args, shared, (cudaStream_t)stream)
@@ -51,6 +53,9 @@ extern "C" __attribute__((visibility("default"))) int gshmem_python_describe_{k}
 '''
 
 
+_cache_lock = threading.Lock()
+
+
 def _cache_folder():
     base = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     folder = os.path.join(base, 'gshmem')
@@ -59,17 +64,18 @@ def _cache_folder():
 
 
 def _cached(key, suffix, make):
-    """The path of the file for that key; make(path) writes it if it is not there. PEs that make it at the same time
-    do not meet: each writes its own file and renames it."""
+    """The path of the file for that key; make(path) writes it if it is not there. Processes that make it at the same
+    time do not meet: each writes its own file and renames it."""
     path = os.path.join(_cache_folder(), hashlib.sha256(key.encode()).hexdigest()[:32] + suffix)
-    if not os.path.exists(path):
-        mine = f'{path}.{os.getpid()}'
-        try:
-            make(mine)
-            os.rename(mine, path)
-        finally:
-            if os.path.exists(mine):
-                os.unlink(mine)
+    with _cache_lock:  # PEs that are threads of this process: the first one makes it
+        if not os.path.exists(path):
+            mine = f'{path}.{os.getpid()}'
+            try:
+                make(mine)
+                os.rename(mine, path)
+            finally:
+                if os.path.exists(mine):
+                    os.unlink(mine)
     return path
 
 
