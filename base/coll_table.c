@@ -13,6 +13,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .bytes_per_block = 1,
     .far_flat = 256u << 10,
     .far_piece = 256u << 10,
+    .lines_flat = 4u << 10,
 };
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
@@ -22,6 +23,9 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .bytes_per_block = 16u << 10,
     .far_flat = 64u << 10,
     .far_piece = 256u << 10,
+    .lines_above = 1024,
+    .lines_most = 1u << 30,
+    .lines_flat = 256u << 10,
 };
 
 struct entry {
@@ -38,6 +42,9 @@ static const struct entry entries[] = {
     {"per_block", offsetof(struct gsh_coll_table, bytes_per_block), 256, 1u << 30},
     {"far", offsetof(struct gsh_coll_table, far_flat), 0, 1u << 30},
     {"far_piece", offsetof(struct gsh_coll_table, far_piece), 16, 1u << 30},
+    {"lines_above", offsetof(struct gsh_coll_table, lines_above), 0, 1u << 30},
+    {"lines", offsetof(struct gsh_coll_table, lines_most), 0, 1u << 30},
+    {"lines_flat", offsetof(struct gsh_coll_table, lines_flat), 0, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
@@ -104,10 +111,12 @@ static enum gsh_result set(const char *text, size_t length, struct gsh_coll_tabl
         e = find(trim(item));
     }
     if (e == NULL || !gsh_env_parse_size(trim(equals + 1), &value)) {
-        return gsh_fail(GSH_ERR_ARG,
-                        "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
-                        "block, blocks, per_block, far or far_piece, nor grid=NUMBER",
-                        (int)length, text);
+        return gsh_fail(
+            GSH_ERR_ARG,
+            "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
+            "block, blocks, per_block, far, far_piece, lines_above, lines or lines_flat, nor "
+            "grid=NUMBER",
+            (int)length, text);
     }
     if (value < e->least || value > e->most) {
         return gsh_fail(GSH_ERR_ARG,

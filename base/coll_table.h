@@ -14,6 +14,10 @@ struct gsh_coll_table {
     uint32_t max_blocks;          /* of one of the library's launches; GPUs may have less room */
     uint32_t bytes_per_block;     /* of such a launch, if not LL */
     uint32_t far_flat, far_piece; /* gsh_state's */
+    /* On a stream, through an inbox in lines with flags: more than lines_above bytes from each
+     * member to each other, up to lines_most. What is added up, or comes from one member, goes to
+     * all at once if that is at most lines_flat bytes more than it must be. */
+    uint32_t lines_above, lines_most, lines_flat;
 };
 
 extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
@@ -22,8 +26,8 @@ extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
 void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 
 /* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
- * per_block, far and far_piece, and grid=NUMBER, with blanks between them. GSH_ERR_ARG, with a
- * message, for other text. */
+ * per_block, far, far_piece, lines_above, lines and lines_flat, and grid=NUMBER, with blanks
+ * between them. GSH_ERR_ARG, with a message, for other text. */
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 

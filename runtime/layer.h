@@ -193,7 +193,7 @@ bool gshmemx_layer_has_colls(gshmem_team_t team, const struct gshmemx_layer_inbo
  * may not use what another one of the same call changes. One launch for up to
  * GSHMEMX_LAYER_COLLS_AT_ONCE of them; may be captured into a graph. inbox NULL: the team's own, of
  * which calls are ordered with all other collectives of the team. */
-enum { GSHMEMX_LAYER_COLLS_AT_ONCE = 24 };
+enum { GSHMEMX_LAYER_COLLS_AT_ONCE = 8 };
 int gshmemx_layer_colls_on_stream(const char *call, gshmem_team_t team,
                                   const struct gshmemx_layer_inbox *inbox,
                                   const struct gshmemx_layer_coll *colls, int n,

@@ -101,6 +101,54 @@ static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kerne
                   c->site.call);
 }
 
+/* Through the team's inbox, if that is the faster way for so many bytes from each member to each
+ * other; false: it is not, or there is none. */
+static bool go_in_lines(struct coll *c, const struct gsh_lines_call *call)
+{
+    const struct gsh_coll_table *t = &c->pe->coll_table;
+    struct gsh_lines_inbox inbox;
+    if (c->result != GSH_OK || call->bytes <= t->lines_above || call->bytes > t->lines_most ||
+        !gsh_lines_inbox_of_team(c->pe, c->team, &inbox)) {
+        return false;
+    }
+    c->result = gsh_blame(gsh_lines_launch(c->site, c->pe, c->team, &inbox, call, 1), c->site.call);
+    return true;
+}
+
+static bool move_in_lines(struct coll *c, const struct gsh_coll_move *m, uint64_t bytes)
+{
+    struct gsh_lines_call call = {
+        .root = m->root, .dest = m->dest, .source = m->source, .bytes = bytes};
+    switch (m->coll) {
+    case GSH_COLL_BROADCAST:
+        call.kind = GSH_LINES_BROADCAST;
+        break;
+    case GSH_COLL_FCOLLECT:
+        call.kind = GSH_LINES_ALL_GATHER;
+        break;
+    case GSH_COLL_ALLTOALL:
+        call.kind = GSH_LINES_ALL_TO_ALL;
+        break;
+    default:
+        return false;
+    }
+    return bytes > 0 && go_in_lines(c, &call);
+}
+
+static bool compute_in_lines(struct coll *c, const struct gsh_coll_compute *m, uint64_t bytes)
+{
+    const struct gsh_lines_call call = {
+        .kind = m->coll == GSH_COLL_REDUCE ? GSH_LINES_ALL_REDUCE : GSH_LINES_REDUCE_SCATTER,
+        .dest = m->dest,
+        .source = m->source,
+        .bytes = bytes,
+        .op = m->op,
+        .element = m->element,
+    };
+    return (m->coll == GSH_COLL_REDUCE || m->coll == GSH_COLL_REDUCESCATTER) &&
+           gsh_lines_can(m->op, m->element) && go_in_lines(c, &call);
+}
+
 static uint64_t address(const void *p)
 {
     return (uint64_t)(uintptr_t)p;
@@ -199,7 +247,7 @@ int gsh_coll_move(struct gsh_coll_site site, const struct gsh_coll_move *m)
         };
     }
     check_calls(&c, signature_of_move(m), m->coll == GSH_COLL_COLLECT ? 0 : bytes);
-    if (m->nelems > 0 || m->coll == GSH_COLL_COLLECT) {
+    if (!move_in_lines(&c, m, bytes) && (m->nelems > 0 || m->coll == GSH_COLL_COLLECT)) {
         launch(&c, m->coll == GSH_COLL_ALLTOALLS ? GSH_COLL_KERNEL_alltoalls : GSH_COLL_KERNEL_move,
                &args, m->coll == GSH_COLL_COLLECT ? GSH_COLL_UNKNOWN_BYTES : bytes);
     }
@@ -233,7 +281,7 @@ int gsh_coll_compute(struct gsh_coll_site site, const struct gsh_coll_compute *m
         return error;
     }
     check_calls(&c, signature_of_compute(m), bytes);
-    if (s.nelems == 0) {
+    if (s.nelems == 0 || compute_in_lines(&c, &s, bytes)) {
         return finish(&c);
     }
     struct gsh_kernel_coll_args args = {

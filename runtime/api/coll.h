@@ -5,15 +5,9 @@
 
 #include <stdbool.h>
 #include "gshmem/types.h"
+#include "runtime/api/lines.h"
 #include "runtime/instance/device_ops.h"
 #include "wire/coll.h"
-
-/* Where a collective's steps go: to a stream, or, one after the other, to the calling thread. */
-struct gsh_coll_site {
-    const char *call;
-    bool is_on_stream;
-    gsh_stream stream;
-};
 
 /* A collective that moves data; elem_bytes is 1 for the mem forms. Unused arguments are 0. */
 struct gsh_coll_move {

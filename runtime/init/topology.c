@@ -204,20 +204,44 @@ static void look_around(const struct gsh_instance *pe, uint64_t *view)
     }
 }
 
+/* Whether a line that this PE stores at once arrives whole at each PE that it reaches. */
+static bool has_whole_lines(const struct gsh_instance *pe)
+{
+    for (int p = 0; p < pe->n_pes; p++) {
+        const char *route = pe->peers[p].route_name;
+        if (p != pe->my_pe && route != NULL && strcmp(route, "nvlink") != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes the last word of each PE's off its view. */
+static void take_last_words(struct gsh_instance *pe, uint64_t *views, size_t words)
+{
+    pe->has_whole_lines = true;
+    for (size_t p = 0; p < (size_t)pe->n_pes; p++) {
+        pe->has_whole_lines = pe->has_whole_lines && views[p * (words + 1) + words] == 0;
+        memmove(views + p * words, views + p * (words + 1), words * sizeof(*views));
+    }
+}
+
 /* Collective. */
 static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
 {
     struct gsh_bootstrap *b = pe->job_bootstrap;
     size_t words = gsh_domains_words(pe->peers, pe->n_pes);
-    uint64_t *mine = calloc(words, sizeof(*mine));
-    uint64_t *views = calloc((size_t)pe->n_pes * words, sizeof(*views));
+    uint64_t *mine = calloc(words + 1, sizeof(*mine));
+    uint64_t *views = calloc((size_t)pe->n_pes * (words + 1), sizeof(*views));
     enum gsh_result r = GSH_OK;
     *is_whole = true;
     if (mine == NULL || views == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     } else if (!pe->device_ops->reaches_node) {
         look_around(pe, mine);
-        r = b->ops->allgather(b, mine, words * sizeof(*mine), views);
+        mine[words] = !has_whole_lines(pe);
+        r = b->ops->allgather(b, mine, (words + 1) * sizeof(*mine), views);
+        take_last_words(pe, views, words);
     }
     for (size_t i = 0; r == GSH_OK && i < (size_t)pe->n_pes * words; i++) {
         *is_whole = *is_whole && views[i] == 0;

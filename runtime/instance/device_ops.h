@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "wire/coll.h"
+#include "wire/lines.h"
 #include "wire/kernels.h"
 #include "wire/state.h"
 #include "heap/heap.h"
@@ -31,10 +32,13 @@ struct gsh_word_kind {
 
 /* A launch of one of the collectives' kernels. */
 struct gsh_coll_launch {
-    enum gsh_coll_kernel kernel;
+    uint32_t kernel; /* enum gsh_coll_kernel, or GSH_COLL_KERNEL_lines */
     const struct gsh_team *team;
     uint64_t bytes; /* from each member to each other; the grid follows from it */
     struct gsh_kernel_coll_args *args;
+    /* of GSH_COLL_KERNEL_lines, in place of bytes and args */
+    struct gsh_kernel_lines_args *lines;
+    uint32_t n_blocks, n_threads; /* on GPUs */
 };
 #define GSH_COLL_UNKNOWN_BYTES UINT64_MAX /* members differ */
 

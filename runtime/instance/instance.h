@@ -90,7 +90,8 @@ struct gsh_instance {
     int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
     uint8_t *route_of;          /* [n_pes], enum gsh_route */
     int n_slots, my_slot;
-    struct gsh_far *far; /* what the proxy has of this PE's memory, and the rings, or NULL */
+    bool has_whole_lines; /* all PEs whose heaps are mapped reach each other over NVLink */
+    struct gsh_far *far;  /* what the proxy has of this PE's memory, and the rings, or NULL */
     struct gsh_heap *heap;
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */

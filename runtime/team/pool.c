@@ -10,6 +10,8 @@
 #define WORLD_CHANNELS      32
 #define PREDEFINED_CHANNELS 4
 #define WORLD_WIDE          (2u << 20) /* bytes of both of channel 0's buffers, at most */
+/* Two rounds of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
+#define INBOX_BYTES (2u << 20)
 
 /* ---- layouts ---- */
 
@@ -19,6 +21,7 @@
 struct slots {
     uint32_t wide_bytes, bytes, work_wide_half_bytes, work_half_bytes;
     bool is_apart; /* channel 0's are in struct gsh_team_buffers */
+    uint32_t inbox_bytes;
 };
 
 /* The largest power of two with which two buffers take at most that many bytes. */
@@ -68,6 +71,9 @@ static struct gsh_team_layout layout_of(int n_pes, int n_near, bool is_mapped, b
     uint64_t bytes = l.work_off +
                      (l.work_is_apart ? 0 : 2 * (uint64_t)n_pes * l.work_wide_slot_bytes) +
                      (uint64_t)(n_channels - 1) * 2 * (uint32_t)n_pes * l.work_slot_bytes;
+    l.inbox_bytes = n_pes > 1 && !is_spread ? slots.inbox_bytes : 0;
+    l.inbox_off = (uint32_t)gsh_align_up(bytes, 128);
+    bytes = l.inbox_off + (uint64_t)l.inbox_bytes;
     l.n_units = (uint32_t)(gsh_align_up(bytes, GSH_TEAM_UNIT) / GSH_TEAM_UNIT);
     return l;
 }
@@ -96,15 +102,26 @@ static bool are_mapped(const struct gsh_instance *pe, const struct gsh_team *tea
     return all;
 }
 
+/* A few teams have one, as large as the pool allows. */
+static uint32_t inbox_of_plan(const struct gsh_instance *pe, enum gsh_team_plan plan)
+{
+    const uint64_t pool = pe->env.team_memory_bytes;
+    const uint64_t share = plan == GSH_TEAM_PLAN_WIDE     ? pool / 16
+                           : plan == GSH_TEAM_PLAN_NARROW ? pool / 128
+                                                          : 0;
+    return (uint32_t)(gsh_min_u64(share, INBOX_BYTES) / 128 * 128);
+}
+
 void gsh_team_plan(const struct gsh_instance *pe, struct gsh_team *team, int n_channels,
                    enum gsh_team_plan plan, bool is_set_up)
 {
     static const struct slots of_plan[] = {
-        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10, false},
-        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10, 4096, false},
-        [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256, false},
+        [GSH_TEAM_PLAN_WIDE] = {16u << 10, 1024, 64u << 10, 16u << 10, false, 0},
+        [GSH_TEAM_PLAN_NARROW] = {1024, 1024, 16u << 10, 4096, false, 0},
+        [GSH_TEAM_PLAN_BARE] = {16, 16, 256, 256, false, 0},
     };
     struct slots slots = of_plan[plan];
+    slots.inbox_bytes = inbox_of_plan(pe, plan);
     if (team->buffers.bytes >= 64 * (uint64_t)team->n_pes) { /* enough for the least slots */
         slots.is_apart = true;
         slots.wide_bytes = wide_bytes_within(team->n_pes, team->buffers.bytes);
@@ -134,7 +151,8 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
     struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, WORLD_WIDE) : 1024,
                           .bytes = 1024,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
-                          .work_half_bytes = 16u << 10};
+                          .work_half_bytes = 16u << 10,
+                          .inbox_bytes = is_world ? INBOX_BYTES : 0};
     return layout_of(n_pes, n_near, false, is_world,
                      is_world ? WORLD_CHANNELS : PREDEFINED_CHANNELS, slots);
 }

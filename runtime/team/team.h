@@ -40,6 +40,7 @@ struct gsh_team_layout {
     /* of collectives; sizes may be 0 */
     uint32_t wide_off, wide_slot_bytes, slots_off, slot_bytes;
     uint32_t work_off, work_wide_slot_bytes, work_slot_bytes;
+    uint32_t inbox_off, inbox_bytes; /* wire/lines.h's; 0 bytes: none */
     /* whether channel 0's wide slots, or its work area, are in struct gsh_team_buffers */
     bool wide_is_apart, work_is_apart;
 };

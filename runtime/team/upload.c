@@ -101,7 +101,8 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
     size_t tables_bytes = l->channels_off - l->tables_off;
     size_t slots_bytes = l->work_off - l->wide_off; /* in the pool */
     size_t apart_bytes = l->wide_is_apart ? 2 * (size_t)l->n_near * l->wide_slot_bytes : 0;
-    size_t most = gsh_max_u64(channels_bytes, gsh_max_u64(slots_bytes, apart_bytes));
+    size_t most = gsh_max_u64(gsh_max_u64(channels_bytes, l->inbox_bytes),
+                              gsh_max_u64(slots_bytes, apart_bytes));
     struct gsh_team_state state;
     uint8_t *zeroes = calloc(1, most);
     int32_t *tables = calloc(1, tables_bytes);
@@ -113,6 +114,9 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
     }
     if (r == GSH_OK && slots_bytes > 0) {
         r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);
+    }
+    if (r == GSH_OK && l->inbox_bytes > 0) {
+        r = write_heap(pe, team->first_off + l->inbox_off, zeroes, l->inbox_bytes);
     }
     if (r == GSH_OK && apart_bytes > 0) {
         r = write_heap(pe, team->buffers.off, zeroes, apart_bytes);

@@ -5,26 +5,33 @@
 #include "runtime/instance/instance.h"
 #include "wire/coll.h"
 
-static void (*const entries[GSH_COLL_KERNEL_COUNT])(void *) = {
+static void (*const entries[GSH_COLL_ALL_KERNELS])(void *) = {
     [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,
     [GSH_COLL_KERNEL_alltoalls] = gsh_kernel_coll_alltoalls_on_cpu,
     [GSH_COLL_KERNEL_far] = gsh_kernel_coll_far_on_cpu,
+    [GSH_COLL_KERNEL_lines] = gsh_kernel_lines_on_cpu,
 #define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,
     GSH_REDUCE_KERNELS(ENTRY) GSH_SCAN_KERNELS(ENTRY) GSH_CPU_REDUCE_KERNELS(ENTRY)
         GSH_CPU_SCAN_KERNELS(ENTRY)
 #undef ENTRY
 };
 
+static void *args_of(const struct gsh_coll_launch *launch)
+{
+    return launch->kernel == GSH_COLL_KERNEL_lines ? (void *)launch->lines : (void *)launch->args;
+}
+
 /* On the caller's own stack: a launch would cost more than most collectives. */
 enum gsh_result gsh_cpu_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
 {
-    gsh_cpu_execute(pe->device, entries[launch->kernel], launch->args);
+    gsh_cpu_execute(pe->device, entries[launch->kernel], args_of(launch));
     return GSH_OK;
 }
 
 enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
                                     gsh_stream stream)
 {
-    return gsh_cpu_launch_kernel(pe, entries[launch->kernel], launch->args, sizeof(*launch->args),
-                                 stream);
+    size_t bytes =
+        launch->kernel == GSH_COLL_KERNEL_lines ? sizeof(*launch->lines) : sizeof(*launch->args);
+    return gsh_cpu_launch_kernel(pe, entries[launch->kernel], args_of(launch), bytes, stream);
 }

@@ -14,7 +14,8 @@
 #define AGREED_BLOCKS 16u
 
 extern const unsigned char gsh_coll_0_fatbin[], gsh_coll_1_fatbin[], gsh_coll_2_fatbin[],
-    gsh_coll_3_fatbin[], gsh_coll_4_fatbin[], gsh_coll_5_fatbin[];
+    gsh_coll_3_fatbin[], gsh_coll_4_fatbin[], gsh_coll_5_fatbin[], gsh_lines_fatbin[];
+enum { LINES = GSH_COLL_PARTS };
 
 /* Where each kernel is. */
 struct kernel_location {
@@ -22,10 +23,11 @@ struct kernel_location {
     int part;
 };
 
-static const struct kernel_location locations[GSH_COLL_KERNEL_COUNT] = {
+static const struct kernel_location locations[GSH_COLL_ALL_KERNELS] = {
     [GSH_COLL_KERNEL_move] = {"gsh_kernel_coll_move", 0},
     [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
     [GSH_COLL_KERNEL_far] = {"gsh_kernel_coll_far", 5},
+    [GSH_COLL_KERNEL_lines] = {"gsh_kernel_lines", LINES},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
     GSH_COLL_PART_1_KERNELS(ROW)
 #undef ROW
@@ -42,9 +44,9 @@ static const struct kernel_location locations[GSH_COLL_KERNEL_COUNT] = {
 
 static const unsigned char *image_of(int part)
 {
-    const unsigned char *const images[GSH_COLL_PARTS] = {gsh_coll_0_fatbin, gsh_coll_1_fatbin,
-                                                         gsh_coll_2_fatbin, gsh_coll_3_fatbin,
-                                                         gsh_coll_4_fatbin, gsh_coll_5_fatbin};
+    const unsigned char *const images[GSH_COLL_MODULES] = {
+        gsh_coll_0_fatbin, gsh_coll_1_fatbin, gsh_coll_2_fatbin, gsh_coll_3_fatbin,
+        gsh_coll_4_fatbin, gsh_coll_5_fatbin, gsh_lines_fatbin};
     return images[part];
 }
 
@@ -68,7 +70,7 @@ static enum gsh_result load_kernels(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;
     enum gsh_result r = GSH_OK;
-    for (int i = 0; r == GSH_OK && i < GSH_COLL_KERNEL_COUNT; i++) {
+    for (int i = 0; r == GSH_OK && i < GSH_COLL_ALL_KERNELS; i++) {
         CUfunction kernel = NULL;
         if (locations[i].name == NULL) {
             continue;
@@ -87,7 +89,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
                                    CUfunction *function)
 {
     struct gsh_cuda_device *d = pe->device;
-    enum gsh_coll_kernel kernel = launch->kernel;
+    uint32_t kernel = launch->kernel;
     enum gsh_result r = GSH_OK;
     uint32_t adder = kernel == GSH_COLL_KERNEL_far ? launch->args->compute.adder : (uint32_t)kernel;
     if (locations[adder].name == NULL) {
@@ -109,6 +111,9 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
 static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_launch *l)
 {
     const struct gsh_coll_table *t = &pe->coll_table;
+    if (l->kernel == GSH_COLL_KERNEL_lines) {
+        return l->n_blocks;
+    }
     unsigned most = t->max_blocks;
     if (l->bytes == GSH_COLL_UNKNOWN_BYTES) {
         return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
@@ -123,6 +128,9 @@ static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_
 
 static unsigned threads_for(const struct gsh_coll_launch *l)
 {
+    if (l->kernel == GSH_COLL_KERNEL_lines) {
+        return l->n_threads;
+    }
     return l->bytes <= 256 ? 64 : l->bytes <= 1024 ? 128 : THREADS;
 }
 
@@ -131,7 +139,8 @@ enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe, const struct gsh_c
 {
     struct gsh_cuda_device *d = pe->device;
     CUfunction function = NULL;
-    void *params[] = {launch->args};
+    void *params[] = {launch->kernel == GSH_COLL_KERNEL_lines ? (void *)launch->lines
+                                                              : (void *)launch->args};
     bool entered = gsh_cuda_enter(d);
     enum gsh_result r = find_kernel(pe, launch, &function);
     if (r == GSH_OK) {

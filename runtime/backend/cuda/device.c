@@ -224,7 +224,7 @@ static void cuda_finish(struct gsh_instance *pe)
     if (d->module != NULL) {
         d->cuda->ModuleUnload(d->module);
     }
-    for (int i = 0; i < GSH_COLL_PARTS; i++) {
+    for (int i = 0; i < GSH_COLL_MODULES; i++) {
         if (d->coll_modules[i] != NULL) {
             d->cuda->ModuleUnload(d->coll_modules[i]);
         }

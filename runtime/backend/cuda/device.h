@@ -23,6 +23,9 @@ enum gsh_kernel {
     GSH_KERNEL_COUNT
 };
 
+/* The fat binaries of collectives: the parts of kernels/coll.cu, and kernels/lines.cu. */
+enum { GSH_COLL_MODULES = GSH_COLL_PARTS + 1 };
+
 /* One of the library's own streams with some pinned memory, for one host thread at a time. */
 struct gsh_own_stream {
     pthread_mutex_t lock;
@@ -71,8 +74,8 @@ struct gsh_cuda_device {
     CUstream coll_stream; /* collectives of the host; NULL: none so far */
     struct gsh_cuda_jobs jobs[GSH_COPY_STREAMS];
     pthread_mutex_t coll_lock; /* the next two, which are filled when they are first used */
-    CUmodule coll_modules[GSH_COLL_PARTS];
-    CUfunction coll_kernels[GSH_COLL_KERNEL_COUNT];
+    CUmodule coll_modules[GSH_COLL_MODULES];
+    CUfunction coll_kernels[GSH_COLL_ALL_KERNELS];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
 };
 

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives on any memory, through an inbox in symmetric memory: each member stores lines of data
+ * with their flags into slots of the others, and takes what the others have stored into its own. No
+ * meeting, no fence, and no wait but for data. rounds.h says where lines lie and when they go.
+ *
+ * A line is eight threads' work: on GPUs 120 bytes of data in words of 8, of which thread i has
+ * words i and i + 8; the last word of the last thread is the flag. Over NVLink a store of these
+ * threads arrives whole, so that its flag vouches for all of it (tests/litmus has a test of that).
+ * Over other links, and on the CPU device, each 4 bytes of data have a flag of their own (ll.cuh),
+ * and a line takes twice as much room. The flag is the number of the round.
+ *
+ * Invariants, for each channel (a block and the blocks of its number on other members)
+ * - `count` is the number of rounds that this member's block has begun in all items so far. Members
+ *   count alike, since they carry out the same items. Round r's lines lie in buffer r mod 2.
+ * - A unit is another member p and a line of the slots that p and this member have for each other.
+ *   The threads of a unit send p a line in each round of an item, and after that wait for p's line
+ *   of that round; only then do they send in the next round. A line without data is a flag.
+ * - So whoever has p's line of round r knows that p's unit has taken this member's line of round r
+ * - 1, and may overwrite it in round r + 1 of the same item.
+ * - An item's units are used in each of its rounds, so that all lines that p may not have taken
+ * when this member's block is through are those of the item's last round. The next item begins with
+ * the other buffer; in its second round, the unit knows that p has begun it. Members that give each
+ * other no data in an item (of those that have a root) exchange one line in its first round and, if
+ * the number of rounds is even, one in the last: so the buffers alternate for them as well, and the
+ * latest line is in the buffer of the item's last round.
+ * - A block begins an item after all of its threads have ended the one before: by a barrier of the
+ *   block in one launch, by the end of a kernel from one launch to the next. In each item every
+ * block takes a line from every other member's. So a member that has ended an item knows that the
+ * others' blocks have begun it, and have taken all lines of the items before.
+ * - Flags of 4 bytes recur after 2^32 rounds, as in ll.cuh. */
+#ifndef GSHMEM_COLL_LINES_CUH
+#define GSHMEM_COLL_LINES_CUH
+
+#include "fold.cuh"
+#include "team.cuh"
+#include "../group.cuh"
+#include "../wait.cuh"
+#include "../../wire/rounds.h"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* ---- parts of lines in ordinary memory ---- */
+
+/* Which word of the line is word w of this thread. The last thread of a GPU's line has one less. */
+__device__ __forceinline__ uint32_t word_of_line(uint32_t index, uint32_t w)
+{
+    return index + line_threads * w;
+}
+__device__ __forceinline__ bool has_word(uint32_t index, uint32_t w)
+{
+    return is_cpu_device || word_of_line(index, w) < GSH_LINE_BYTES_CUDA / 8;
+}
+constexpr uint64_t line_data_bytes = is_cpu_device ? GSH_LINE_BYTES_CPU : GSH_LINE_BYTES_CUDA;
+
+/* A word of which less than 8 bytes are there, or that is not aligned. */
+__device__ GSHMEM_NOINLINE inline uint64_t load_bytes(const uint8_t *p, uint64_t rest)
+{
+    uint64_t v = 0;
+    if (rest >= 8 && (reinterpret_cast<uint64_t>(p) & 3) == 0)
+        return load_plain(reinterpret_cast<const uint32_t *>(p)) |
+               (uint64_t)load_plain(reinterpret_cast<const uint32_t *>(p) + 1) << 32;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < 8 && i < rest; i++)
+        v |= (uint64_t)load_plain(p + i) << 8 * i;
+    return v;
+}
+__device__ GSHMEM_NOINLINE inline void store_bytes(uint8_t *p, uint64_t rest, uint64_t v)
+{
+    if (rest >= 8 && (reinterpret_cast<uint64_t>(p) & 3) == 0) {
+        store_plain(reinterpret_cast<uint32_t *>(p), (uint32_t)v);
+        store_plain(reinterpret_cast<uint32_t *>(p) + 1, (uint32_t)(v >> 32));
+        return;
+    }
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < 8 && i < rest; i++)
+        store_plain(p + i, (uint8_t)(v >> 8 * i));
+}
+
+/* This thread's part of a line of a block of that many bytes; 0 for what is past its end. */
+__device__ __forceinline__ line_part load_part(const uint8_t *block, uint64_t bytes, uint64_t line,
+                                               uint32_t index)
+{
+    line_part p;
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++) {
+        const uint64_t off = line * line_data_bytes + 8 * word_of_line(index, w);
+        const uint8_t *const at = block + off;
+        if (!has_word(index, w) || off >= bytes)
+            p.word[w] = 0;
+        else if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(at) & 7) == 0)
+            p.word[w] = load_plain(reinterpret_cast<const uint64_t *>(at));
+        else
+            p.word[w] = load_bytes(at, bytes - off);
+    }
+    return p;
+}
+__device__ __forceinline__ void store_part(uint8_t *block, uint64_t bytes, uint64_t line,
+                                           uint32_t index, const line_part &p)
+{
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++) {
+        const uint64_t off = line * line_data_bytes + 8 * word_of_line(index, w);
+        uint8_t *const at = block + off;
+        if (!has_word(index, w) || off >= bytes)
+            continue;
+        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(at) & 7) == 0)
+            store_plain(reinterpret_cast<uint64_t *>(at), p.word[w]);
+        else
+            store_bytes(at, bytes - off, p.word[w]);
+    }
+}
+
+/* ---- lines in slots ---- */
+
+/* What a thread has loaded of a line: two words of 8 bytes, or for each word one with flags. */
+struct seen_part {
+    words2 v[part_words];
+};
+
+__device__ __forceinline__ words2 with_flags(uint64_t data, uint64_t flag)
+{
+    return {(uint32_t)data | flag << 32, data >> 32 | flag << 32};
+}
+__device__ __forceinline__ bool are_flags(words2 v, uint64_t flag)
+{
+    return v.low >> 32 == (uint32_t)flag && v.high >> 32 == (uint32_t)flag;
+}
+
+/* How this thread writes and reads lines. */
+struct line_thread {
+    uint32_t index;
+    bool is_whole; /* else words with flags */
+
+    __device__ __forceinline__ bool is_last() const { return index == line_threads - 1; }
+    /* Whether the thread's word w has flags if a line of words has data, or has none. */
+    __device__ __forceinline__ bool bears_flag(uint32_t w, bool has_data) const
+    {
+        return has_data ? has_word(index, w) : is_last() && w == 0;
+    }
+    __device__ __forceinline__ void send(words2 *line, uint64_t flag, const line_part &p,
+                                         bool has_data) const
+    {
+        if constexpr (!is_cpu_device) {
+            if (is_whole) {
+                if (has_data || is_last())
+                    store_relaxed_words(line + index,
+                                        {p.word[0], is_last() ? flag : p.word[part_words > 1]});
+                return;
+            }
+        }
+        GSHMEM_UNROLL
+        for (uint32_t w = 0; w < part_words; w++)
+            if (bears_flag(w, has_data))
+                store_relaxed_words(line + word_of_line(index, w), with_flags(p.word[w], flag));
+    }
+    __device__ __forceinline__ seen_part look(const words2 *line, bool has_data) const
+    {
+        seen_part s;
+        if constexpr (!is_cpu_device) {
+            if (is_whole) {
+                s.v[0] = load_relaxed_words(line + index);
+                s.v[part_words > 1] = s.v[0];
+                return s;
+            }
+        }
+        GSHMEM_UNROLL
+        for (uint32_t w = 0; w < part_words; w++)
+            s.v[w] = bears_flag(w, has_data) ? load_relaxed_words(line + word_of_line(index, w))
+                                             : words2{0, 0};
+        return s;
+    }
+    /* Pairs with the other member's send: the data are in what is waited for. */
+    __device__ __forceinline__ bool is_here(const seen_part &s, uint64_t flag, bool has_data) const
+    {
+        if constexpr (!is_cpu_device) {
+            if (is_whole)
+                return !is_last() || s.v[0].high == flag;
+        }
+        bool is = true;
+        GSHMEM_UNROLL
+        for (uint32_t w = 0; w < part_words; w++)
+            is = is && (!bears_flag(w, has_data) || are_flags(s.v[w], flag));
+        return is;
+    }
+    __device__ __forceinline__ line_part data_of(const seen_part &s) const
+    {
+        line_part p;
+        GSHMEM_UNROLL
+        for (uint32_t w = 0; w < part_words; w++)
+            p.word[w] = (uint32_t)s.v[w].low | s.v[w].high << 32;
+        if constexpr (!is_cpu_device) {
+            if (is_whole) {
+                p.word[0] = s.v[0].low;
+                p.word[part_words > 1] = s.v[0].high;
+            }
+        }
+        return p;
+    }
+    /* The word that a wait for the line is said to wait for. */
+    __device__ __forceinline__ const uint64_t *flag_word(const words2 *line) const
+    {
+        return is_whole ? &line[line_threads - 1].high : &line[line_threads - 1].low;
+    }
+};
+
+/* All threads of a warp go through the same waits together: those of its four lines look at them
+ * until all four are there. */
+__device__ __forceinline__ bool all_of_warp(bool is)
+{
+#if defined(__CUDACC__)
+    return __all_sync(~0u, is) != 0;
+#else
+    return is;
+#endif
+}
+
+/* ---- a block's work in an item ---- */
+
+constexpr int lines_ahead_of_group = GSH_LINES_AHEAD;
+
+/* A line that is under way: the threads' place in it, or NULL if the group has none there. */
+struct line_at {
+    words2 *slot;
+    uint64_t line; /* of the item's block */
+    int member;
+    bool has_data;
+};
+
+/* Element k of a small array in registers. */
+template <class Type>
+__device__ __forceinline__ Type picked(const Type (&from)[lines_ahead_of_group], int k)
+{
+    if constexpr (is_cpu_device)
+        return from[k];
+    Type v = from[0];
+    GSHMEM_UNROLL
+    for (int i = 1; i < lines_ahead_of_group; i++)
+        if (k == i)
+            v = from[i];
+    return v;
+}
+
+__device__ __forceinline__ bool concerns(uint32_t whom, int root, int member)
+{
+    return whom == GSH_LINES_ALL || (whom == GSH_LINES_ROOT && member == root);
+}
+
+template <class Context> struct line_worker {
+    members<Context> all;
+    const gsh_lines_inbox &in;
+    const gsh_lines_item &t;
+    const char *name;
+    uint64_t channel; /* the address of this member's first buffer */
+    line_thread me;
+    uint32_t group, n_groups; /* of eight threads, in the block */
+    uint32_t first_group;     /* of the warp */
+
+    __device__ __forceinline__ line_worker(const Context &c, const gsh_kernel_lines_args &h,
+                                           const gsh_lines_item &item)
+        : all(c, h.team), in(h.inbox), t(item), name(h.call)
+    {
+        channel = state_of(c).base + in.off + gsh_lines_channel_off(&in, all.n, blockIdx.x);
+        me.index = threadIdx.x % line_threads;
+        me.is_whole = !is_cpu_device && in.line_room == GSH_LINE_ROOM_WHOLE;
+        group = threadIdx.x / line_threads;
+        n_groups = blockDim.x / line_threads;
+        first_group = is_cpu_device ? group : group & ~3u;
+    }
+
+    __device__ __forceinline__ words2 *slot_line(int sender, int receiver, uint32_t line,
+                                                 uint64_t round) const
+    {
+        const uint64_t slots =
+            (uint64_t)(round & 1) * (uint32_t)(all.n - 1) + gsh_lines_slot(sender, receiver);
+        return reinterpret_cast<words2 *>(channel + (slots * in.slot_lines + line) * in.line_room);
+    }
+    __device__ __forceinline__ words2 *own(int member, uint32_t line, uint64_t round) const
+    {
+        return slot_line(member, all.me, line, round);
+    }
+    __device__ __forceinline__ words2 *its(int member, uint32_t line, uint64_t round) const
+    {
+        return all.at(slot_line(all.me, member, line, round), member);
+    }
+    __device__ __forceinline__ bool is_in(uint64_t line, int block) const
+    {
+        return line * line_data_bytes < gsh_lines_block_bytes(&t, block);
+    }
+    __device__ __forceinline__ const uint8_t *source(int block) const
+    {
+        return reinterpret_cast<const uint8_t *>(t.source + (uint64_t)block * t.source_step);
+    }
+    __device__ __forceinline__ uint8_t *dest(int block) const
+    {
+        return reinterpret_cast<uint8_t *>(t.dest + (uint64_t)block * t.dest_step);
+    }
+    __device__ __forceinline__ line_part load(int block, uint64_t line) const
+    {
+        return load_part(source(block), gsh_lines_block_bytes(&t, block), line, me.index);
+    }
+    __device__ __forceinline__ void store(uint64_t to, int block, uint64_t line,
+                                          const line_part &p) const
+    {
+        store_part(reinterpret_cast<uint8_t *>(to), gsh_lines_block_bytes(&t, block), line,
+                   me.index, p);
+    }
+
+    /* Now and then in a long wait: the first of the warp's lines that is missing. */
+    __device__ __forceinline__ uint64_t look_around_for(const line_at (&v)[lines_ahead_of_group],
+                                                        uint32_t missing, uint64_t flag,
+                                                        uint64_t start) const
+    {
+        int k = 0;
+        GSHMEM_NO_UNROLL
+        while (k + 1 < lines_ahead_of_group && all_of_warp((missing >> k & 1) == 0))
+            k++;
+        const line_at at = picked(v, k);
+        const words2 *const line = at.slot != nullptr ? at.slot : own(at.member, 0, flag);
+        const uint64_t *const word = me.flag_word(line);
+        return look_around_at(all.c, is_cpu_device ? start | abort_bits : start,
+                              GSH_REPORT_SYNC_TIMEOUT, name, all.pe(at.member), GSHMEM_CMP_EQ, word,
+                              me.is_whole ? flag : (uint64_t)(uint32_t)flag, load_relaxed(word));
+    }
+    /* Looks at the lines that are given until they are there. Those without a slot need not come.
+     */
+    __device__ __forceinline__ void await(const line_at (&v)[lines_ahead_of_group],
+                                          seen_part (&seen)[lines_ahead_of_group],
+                                          uint64_t flag) const
+    {
+        uint64_t start = 0;
+        for (uint32_t polls = 1;; polls++) {
+            uint32_t missing = 0;
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].slot != nullptr && !me.is_here(seen[k], flag, v[k].has_data))
+                    missing |= 1u << k;
+            if (all_of_warp(missing == 0))
+                break;
+            spin_pause();
+            if (polls % looks_between == 0)
+                start = look_around_for(v, missing, flag, start);
+            look_at(v, seen);
+        }
+        spin_done();
+    }
+    __device__ __forceinline__ void look_at(const line_at (&v)[lines_ahead_of_group],
+                                            seen_part (&seen)[lines_ahead_of_group]) const
+    {
+        GSHMEM_UNROLL
+        for (int k = 0; k < lines_ahead_of_group; k++)
+            if (v[k].slot != nullptr)
+                seen[k] = me.look(v[k].slot, v[k].has_data);
+    }
+
+    /* ---- MOVE: a unit is one group's, whichever ---- */
+
+    /* Whether data go between this member and that one. */
+    __device__ __forceinline__ bool gives(int member) const
+    {
+        return concerns(t.gives, t.root, member);
+    }
+    __device__ __forceinline__ bool takes(int member) const
+    {
+        return concerns(t.takes, t.root, member);
+    }
+    /* What unit u of the round does, with a slot if it does something. is_met: members without data
+     * for each other exchange a line in this round, too. */
+    template <bool is_to_send>
+    __device__ __forceinline__ line_at unit(uint32_t u, uint64_t first, uint64_t round,
+                                            bool is_met) const
+    {
+        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
+        const uint32_t i = all.n == 2 || u >= n_units ? 0 : u / t.lines, line = u - i * t.lines;
+        line_at v = {nullptr, first + line, all.after(1 + (int)i), false};
+        if (u >= n_units)
+            return v;
+        const bool is_given = gives(v.member), is_taken = takes(v.member);
+        if (is_given || is_taken || (is_met && line == 0))
+            v.slot = is_to_send ? its(v.member, line, round) : own(v.member, line, round);
+        v.has_data = (is_to_send ? is_given : is_taken) && is_in(v.line, 0);
+        return v;
+    }
+    __device__ __forceinline__ void give_round(uint64_t first, uint64_t round, bool is_met) const
+    {
+        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
+        GSHMEM_NO_UNROLL
+        for (uint32_t u = 0; u < n_units; u += n_groups * lines_ahead_of_group) {
+            line_at v[lines_ahead_of_group];
+            line_part p[lines_ahead_of_group] = {};
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++) {
+                v[k] = unit<true>(u + (uint32_t)k * n_groups + group, first, round, is_met);
+                if (v[k].has_data)
+                    p[k] = load(v[k].member, v[k].line);
+            }
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].slot != nullptr)
+                    me.send(v[k].slot, round, p[k], v[k].has_data);
+        }
+    }
+    /* My own block, while the others' are on their way. */
+    __device__ __forceinline__ void move_own(uint64_t first) const
+    {
+        GSHMEM_NO_UNROLL
+        for (uint32_t l = group; l < t.lines; l += n_groups * lines_ahead_of_group) {
+            line_part p[lines_ahead_of_group];
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (l + (uint32_t)k * n_groups < t.lines)
+                    p[k] = load(all.me, first + l + (uint32_t)k * n_groups);
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (l + (uint32_t)k * n_groups < t.lines)
+                    store(t.own_dest, all.me, first + l + (uint32_t)k * n_groups, p[k]);
+        }
+    }
+    __device__ __forceinline__ void take_round(uint64_t first, uint64_t round, bool is_met) const
+    {
+        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
+        GSHMEM_NO_UNROLL
+        for (uint32_t u = 0; u < n_units; u += n_groups * lines_ahead_of_group) {
+            line_at v[lines_ahead_of_group];
+            seen_part seen[lines_ahead_of_group];
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                v[k] = unit<false>(u + (uint32_t)k * n_groups + group, first, round, is_met);
+            look_at(v, seen);
+            await(v, seen, round);
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].slot != nullptr && v[k].has_data)
+                    store_part(dest(v[k].member), gsh_lines_block_bytes(&t, v[k].member), v[k].line,
+                               me.index, me.data_of(seen[k]));
+        }
+    }
+    /* before: the channel's rounds so far. Returns them with those of the item. */
+    __device__ __forceinline__ uint64_t move(uint32_t block, uint64_t before) const
+    {
+        GSHMEM_NO_UNROLL
+        for (uint32_t r = 0; r < t.n_rounds; r++) {
+            const uint64_t first = gsh_lines_first(t.n_rounds, t.lines, block, r);
+            const uint64_t round = before + 1 + r;
+            const bool is_met = r == 0 || (r + 1 == t.n_rounds && t.n_rounds % 2 == 0);
+            give_round(first, round, is_met);
+            if (t.own_dest != 0)
+                move_own(first);
+            take_round(first, round, is_met);
+        }
+        return before + t.n_rounds;
+    }
+
+    /* ---- ADD and ADD_AND_GIVE: the units of a line, with all members, are one group's ---- */
+
+    /* Walks over the group's lines of a round, and for each of them over n members. */
+    struct walk {
+        uint32_t line; /* in the slots */
+        int i;
+
+        __device__ __forceinline__ void next(int n, uint32_t step)
+        {
+            i++;
+            if (i == n) {
+                i = 0;
+                line += step;
+            }
+        }
+    };
+    /* How many steps it has, the same for all groups of a warp. */
+    __device__ __forceinline__ uint32_t walk_length(int n) const
+    {
+        return first_group >= t.lines
+                   ? 0
+                   : ((t.lines - first_group + n_groups - 1) / n_groups) * (uint32_t)n;
+    }
+    __device__ __forceinline__ bool counts(int member) const
+    {
+        return t.takes == GSH_LINES_ALL || (t.takes == GSH_LINES_ROOT && member == t.root);
+    }
+    __device__ __forceinline__ uint64_t scalar() const
+    {
+        if (t.scalar_at == 0 || t.scaling == GSH_LINES_NOT_SCALED)
+            return t.scalar;
+        const uint32_t bytes = t.element == GSH_ELEMENT_e4m3 || t.element == GSH_ELEMENT_e5m2 ||
+                                       t.element == GSH_ELEMENT_i8 || t.element == GSH_ELEMENT_u8
+                                   ? 1
+                               : t.element == GSH_ELEMENT_half || t.element == GSH_ELEMENT_bfloat16
+                                   ? 2
+                               : t.element == GSH_ELEMENT_double || t.element == GSH_ELEMENT_i64 ||
+                                       t.element == GSH_ELEMENT_u64
+                                   ? 8
+                                   : 4;
+        return load_bytes(reinterpret_cast<const uint8_t *>(t.scalar_at), bytes);
+    }
+
+    __device__ __forceinline__ void give_terms(uint64_t first, uint64_t round,
+                                               uint64_t multiplier) const
+    {
+        const uint32_t n_steps = walk_length(all.n - 1);
+        walk w = {group, 0};
+        GSHMEM_NO_UNROLL
+        for (uint32_t s = 0; s < n_steps; s += lines_ahead_of_group) {
+            line_at v[lines_ahead_of_group];
+            line_part p[lines_ahead_of_group] = {};
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++) {
+                v[k] = {nullptr, first + w.line, all.after(1 + w.i), false};
+                if (s + (uint32_t)k < n_steps && w.line < t.lines) {
+                    v[k].slot = its(v[k].member, w.line, round);
+                    v[k].has_data = gives(v[k].member) && is_in(v[k].line, v[k].member);
+                    if (v[k].has_data)
+                        p[k] = load(v[k].member, v[k].line);
+                }
+                w.next(all.n - 1, n_groups);
+            }
+            if (t.own_dest != 0) {
+                GSHMEM_UNROLL
+                for (int k = 0; k < lines_ahead_of_group; k++)
+                    if (v[k].has_data)
+                        store(t.own_dest + (uint64_t)v[k].member * t.source_step, v[k].member,
+                              v[k].line, p[k]);
+            }
+            if (t.scaling == GSH_LINES_MULTIPLIED) {
+                GSHMEM_NO_UNROLL
+                for (int k = 0; k < lines_ahead_of_group; k++) {
+                    line_part scaled = picked(p, k);
+                    multiply_part(t.element, scaled, multiplier);
+                    GSHMEM_UNROLL
+                    for (int i = 0; i < lines_ahead_of_group; i++)
+                        if (i == k)
+                            p[i] = scaled;
+                }
+            }
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].slot != nullptr)
+                    me.send(v[k].slot, round, p[k], v[k].has_data);
+        }
+    }
+
+    /* The line's sum is complete: it is kept and, if it is to be, given to others. */
+    __device__ __forceinline__ void use_sum(line_terms &sum, uint64_t first, uint32_t line,
+                                            uint64_t round, bool is_there, uint64_t scalar) const
+    {
+        const bool has_data = is_there && is_in(first + line, all.me);
+        if (t.scaling == GSH_LINES_DIVIDED)
+            divide_terms(t.element, sum, scalar);
+        const line_part p = close_part(t.element, sum);
+        if (has_data && t.result != 0)
+            store(t.result, all.me, first + line, p);
+        if (t.way != GSH_LINES_ADD_AND_GIVE)
+            return;
+        GSHMEM_NO_UNROLL
+        for (int i = 1; i < all.n; i++) {
+            const int member = all.after(i);
+            me.send(its(member, line, round + 1), round + 1, p,
+                    has_data && concerns(t.gives2, t.root, member));
+        }
+    }
+
+    __device__ __forceinline__ void add_terms(uint64_t first, uint64_t round, uint64_t scalar) const
+    {
+        const uint32_t n_steps = walk_length(all.n);
+        walk w = {group, 0}, f = {group, 0};
+        line_terms sum = {};
+        bool is_open = false;
+        GSHMEM_NO_UNROLL
+        for (uint32_t s = 0; s < n_steps; s += lines_ahead_of_group) {
+            line_at v[lines_ahead_of_group];
+            seen_part seen[lines_ahead_of_group];
+            line_part mine[lines_ahead_of_group] = {};
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++) {
+                v[k] = {nullptr, first + w.line, w.i, false};
+                if (s + (uint32_t)k < n_steps && w.line < t.lines) {
+                    v[k].has_data = counts(w.i) && is_in(v[k].line, all.me);
+                    if (w.i != all.me)
+                        v[k].slot = own(w.i, w.line, round);
+                    else if (v[k].has_data)
+                        mine[k] = load(all.me, v[k].line);
+                }
+                w.next(all.n, n_groups);
+            }
+            look_at(v, seen);
+            await(v, seen, round);
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].slot != nullptr)
+                    mine[k] = me.data_of(seen[k]);
+            GSHMEM_NO_UNROLL
+            for (int k = 0; k < lines_ahead_of_group && s + (uint32_t)k < n_steps; k++) {
+                line_part p = picked(mine, k);
+                if (f.i == all.me && t.scaling == GSH_LINES_MULTIPLIED)
+                    multiply_part(t.element, p, scalar);
+                if (counts(f.i)) {
+                    const line_terms term = open_part(t.element, p);
+                    if (is_open)
+                        fold(t.fold, t.element, sum, term);
+                    else
+                        sum = term;
+                    is_open = true;
+                }
+                if (f.i == all.n - 1) {
+                    if (f.line < t.lines)
+                        use_sum(sum, first, f.line, round, is_open, scalar);
+                    is_open = false;
+                }
+                f.next(all.n, n_groups);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void take_sums(uint64_t first, uint64_t round) const
+    {
+        const uint32_t n_steps = walk_length(all.n - 1);
+        walk w = {group, 0};
+        GSHMEM_NO_UNROLL
+        for (uint32_t s = 0; s < n_steps; s += lines_ahead_of_group) {
+            line_at v[lines_ahead_of_group];
+            seen_part seen[lines_ahead_of_group];
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++) {
+                v[k] = {nullptr, first + w.line, all.after(1 + w.i), false};
+                if (s + (uint32_t)k < n_steps && w.line < t.lines) {
+                    v[k].slot = own(v[k].member, w.line, round);
+                    v[k].has_data =
+                        concerns(t.takes2, t.root, v[k].member) && is_in(v[k].line, v[k].member);
+                }
+                w.next(all.n - 1, n_groups);
+            }
+            look_at(v, seen);
+            await(v, seen, round);
+            GSHMEM_UNROLL
+            for (int k = 0; k < lines_ahead_of_group; k++)
+                if (v[k].has_data)
+                    store_part(dest(v[k].member), gsh_lines_block_bytes(&t, v[k].member), v[k].line,
+                               me.index, me.data_of(seen[k]));
+        }
+    }
+
+    __device__ __forceinline__ uint64_t add(uint32_t block, uint64_t before) const
+    {
+        const uint32_t each = t.way == GSH_LINES_ADD_AND_GIVE ? 2 : 1;
+        const uint64_t by = scalar();
+        GSHMEM_NO_UNROLL
+        for (uint32_t r = 0; r < t.n_rounds; r++) {
+            const uint64_t first = gsh_lines_first(t.n_rounds, t.lines, block, r);
+            const uint64_t round = before + 1 + (uint64_t)r * each;
+            give_terms(first, round, by);
+            add_terms(first, round, by);
+            if (each == 2)
+                take_sums(first, round + 1);
+        }
+        return before + (uint64_t)t.n_rounds * each;
+    }
+};
+
+/* The calling block's part of all items. */
+template <class Context>
+__device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lines_args &h)
+{
+    uint64_t *const count =
+        reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + blockIdx.x;
+    const uint64_t before = h.team.n_pes > 1 ? load_plain(count) : 0;
+    const uint32_t has_left = load_has_left(c);
+    uint64_t so_far = before;
+    leave_if_given_up(c, has_left);
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < h.n_items; i++) {
+        const gsh_lines_item &t = h.item[i];
+        if (blockIdx.x - (uint32_t)t.first_block >= (uint32_t)t.n_blocks)
+            continue;
+        if (so_far != before)
+            group_block().sync();
+        const line_worker<Context> worker(c, h, t);
+        const uint32_t block = blockIdx.x - (uint32_t)t.first_block;
+        so_far = t.way == GSH_LINES_MOVE ? worker.move(block, so_far) : worker.add(block, so_far);
+    }
+    group_block().sync(); /* all threads have read the count */
+    if (threadIdx.x == 0 && h.team.n_pes > 1)
+        store_plain(count, so_far);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lines.cu for the CPU device, inside the library. */
+#define GSHMEM_LIBRARY_KERNELS 1
+#include "cpu/cuda_names.h"
+
+#include "kernels/lines.cu"
+
+#define ENTRY(NAME)                                           \
+    void NAME##_on_cpu(void *args)                            \
+    {                                                         \
+        NAME(*static_cast<const struct NAME##_args *>(args)); \
+    }
+ENTRY(gsh_kernel_lines)
+#undef ENTRY

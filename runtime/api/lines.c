@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See lines.h. */
+#include "runtime/api/lines.h"
+
+#include "base/util.h"
+#include "runtime/instance/instance.h"
+#include "runtime/team/team.h"
+#include "wire/rounds.h"
+
+/* Groups of a full block, each of which has a line to each member at a time. */
+#define GROUPS (GSH_LINES_THREADS_MAX / GSH_LINE_THREADS)
+
+/* ---- the inbox ---- */
+
+bool gsh_lines_inbox_in(const struct gsh_instance *pe, const struct gsh_team *team, uint64_t off,
+                        uint64_t bytes, struct gsh_lines_inbox *inbox)
+{
+    const bool is_cuda = pe->device_ops->memory != GSH_MEMORY_HOST;
+    *inbox = (struct gsh_lines_inbox){
+        .off = off,
+        .n_channels = is_cuda ? pe->coll_table.max_blocks : 1, /* the CPU device has one thread */
+        .slot_lines = 2 * GROUPS,
+        .line_room = is_cuda && pe->has_whole_lines ? GSH_LINE_ROOM_WHOLE : GSH_LINE_ROOM_WORDS,
+        .line_bytes = is_cuda ? GSH_LINE_BYTES_CUDA : GSH_LINE_BYTES_CPU,
+    };
+    return team->is_mapped && (team->n_pes == 1 || gsh_lines_divide(inbox, team->n_pes, bytes,
+                                                                    inbox->n_channels, 2 * GROUPS));
+}
+
+bool gsh_lines_inbox_of_team(const struct gsh_instance *pe, const struct gsh_team *team,
+                             struct gsh_lines_inbox *inbox)
+{
+    const struct gsh_team_layout *l = &team->layout;
+    return (l->inbox_bytes > 0 || team->n_pes == 1) &&
+           gsh_lines_inbox_in(pe, team, team->first_off + l->inbox_off, l->inbox_bytes, inbox);
+}
+
+/* ---- what is computed ---- */
+
+static enum gsh_lines_fold fold_of(enum gsh_reduce_op op, enum gsh_element element)
+{
+    if (op <= GSH_REDUCE_xor) {
+        element = GSH_ELEMENT_bits;
+    } else if (op == GSH_REDUCE_sum || op == GSH_REDUCE_prod) {
+        element = element <= GSH_ELEMENT_i64 ? element - GSH_ELEMENT_i8 + GSH_ELEMENT_u8 : element;
+    }
+    if (element == GSH_ELEMENT_half || element == GSH_ELEMENT_bfloat16 ||
+        element == GSH_ELEMENT_e4m3 || element == GSH_ELEMENT_e5m2 ||
+        (op == GSH_REDUCE_sum && element == GSH_ELEMENT_complexf)) {
+        element = GSH_ELEMENT_float;
+    } else if (op == GSH_REDUCE_sum && element == GSH_ELEMENT_complexd) {
+        element = GSH_ELEMENT_double;
+    }
+#define ROW(OP, NAME, TYPE)                                       \
+    if (op == GSH_REDUCE_##OP && element == GSH_ELEMENT_##NAME) { \
+        return GSH_LINES_FOLD_##OP##_##NAME;                      \
+    }
+    GSH_LINES_FOLDS(ROW)
+#undef ROW
+    return GSH_LINES_FOLD_NONE;
+}
+
+bool gsh_lines_can(enum gsh_reduce_op op, enum gsh_element element)
+{
+    return fold_of(op, element) != GSH_LINES_FOLD_NONE;
+}
+
+/* ---- items ---- */
+
+static uint64_t address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+/* Where a block goes that is at `from`; 0: it is there. */
+static uint64_t place(const uint8_t *to, const uint8_t *from)
+{
+    return to == from ? 0 : address(to);
+}
+
+static void set_move(const struct gsh_team *team, const struct gsh_lines_call *c,
+                     struct gsh_lines_item *t)
+{
+    const uint64_t me = (uint64_t)team->my_index;
+    const bool is_root = team->my_index == c->root;
+    uint8_t *const dest = c->dest;
+    const uint8_t *const source = c->source;
+    t->way = GSH_LINES_MOVE;
+    t->gives = t->takes = GSH_LINES_ALL;
+    switch (c->kind) {
+    case GSH_LINES_ALL_GATHER:
+        t->dest_step = c->bytes;
+        t->own_dest = place(dest + me * c->bytes, source);
+        break;
+    case GSH_LINES_ALL_TO_ALL:
+        t->source_step = t->dest_step = c->bytes;
+        t->own_dest = place(dest + me * c->bytes, source + me * c->bytes);
+        break;
+    case GSH_LINES_GATHER:
+        t->dest_step = c->bytes;
+        t->gives = is_root ? GSH_LINES_NOBODY : GSH_LINES_ROOT;
+        t->takes = is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY;
+        t->own_dest = is_root ? place(dest + me * c->bytes, source) : 0;
+        break;
+    default: /* BROADCAST, SCATTER */
+        t->source_step = c->kind == GSH_LINES_SCATTER ? c->bytes : 0;
+        t->gives = is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY;
+        t->takes = is_root ? GSH_LINES_NOBODY : GSH_LINES_ROOT;
+        t->own_dest = is_root ? place(dest, source + me * t->source_step) : 0;
+    }
+}
+
+/* All give all they have to all, or to the root: each adds up all. Reduce-scatter: its block. */
+static void set_add(const struct gsh_team *team, const struct gsh_lines_call *c,
+                    struct gsh_lines_item *t)
+{
+    const bool is_reduce = c->kind == GSH_LINES_REDUCE, is_root = team->my_index == c->root;
+    t->way = GSH_LINES_ADD;
+    t->source_step = c->kind == GSH_LINES_REDUCE_SCATTER ? c->bytes : 0;
+    t->gives = is_reduce ? GSH_LINES_ROOT : GSH_LINES_ALL;
+    t->takes = is_reduce && !is_root ? GSH_LINES_NOBODY : GSH_LINES_ALL;
+    t->result = is_reduce && !is_root ? 0 : address(c->dest);
+}
+
+/* Each member adds up a part, or takes it from the root, and gives it to the others, or the root.
+ */
+static void set_add_and_give(const struct gsh_team *team, const struct gsh_lines_call *c,
+                             uint64_t n_lines, uint32_t line_bytes, struct gsh_lines_item *t)
+{
+    const uint64_t n = (uint64_t)team->n_pes, me = (uint64_t)team->my_index;
+    const bool is_root = team->my_index == c->root;
+    const bool is_broadcast = c->kind == GSH_LINES_BROADCAST,
+               is_reduce = c->kind == GSH_LINES_REDUCE;
+    t->way = GSH_LINES_ADD_AND_GIVE;
+    t->block_bytes = gsh_lines_divide_up(n_lines, n) * line_bytes;
+    t->source_step = t->dest_step = t->part_step = t->block_bytes;
+    t->gives = !is_broadcast || is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY;
+    t->takes = is_broadcast ? GSH_LINES_ROOT : GSH_LINES_ALL;
+    t->gives2 = is_reduce ? GSH_LINES_ROOT : GSH_LINES_ALL;
+    t->takes2 = is_reduce ? (is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY)
+                          : (is_broadcast && is_root ? GSH_LINES_NOBODY : GSH_LINES_ALL);
+    t->result = is_reduce && !is_root ? 0 : address(c->dest) + me * t->block_bytes;
+    if (is_broadcast && is_root) {
+        t->own_dest = place(c->dest, c->source);
+        t->result = t->own_dest == 0 ? 0 : t->result;
+    }
+}
+
+/* Whether all data go to all at once: which costs a link (n - 1) times the bytes, and not twice a
+ * part for each other member, but half of the time until they are there. A broadcast: the root's
+ * link has that much more. */
+static bool is_flat(const struct gsh_instance *pe, const struct gsh_lines_call *c, uint64_t n)
+{
+    const uint64_t more = c->kind == GSH_LINES_BROADCAST ? n - 2 : (n - 2) * (n - 1) / n + (n > 2);
+    return n <= 2 || c->bytes <= pe->coll_table.lines_flat / more;
+}
+
+static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
+                     const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *c,
+                     struct gsh_lines_item *t)
+{
+    const uint64_t n = (uint64_t)team->n_pes;
+    const uint64_t n_lines = gsh_lines_divide_up(c->bytes, inbox->line_bytes);
+    const bool computes = c->kind <= GSH_LINES_REDUCE_SCATTER;
+    const bool may_share = c->kind == GSH_LINES_ALL_REDUCE || c->kind == GSH_LINES_REDUCE ||
+                           c->kind == GSH_LINES_BROADCAST;
+    *t = (struct gsh_lines_item){
+        .dest = address(c->dest),
+        .source = address(c->source),
+        .block_bytes = c->bytes,
+        .total_bytes = c->bytes,
+        .root = c->root,
+        .scalar = c->scalar,
+        .scalar_at = address(c->scalar_at),
+        .fold = (uint8_t)(computes ? fold_of(c->op, c->element) : GSH_LINES_FOLD_NONE),
+        .element = (uint8_t)(computes && c->op > GSH_REDUCE_xor ? c->element : GSH_ELEMENT_bits),
+        .scaling = (uint8_t)(computes ? c->scaling : GSH_LINES_NOT_SCALED),
+    };
+    if (may_share && !is_flat(pe, c, n)) {
+        set_add_and_give(team, c, n_lines, inbox->line_bytes, t);
+    } else if (computes) {
+        set_add(team, c, t);
+    } else {
+        set_move(team, c, t);
+    }
+}
+
+/* ---- the launch ---- */
+
+/* Says which blocks have which lines. Items that follow each other have other blocks as long as
+ * there are some: these work at the same time. */
+static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
+                      struct gsh_lines_item *t, uint32_t *next_block, uint32_t *n_threads)
+{
+    const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
+    const uint32_t per_block = n_others < GROUPS ? GROUPS / n_others : 1;
+    const struct gsh_lines_rounds p = gsh_lines_plan(inbox, n_lines, per_block, inbox->n_channels);
+    const uint64_t groups = t->way == GSH_LINES_MOVE ? (uint64_t)p.lines * n_others : p.lines;
+    const uint64_t threads = gsh_align_up(groups * GSH_LINE_THREADS, 32);
+    t->n_rounds = p.n_rounds;
+    t->lines = p.lines;
+    t->n_blocks = (uint16_t)p.n_blocks;
+    *next_block = *next_block + p.n_blocks <= inbox->n_channels ? *next_block : 0;
+    t->first_block = (uint16_t)*next_block;
+    *next_block += p.n_blocks;
+    *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
+}
+
+enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
+                                 const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
+                                 const struct gsh_lines_call *calls, int n)
+{
+    struct gsh_kernel_lines_args args = {
+        .team = team->state, .inbox = *inbox, .n_items = (uint32_t)n};
+    struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines, .team = team, .lines = &args};
+    const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
+    uint32_t next_block = 0;
+    gsh_copy_name(args.call, sizeof(args.call), site.call);
+    for (int i = 0; i < n; i++) {
+        struct gsh_lines_item *t = &args.item[i];
+        set_item(pe, team, inbox, &calls[i], t);
+        share_out(inbox, n_others, t, &next_block, &l.n_threads);
+        l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
+    }
+    return site.is_on_stream ? pe->device_ops->stream_coll(pe, &l, site.stream)
+                             : pe->device_ops->coll(pe, &l);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Wire of the collectives whose data go through an inbox in lines (device/coll/lines.cuh): the
+ * arguments of the library's kernel that carries them out. Compiles as C17, C++17 and CUDA; C
+ * standard headers only. */
+#ifndef GSHMEM_LINES_H
+#define GSHMEM_LINES_H
+
+#include <stdint.h>
+#include "coll.h"
+#include "state.h"
+
+/* A line: the bytes of data, and those that it takes in a slot. On GPUs eight threads of a warp
+ * write one. Over NVLink it is one store of the warp, which arrives whole, with one flag; over
+ * other links, and on the CPU device, it is words of 8 bytes, each with its own flag. */
+#define GSH_LINE_THREADS      8u
+#define GSH_LINE_BYTES_CUDA   120u
+#define GSH_LINE_BYTES_CPU    128u
+#define GSH_LINE_ROOM_WHOLE   128u
+#define GSH_LINE_ROOM_WORDS   256u
+#define GSH_LINES_THREADS_MAX 512u
+#define GSH_LINES_BLOCKS_MAX  1024u
+/* How many lines a group of eight threads has under way at a time. */
+#define GSH_LINES_AHEAD 4u
+
+/* The number of the kernel, behind those of wire/coll.h; it is named gsh_kernel_lines. */
+enum { GSH_COLL_KERNEL_lines = GSH_COLL_KERNEL_COUNT, GSH_COLL_ALL_KERNELS };
+
+/* Members that an item concerns, besides this one. */
+enum gsh_lines_whom { GSH_LINES_NOBODY, GSH_LINES_ALL, GSH_LINES_ROOT };
+
+enum gsh_lines_way {
+    /* Member m is given the block at source + m * source_step; what it gives goes to dest + m *
+     * dest_step. */
+    GSH_LINES_MOVE,
+    /* The same, but what all give me is added up, with my own block, and goes to result. */
+    GSH_LINES_ADD,
+    /* As ADD, then the result is given to others, and what m gives goes to dest + m * dest_step:
+     * two rounds for each line. */
+    GSH_LINES_ADD_AND_GIVE,
+};
+
+/* What the elements of a line are computed with: M(operation, name, type). Elements of half,
+ * bfloat16 and the 8-bit floating-point numbers are computed with as floats. */
+#define GSH_LINES_FOLDS_OF(M, NAME, TYPE) \
+    M(sum, NAME, TYPE) M(prod, NAME, TYPE) M(min, NAME, TYPE) M(max, NAME, TYPE)
+#define GSH_LINES_ORDERS_OF(M, NAME, TYPE) M(min, NAME, TYPE) M(max, NAME, TYPE)
+#define GSH_LINES_FOLDS(M)                \
+    GSH_LINES_FOLDS_OF(M, float, float)   \
+    GSH_LINES_FOLDS_OF(M, double, double) \
+    GSH_LINES_FOLDS_OF(M, u8, uint8_t)    \
+    GSH_LINES_FOLDS_OF(M, u16, uint16_t)  \
+    GSH_LINES_FOLDS_OF(M, u32, uint32_t)  \
+    GSH_LINES_FOLDS_OF(M, u64, uint64_t)  \
+    GSH_LINES_ORDERS_OF(M, i8, int8_t)    \
+    GSH_LINES_ORDERS_OF(M, i16, int16_t)  \
+    GSH_LINES_ORDERS_OF(M, i32, int32_t)  \
+    GSH_LINES_ORDERS_OF(M, i64, int64_t)  \
+    M(and, bits, raw_bits)                \
+    M(or, bits, raw_bits)                 \
+    M(xor, bits, raw_bits)                \
+    M(prod, complexf, complex_of<float>)
+enum gsh_lines_fold {
+    GSH_LINES_FOLD_NONE, /* of the terms only one counts */
+#define GSH_LINES_FOLD_ROW(OP, NAME, TYPE) GSH_LINES_FOLD_##OP##_##NAME,
+    GSH_LINES_FOLDS(GSH_LINES_FOLD_ROW)
+#undef GSH_LINES_FOLD_ROW
+        GSH_LINES_FOLD_COUNT
+};
+
+enum gsh_lines_scaling { GSH_LINES_NOT_SCALED, GSH_LINES_MULTIPLIED, GSH_LINES_DIVIDED };
+
+/* One collective, as this member's blocks carry it out. Blocks [first_block, first_block +
+ * n_blocks) of the launch take part, the same on all members; rounds.h says which lines each of
+ * them handles in which round. */
+struct gsh_lines_item {
+    uint64_t dest, source; /* any memory */
+    uint64_t result;       /* of what is added up; 0: it is not kept */
+    uint64_t source_step, dest_step;
+    uint64_t block_bytes; /* of each block, at most */
+    uint64_t total_bytes; /* block m ends at total_bytes - m * part_step, if that is less */
+    uint64_t part_step;
+    uint64_t own_dest; /* MOVE: where my own block goes; 0: nowhere. ADD: where each source block
+                          that is sent goes, at the same step; 0: nowhere */
+    uint64_t scalar, scalar_at;
+    uint32_t lines;    /* of each block in a round */
+    uint32_t n_rounds; /* ADD_AND_GIVE: of pairs of rounds */
+    uint16_t first_block, n_blocks;
+    int32_t root;
+    uint8_t way;            /* enum gsh_lines_way */
+    uint8_t gives, takes;   /* enum gsh_lines_whom: in an ADD, whose blocks are added up */
+    uint8_t gives2, takes2; /* of the result */
+    uint8_t fold;           /* enum gsh_lines_fold */
+    uint8_t element;        /* enum gsh_element */
+    uint8_t scaling;        /* enum gsh_lines_scaling */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 112, "gsh_lines_item is wire");
+
+/* The inbox, and what the launch says of it. The same on all members. */
+struct gsh_lines_inbox {
+    uint64_t off;        /* from the heap's base */
+    uint32_t n_channels; /* the most blocks */
+    uint32_t slot_lines; /* room for each member's lines in one round of a channel */
+    uint32_t line_room;  /* GSH_LINE_ROOM_WHOLE or _WORDS */
+    uint32_t line_bytes;
+};
+
+/* Of one launch; more would make all launches slower, which pass room for so many. */
+#define GSH_LINES_ITEMS_MAX 8
+
+/* Any grid within the inbox's channels, the same on all members. */
+struct gsh_kernel_lines_args {
+    struct gsh_team_state team;
+    struct gsh_lines_inbox inbox;
+    char call[40]; /* the public name, for reports */
+    uint32_t n_items;
+    uint32_t reserved;
+    struct gsh_lines_item item[GSH_LINES_ITEMS_MAX];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_lines_args) <= 4096,
+                  "what a launch can pass to a kernel");
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void gsh_kernel_lines_on_cpu(void *args);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
