@@ -199,6 +199,10 @@ int gshmemx_layer_colls_on_stream(const char *call, gshmem_team_t team,
                                   const struct gshmemx_layer_coll *colls, int n,
                                   gshmemx_stream_t stream);
 
+/* Launches for collectives on a stream that the calling thread makes from now on have at least and
+ * at most so many blocks, as far as these may all run at once; 0: no limit. The same on all
+ * members. On the CPU device they have one. */
+void gshmemx_layer_limit_blocks(unsigned least, unsigned most);
 /* This PE's kernels that wait, now or later, leave: their threads end in the middle of their
  * functions. So do the library's own kernels, for collectives on streams and for host calls, which
  * then return without a result. Streams drain where kernels wait only in the library's calls. A

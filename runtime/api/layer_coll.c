@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls for dialects: reductions of 8-bit floating-point numbers, which the public API lacks. */
+ * Calls for dialects: reductions of 8-bit floating-point numbers, which the public API lacks, and
+ * limits of launches. */
 #include "runtime/layer.h"
 
 #include "runtime/api/coll.h"
+#include "runtime/instance/block_limit.h"
 
 static const enum gsh_element elements[] = {
     [GSHMEMX_LAYER_E4M3] = GSH_ELEMENT_e4m3,
@@ -38,4 +40,9 @@ int gshmemx_layer_reducescatter_on_stream(enum gshmemx_layer_float8 type, enum g
                   (struct gsh_coll_compute){GSH_COLL_REDUCESCATTER, team, dest, source, nreduce,
                                             ops[op], elements[type]},
                   stream);
+}
+
+void gshmemx_layer_limit_blocks(unsigned least, unsigned most)
+{
+    gsh_block_limit_set((struct gsh_block_limit){least, most});
 }

@@ -103,14 +103,14 @@ LAYERS = [
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
     [f"dialects/nccl/{module}" for module in (
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams",
-        "base/error", "base/param", "base/type", "base/worker", "base/job", "base/pool",
+        "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/job", "base/pool",
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/near_ranks",
         "comm/clique", "comm/awaited_word",
         "group/call", "group/simulate", "group/group",
         "window/record", "window/layout", "window/window", "window/memory", "window/devcomm", "window/foreign",
-        "window/requirements", "window/teams",
+        "window/requirements", "window/teams", "window/endpoints",
         "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",
-        "coll/begin", "coll/coll",
+        "coll/config", "coll/begin", "coll/coll", "coll/configured",
         "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",
         "init/make", "init/init", "init/end", "init/split", "init/suspend")],
 ]

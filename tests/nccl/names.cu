@@ -2,9 +2,10 @@
  * Proves that what device.cu leaves out of the device API does what it says: groups and their
  * broadcasts, spans of warps, GIN's less used calls and its functions, combined and free barriers,
  * windows found by address, every form of reduction and copy, symmetric pointers that the host
- * made; and that a call for multicast memory ends the job (NAMES multimem). Builds for each version
- * that a program may say it is for. */
+ * made; configs of calls and communicators; and that a call for multicast memory ends the job
+ * (NAMES multimem). Builds for each version that a program may say it is for. */
 #include <cooperative_groups.h>
+#include "tests/nccl/configs.cuh"
 #include "tests/nccl/names_reduce.cuh"
 #include "tests/nccl/names_setup.cuh"
 
@@ -402,7 +403,8 @@ static int run_rank(const test_rank *r)
     OK(ncclCommInitRank(&comm, r->n, r->id, r->rank));
     OK(ncclMemAlloc(&m, 16384));
     CUDA_OK(cudaMemset(m, 0, 16384));
-    OK(ncclCommWindowRegister(comm, m, sizeof(layout), &s.win, NCCL_WIN_COLL_SYMMETRIC));
+    OK(ncclCommWindowRegister(comm, m, sizeof(layout), &s.win,
+                              NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_GIN_ONLY));
     s.seen = ncclSymPtr<uint64_t>(s.win, OFF(seen));
     s.is_for_multimem = is_for_multimem;
     ncclMultimemHandle multimem = {m};
@@ -438,6 +440,7 @@ static int run_rank(const test_rank *r)
     test_pointers(comm, s, (char *)m);
     test_sizes(comm);
     test_stats(comm);
+    test_configs(comm, r, s.win, m);
     run(multimem_kernel, s, "multimem");
     run(groups_kernel, s, "groups");
     run(gin_kernel, s, "GIN");

@@ -7,7 +7,7 @@ it is for, and each call in the library, which exports nothing else.
 import os, re, subprocess, sys, tempfile
 
 names, library, language, compiler = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-VERSIONS = (22809, 23007)
+VERSIONS = (22809, 23203)
 KINDS = {'c': ('call', 'macro', 'name', 'inline'), 'c++': ('call', 'macro', 'name', 'inline', 'host++')}
 SUFFIX = {'c': '.c', 'c++': '.cc', 'cpu': '.cc', 'cuda': '.cu'}
 OURS = {'gsh_ncclDevCommCreate', 'gsh_ncclDevCommDestroy'}

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "gshmemx.h"
 
-enum { HIGHEST_VERSION = 23007 };
+enum { HIGHEST_VERSION = 23203 };
 
 static _Thread_local char last_text[512];
 

@@ -4,6 +4,7 @@
 
 #include "dialects/nccl/base/type.h"
 #include "dialects/nccl/coll/compare.h"
+#include "dialects/nccl/coll/config.h"
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/window/window.h"
@@ -110,6 +111,7 @@ ncclResult_t gsh_nccl_begin(struct gsh_nccl_call *call)
 {
     ncclResult_t r = check(call->name, call->comm, &call->collective);
     call->family = GSH_NCCL_COLLECTIVE;
+    gsh_nccl_config_apply(call);
     if (r == ncclSuccess) {
         call->load = load_of(call->comm, &call->collective);
     }

@@ -18,6 +18,12 @@ enum gsh_nccl_kind {
     GSH_NCCL_N_KINDS
 };
 
+/* What a config says of it: 0, NULL: nothing. */
+struct gsh_nccl_coll_config {
+    unsigned least_blocks, most_blocks; /* of a launch */
+    void *event;                        /* recorded on the stream before the call's work */
+};
+
 /* op: 0 where there is none. root: 0 where there is none. */
 struct gsh_nccl_collective {
     enum gsh_nccl_kind kind;
@@ -28,6 +34,7 @@ struct gsh_nccl_collective {
     ncclRedOp_t op;
     int root;
     cudaStream_t stream;
+    struct gsh_nccl_coll_config config;
 };
 
 #endif

@@ -110,6 +110,7 @@ struct gsh_nccl_call {
     enum gsh_nccl_family family;
     struct ncclComm *comm; /* NULL: the call makes the first one of its ranks */
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
+    ncclResult_t (*configured)(const struct gsh_nccl_call *call); /* what run does by a config */
     const struct gsh_nccl_gatherer *gatherer; /* run only gathers; NULL: run does all */
     /* Ranks agree on something: a thread with several ranks must not wait in one rank's call. */
     bool agrees;

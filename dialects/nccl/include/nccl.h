@@ -36,8 +36,10 @@
 #endif
 struct CUstream_st;
 typedef struct CUstream_st *cudaStream_t;
+struct CUevent_st;
+typedef struct CUevent_st *cudaEvent_t;
 
-/* The NCCL version that the program sees: define it as 22809 to 23007 before this header. The names
+/* The NCCL version that the program sees: define it as 22809 to 23203 before this header. The names
  * are the same. */
 #ifndef GSHMEM_NCCL_VERSION_CODE
 #define GSHMEM_NCCL_VERSION_CODE 22809
@@ -127,12 +129,32 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 
 /* On all ranks, each collective uses the window's buffers at the same offset: it then works on them
  * directly. */
-#define NCCL_WIN_DEFAULT            0x00
-#define NCCL_WIN_COLL_SYMMETRIC     0x01
-#define NCCL_WIN_STRICT_ORDERING    0x02
+#define NCCL_WIN_DEFAULT         0x00
+#define NCCL_WIN_COLL_SYMMETRIC  0x01
+#define NCCL_WIN_STRICT_ORDERING 0x02
+/* The program's promise to use the window in GIN alone; it is like any other. */
+#define NCCL_WIN_GIN_ONLY           0x04
+#define NCCL_WIN_CFT_COUNTED        0x08 /* refused: no device here has logical endpoints */
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
 
-/* Initialise with NCCL_CONFIG_INITIALIZER. The hints (CTAs, names, policies) have no effect. */
+typedef enum {
+    ncclHostCftDefault = NCCL_CONFIG_UNDEF_INT,
+    ncclHostCftEnable = 1, /* refused: no device here has logical endpoints */
+    ncclHostCftDisable = 2,
+    ncclHostCftFallback = 3
+} ncclHostCftMode_t;
+
+/* Multicast by NVLink is not used in any of these. */
+typedef enum {
+    ncclNvlsHostModeDefault = NCCL_CONFIG_UNDEF_INT,
+    ncclNvlsHostModeEnable = 0,
+    ncclNvlsHostModeDisableTransport = 1,
+    ncclNvlsHostModeDisableSymmetricMultimem = 2,
+    ncclNvlsHostModeDisable = INT_MAX
+} ncclNvlsHostMode_t;
+
+/* Initialise with NCCL_CONFIG_INITIALIZER. An earlier version's may be shorter. The hints (CTAs,
+ * names, policies) have no effect; from launchOrderImplicit on, values are checked. */
 typedef struct ncclConfig_v22800 {
     size_t size;
     unsigned int magic, version;
@@ -144,6 +166,10 @@ typedef struct ncclConfig_v22800 {
     int collnetEnable, CTAPolicy, shrinkShare, nvlsCTAs;
     int nChannelsPerNetPeer, nvlinkCentricSched;
     int graphUsageMode, numRmaCtx, maxP2pPeers, graphStreamOrdering;
+    int launchOrderImplicit; /* 0, 1: launches of a communicator are always in order */
+    int numRmaSig;           /* at least 1; ncclPutSignal has signal 0 alone */
+    int rmaEagerInit;        /* 0, 1: everything is there from the beginning */
+    int hostCftMode, nvlsHostMode;
 } ncclConfig_t;
 
 #define NCCL_API_MAGIC 0xcafebeef
@@ -155,7 +181,50 @@ typedef struct ncclConfig_v22800 {
             NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
             NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+            NCCL_CONFIG_UNDEF_INT                                                       \
+    }
+
+/* An option that other vendors' libraries know; all of them are ignored. */
+typedef struct ncclConfigExt {
+    struct ncclConfigExt *next;
+    struct {
+        int vendorId, optionId;
+    } key;
+    union {
+        int i;
+        const char *s;
+        void *raw;
+    } val;
+} ncclConfigExt_t;
+
+/* What one collective is told besides its arguments: the same on all ranks, but for the event.
+ * Initialise with NCCL_COLLCONFIG_INITIALIZER. A value that is not allowed is ncclInvalidArgument,
+ * and ncclGetLastError names the field. */
+typedef struct ncclCollConfig_v23200 {
+    size_t size;
+    unsigned int magic, version;
+    ncclConfigExt_t *ext;
+    /* Blocks of a launch on a GPU, at least 1: no fewer than minCTAs, as far as they may all run at
+     * once, and no more than maxCTAs. Gather and scatter: no effect. */
+    int minCTAs, maxCTAs;
+    int nvlsCTAs;       /* at least 1; no effect */
+    int cgaClusterSize; /* 0 to 8; no effect */
+    /* Names of NCCL's algorithms and protocols. No effect: there is nothing like them to choose. */
+    const char *algSelection;
+    int forceAlgSelection;    /* 0, 1 */
+    int CTAPolicy;            /* NCCL_CTA_POLICY_ bits; no effect */
+    uint64_t userProfilerTag; /* no effect: there are no profiler plug-ins */
+    /* Recorded on the stream just before the call's work, as by NCCL with a CUDA before 12.3. */
+    cudaEvent_t launchCompletionEvent;
+} ncclCollConfig_t;
+#define NCCL_COLLCONFIG_INITIALIZER                                                         \
+    {                                                                                       \
+        sizeof(ncclCollConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_PTR, \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,            \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, 1, NCCL_CONFIG_UNDEF_INT, 0,      \
+            NCCL_CONFIG_UNDEF_PTR                                                           \
     }
 
 typedef struct ncclSimInfo_v22200 {
@@ -308,6 +377,24 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 /* The buffer that this rank registered. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
+/* ---- encryption ------------------------------------------------------------------------------ */
+
+typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
+typedef struct ncclEncryptionConfig_v23200 {
+    size_t size;
+    unsigned int magic, version;
+    int mode;
+    const char *psk;
+} ncclEncryptionConfig_t;
+#define NCCL_ENCRYPTION_CONFIG_INITIALIZER                                 \
+    {                                                                      \
+        sizeof(ncclEncryptionConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, \
+            NCCL_ENCRYPTION_MODE_NONE, NCCL_CONFIG_UNDEF_PTR               \
+    }
+/* Nothing is encrypted: NCCL_ENCRYPTION_MODE_PSK is ncclInvalidUsage. Sockets are authenticated in
+ * any case, by the unique id's secret (SECURITY.md). */
+ncclResult_t ncclSetEncryption(const ncclEncryptionConfig_t *config);
+
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 /* NCCL's settings by key. This library has none of them, only gshmem's, which gshmem-info prints:
@@ -370,6 +457,31 @@ ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, nccl
                         int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                          ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
+/* The same with a config; NULL: none. */
+ncclResult_t ncclAllReduceConfig(const void *sendbuff, void *recvbuff, size_t count,
+                                 ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                 cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t ncclBroadcastConfig(const void *sendbuff, void *recvbuff, size_t count,
+                                 ncclDataType_t datatype, int root, ncclComm_t comm,
+                                 cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t ncclReduceConfig(const void *sendbuff, void *recvbuff, size_t count,
+                              ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm,
+                              cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t ncclAllGatherConfig(const void *sendbuff, void *recvbuff, size_t sendcount,
+                                 ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream,
+                                 const ncclCollConfig_t *config);
+ncclResult_t ncclReduceScatterConfig(const void *sendbuff, void *recvbuff, size_t recvcount,
+                                     ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                     cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t ncclAlltoAllConfig(const void *sendbuff, void *recvbuff, size_t count,
+                                ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream,
+                                const ncclCollConfig_t *config);
+ncclResult_t ncclGatherConfig(const void *sendbuff, void *recvbuff, size_t count,
+                              ncclDataType_t datatype, int root, ncclComm_t comm,
+                              cudaStream_t stream, const ncclCollConfig_t *config);
+ncclResult_t ncclScatterConfig(const void *sendbuff, void *recvbuff, size_t count,
+                               ncclDataType_t datatype, int root, ncclComm_t comm,
+                               cudaStream_t stream, const ncclCollConfig_t *config);
 /* Each Send meets a Recv of the same count and type; those from one rank to another match in order.
  * In a group they proceed together, whatever their number and pattern, including those to the same
  * rank. They begin when all earlier work on their streams is done, and each of these streams waits

@@ -38,6 +38,7 @@
 #include "nccl_device/barrier.h"
 #include "nccl_device/reduce_copy.h"
 #include "nccl_device/multimem.h"
+#include "nccl_device/cft.h"
 #endif
 
 #endif

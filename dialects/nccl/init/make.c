@@ -15,7 +15,7 @@
 /* A later version's config is longer. Unset fields there are NCCL_CONFIG_UNDEF_INT, or NULL. */
 static bool is_rest_unset(const ncclConfig_t *config)
 {
-    enum { KNOWN = offsetof(ncclConfig_t, graphStreamOrdering) + sizeof(int), MOST = 4096 };
+    enum { KNOWN = offsetof(ncclConfig_t, nvlsHostMode) + sizeof(int), MOST = 4096 };
     const char *bytes = (const char *)config;
     if (config->size > MOST) {
         return false;
@@ -29,6 +29,51 @@ static bool is_rest_unset(const ncclConfig_t *config)
         }
     }
     return true;
+}
+
+/* The field at the offset, which an earlier version's config may lack. */
+static int field_at(const ncclConfig_t *config, size_t offset)
+{
+    int value = NCCL_CONFIG_UNDEF_INT;
+    if (offset + sizeof(value) <= config->size) {
+        memcpy(&value, (const char *)config + offset, sizeof(value));
+    }
+    return value;
+}
+
+static ncclResult_t check_late_fields(const char *call, const ncclConfig_t *config)
+{
+#define FIELD(NAME) #NAME, field_at(config, offsetof(ncclConfig_t, NAME))
+    const struct {
+        const char *name;
+        int value, least, most;
+    } fields[] = {
+        {FIELD(launchOrderImplicit), 0, 1},
+        {FIELD(numRmaSig), 1, INT_MAX},
+        {FIELD(rmaEagerInit), 0, 1},
+        {FIELD(hostCftMode), ncclHostCftEnable, ncclHostCftFallback},
+    };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        const int value = fields[i].value;
+        if (value != NCCL_CONFIG_UNDEF_INT && (value < fields[i].least || value > fields[i].most)) {
+            return gsh_nccl_fail(ncclInvalidArgument, "%s: %s is %d in the config", call,
+                                 fields[i].name, value);
+        }
+    }
+    const int nvls = field_at(config, offsetof(ncclConfig_t, nvlsHostMode));
+    if (nvls != ncclNvlsHostModeDefault && nvls != ncclNvlsHostModeDisable &&
+        (nvls & ~(ncclNvlsHostModeDisableTransport | ncclNvlsHostModeDisableSymmetricMultimem)) !=
+            0) {
+        return gsh_nccl_fail(ncclInvalidArgument, "%s: nvlsHostMode is %d in the config", call,
+                             nvls);
+    }
+    return field_at(config, offsetof(ncclConfig_t, hostCftMode)) == ncclHostCftEnable
+               ? gsh_nccl_fail(ncclInvalidUsage,
+                               "%s: hostCftMode asks for logical endpoints, which no device here "
+                               "has: ncclHostCftFallback does without",
+                               call)
+               : ncclSuccess;
+#undef FIELD
 }
 
 ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
@@ -55,7 +100,7 @@ ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config)
         return gsh_nccl_fail(ncclInvalidArgument, "%s: blocking is %d in the config", call,
                              config->blocking);
     }
-    return ncclSuccess;
+    return check_late_fields(call, config);
 }
 
 bool gsh_nccl_config_is_nonblocking(const ncclConfig_t *config, const struct ncclComm *parent)

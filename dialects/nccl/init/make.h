@@ -5,7 +5,8 @@
 
 #include "dialects/nccl/group/call.h"
 
-/* Whether the config, or NULL, is consistent; its hints are ignored. */
+/* Whether the config, or NULL, is consistent; hints are ignored, but the later
+ * ones are checked. */
 ncclResult_t gsh_nccl_config_check(const char *call, const ncclConfig_t *config);
 /* Whether a communicator made with the config, or NULL, from the parent, or NULL, does not block.
  */

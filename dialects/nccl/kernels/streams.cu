@@ -83,6 +83,11 @@ int join(gshmemx_stream_t before, gshmemx_stream_t after)
     return (int)r;
 }
 
+int record(void *event, gshmemx_stream_t stream)
+{
+    return (int)cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream);
+}
+
 int is_one_capture(const gshmemx_stream_t *streams, size_t n)
 {
     int gone = 0; /* the joins say so, too */
@@ -163,4 +168,4 @@ void end(gsh_nccl_stream_chain *t)
 } // namespace
 
 extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
-    prepare, wait, enter, leave, end, join, is_one_capture, exchange_capture_mode, relaxed};
+    prepare, wait, enter, leave, end, join, record, is_one_capture, exchange_capture_mode, relaxed};

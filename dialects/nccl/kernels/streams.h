@@ -52,6 +52,8 @@ struct gsh_nccl_stream_ops {
     void (*end)(struct gsh_nccl_stream_chain *chain);
     /* Orders earlier work on `before` ahead of later work on `after`. */
     int (*join)(gshmemx_stream_t before, gshmemx_stream_t after);
+    /* Records the program's event. */
+    int (*record)(void *event, gshmemx_stream_t stream);
     /* Whether all of them are captured into one graph, or none is. */
     int (*is_one_capture)(const gshmemx_stream_t *streams, size_t n);
     /* Sets whether the calling thread may make calls outside streams while some stream is captured;

@@ -2,6 +2,7 @@
  * Gather and scatter: collectives between one rank and all, as sends and receives. */
 #include "dialects/nccl/base/type.h"
 #include "dialects/nccl/coll/begin.h"
+#include "dialects/nccl/coll/config.h"
 #include "dialects/nccl/transfer/transfer.h"
 
 static ncclResult_t run(const struct gsh_nccl_call *call)
@@ -57,4 +58,26 @@ ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
                                               .type = datatype,
                                               .root = root,
                                               .stream = stream});
+}
+
+ncclResult_t ncclGatherConfig(const void *sendbuff, void *recvbuff, size_t count,
+                              ncclDataType_t datatype, int root, ncclComm_t comm,
+                              cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    ncclResult_t r = gsh_nccl_config_begin("ncclGatherConfig", config);
+    if (r == ncclSuccess) {
+        r = ncclGather(sendbuff, recvbuff, count, datatype, root, comm, stream);
+    }
+    return gsh_nccl_config_end(r);
+}
+
+ncclResult_t ncclScatterConfig(const void *sendbuff, void *recvbuff, size_t count,
+                               ncclDataType_t datatype, int root, ncclComm_t comm,
+                               cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    ncclResult_t r = gsh_nccl_config_begin("ncclScatterConfig", config);
+    if (r == ncclSuccess) {
+        r = ncclScatter(sendbuff, recvbuff, count, datatype, root, comm, stream);
+    }
+    return gsh_nccl_config_end(r);
 }

@@ -274,10 +274,14 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                                     int winFlags)
 {
     static const char call[] = "ncclCommWindowRegister";
+    static const int flags = NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY;
     ncclResult_t r = gsh_nccl_need_open(call, comm);
+    if (r == ncclSuccess && (winFlags & NCCL_WIN_CFT_COUNTED) != 0) {
+        r = gsh_nccl_fail(ncclInvalidUsage,
+                          "%s: NCCL_WIN_CFT_COUNTED: no device here has logical endpoints", call);
+    }
     if (r == ncclSuccess &&
-        (win == NULL || buff == NULL || size == 0 ||
-         (winFlags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0)) {
+        (win == NULL || buff == NULL || size == 0 || (winFlags & ~flags) != 0)) {
         r = gsh_nccl_fail(ncclInvalidArgument,
                           "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size, buff,
                           (void *)win, (unsigned)winFlags);

@@ -2,6 +2,7 @@
  * Collectives of the CUDA row: the library's kernels. All of them are loaded at the first call,
  * because their code is large and many programs make none; where PEs share a GPU, at set-up. */
 #include "runtime/backend/cuda/device.h"
+#include "runtime/instance/block_limit.h"
 #include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
@@ -114,16 +115,20 @@ static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_
     if (l->kernel == GSH_COLL_KERNEL_lines) {
         return l->n_blocks;
     }
-    unsigned most = t->max_blocks;
+    const struct gsh_block_limit limit = gsh_block_limit_get();
     if (l->bytes == GSH_COLL_UNKNOWN_BYTES) {
-        return most < AGREED_BLOCKS ? most : AGREED_BLOCKS;
+        return gsh_block_limit_apply(limit, AGREED_BLOCKS, t->max_blocks);
     }
     uint64_t others = l->team->n_pes > 1 ? (uint64_t)l->team->n_pes - 1 : 1;
     bool may_be_ll = l->kernel != GSH_COLL_KERNEL_far;
     uint64_t blocks = may_be_ll && l->bytes <= t->ll_max[GSH_GROUP_BLOCKS]
                           ? (l->bytes * others + LL_BYTES_PER_BLOCK - 1) / LL_BYTES_PER_BLOCK
                           : (l->bytes + t->bytes_per_block - 1) / t->bytes_per_block;
-    return blocks < 1 ? 1 : blocks < most ? (unsigned)blocks : most;
+    return gsh_block_limit_apply(limit,
+                                 blocks < 1               ? 1
+                                 : blocks < t->max_blocks ? (unsigned)blocks
+                                                          : t->max_blocks,
+                                 t->max_blocks);
 }
 
 static unsigned threads_for(const struct gsh_coll_launch *l)

@@ -273,6 +273,23 @@ ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam_t peers, int nBlocks, int
                                               ncclGinInboxA2AHandle *outHandle,
                                               ncclDevResourceRequirements *outReq);
 
+/* For logical endpoints, which no device here has: teams without ranks, and ncclInvalidUsage. */
+#if defined(__cplusplus)
+ncclTeam_t ncclTeamCft(ncclComm_t comm, ncclCftTeamMode_t mode = NCCL_CFT_TEAM_FLAT);
+#else
+ncclTeam_t ncclTeamCft(ncclComm_t comm, ncclCftTeamMode_t mode);
+#endif
+ncclTeam_t ncclTeamCftMultimem(ncclComm_t comm);
+ncclResult_t ncclGetMultimemDeviceLeInfo(ncclWindow_t window, size_t offset, ncclCftLeId *leId,
+                                         size_t *leOffset);
+ncclResult_t ncclGetCftDeviceLeInfo(ncclWindow_t window, size_t offset, int peerCft,
+                                    ncclTeam_t cftTeam, ncclCftLeId *leId, size_t *leOffset);
+ncclResult_t ncclGetPeerDeviceLeInfo(ncclWindow_t window, size_t offset, int peerWorld,
+                                     ncclCftLeId *leId, size_t *leOffset);
+ncclResult_t ncclCftBarrierCreateRequirement(ncclTeam_t team, int nBarriers,
+                                             ncclCftBarrierHandle *outHandle,
+                                             ncclDevResourceRequirements *outReq);
+
 /* Without ranks if comm is not valid. */
 ncclTeam_t ncclTeamWorld(ncclComm_t comm);
 ncclTeam_t ncclTeamLsa(ncclComm_t comm);
@@ -301,6 +318,12 @@ GSHMEM_NCCL_P(GinInboxA2ACreateRequirement);
 GSHMEM_NCCL_P(GinOutboxCreateRequirement);
 GSHMEM_NCCL_P(LLA2ACalcSlots);
 GSHMEM_NCCL_P(LLA2ACreateRequirement);
+GSHMEM_NCCL_P(TeamCft);
+GSHMEM_NCCL_P(TeamCftMultimem);
+GSHMEM_NCCL_P(GetMultimemDeviceLeInfo);
+GSHMEM_NCCL_P(GetCftDeviceLeInfo);
+GSHMEM_NCCL_P(GetPeerDeviceLeInfo);
+GSHMEM_NCCL_P(CftBarrierCreateRequirement);
 GSHMEM_NCCL_P(TeamWorld);
 GSHMEM_NCCL_P(TeamLsa);
 GSHMEM_NCCL_P(TeamRail);
