@@ -175,6 +175,36 @@ GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op
                   gshmemx_signal_op(sig_addr, signal, sig_op, pe));
 }
 
+#define GSHMEM_FLOAT(NAME, T)                                                                     \
+    GSHMEM_HD T gshmemx_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                       \
+    {                                                                                             \
+        return GSHMEM_EITHER(                                                                     \
+            atomic_fetch_add(GSHMEM_HERE, dest, value, pe, "gshmemx_" #NAME "_atomic_fetch_add"), \
+            gshmemx_##NAME##_atomic_fetch_add(dest, value, pe));                                  \
+    }                                                                                             \
+    GSHMEM_HD void gshmemx_##NAME##_atomic_add(T *dest, T value, int pe)                          \
+    {                                                                                             \
+        GSHMEM_EITHER(atomic_add(GSHMEM_HERE, dest, value, pe, "gshmemx_" #NAME "_atomic_add"),   \
+                      gshmemx_##NAME##_atomic_add(dest, value, pe));                              \
+    }
+GSHMEM_TYPES_FLOAT(GSHMEM_FLOAT)
+#undef GSHMEM_FLOAT
+GSHMEM_HD gshmem_half_t gshmemx_half_atomic_fetch(const gshmem_half_t *source, int pe)
+{
+    return GSHMEM_EITHER(atomic_fetch(GSHMEM_HERE, source, pe, "gshmemx_half_atomic_fetch"),
+                         gshmemx_half_atomic_fetch(source, pe));
+}
+GSHMEM_HD void gshmemx_half_atomic_set(gshmem_half_t *dest, gshmem_half_t value, int pe)
+{
+    GSHMEM_EITHER(atomic_set(GSHMEM_HERE, dest, value, pe, "gshmemx_half_atomic_set"),
+                  gshmemx_half_atomic_set(dest, value, pe));
+}
+GSHMEM_HD gshmem_half_t gshmemx_half_atomic_swap(gshmem_half_t *dest, gshmem_half_t value, int pe)
+{
+    return GSHMEM_EITHER(atomic_swap(GSHMEM_HERE, dest, value, pe, "gshmemx_half_atomic_swap"),
+                         gshmemx_half_atomic_swap(dest, value, pe));
+}
+
 GSHMEM_HD void gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
 {
     GSHMEM_EITHER(

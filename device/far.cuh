@@ -63,7 +63,7 @@ __device__ __forceinline__ uint64_t far_g(const Context &c, const void *source, 
     return call_indirect<ring_g<Context>>(c, source, bytes, pe, call);
 }
 
-/* bytes is 4 or 8. Returns the former value if is_fetch, else 0. */
+/* bytes is 2, 4 or 8. Returns the former value if is_fetch, else 0. */
 template <class Context>
 __device__ __forceinline__ uint64_t far_amo(const Context &c, gsh_amo_op op, void *dest,
                                             uint32_t bytes, uint64_t operand, uint64_t cond,

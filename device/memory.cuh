@@ -218,6 +218,29 @@ GSHMEM_COMPARE_SWAP(uint64_t, "b64", "l")
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
+/* The same on the bits of a float or double: the sum, rounded to the nearest. A GPU takes floats
+ * below the least normal one for 0. */
+#define GSHMEM_FLOAT_ADD(W, T, TYPE, REGISTER)                                    \
+    __device__ __forceinline__ W atomic_float_add(W *p, W v)                      \
+    {                                                                             \
+        T old;                                                                    \
+        asm volatile("atom.relaxed.sys.global.add." TYPE " %0, [%1], %2;"         \
+                     : "=" REGISTER(old)                                          \
+                     : "l"(__cvta_generic_to_global(p)), REGISTER(bit_cast<T>(v)) \
+                     : "memory");                                                 \
+        return bit_cast<W>(old);                                                  \
+    }                                                                             \
+    __device__ __forceinline__ void reduce_float_add(W *p, W v)                   \
+    {                                                                             \
+        asm volatile("red.relaxed.sys.global.add." TYPE                           \
+                     " [%0], %1;" ::"l"(__cvta_generic_to_global(p)),             \
+                     REGISTER(bit_cast<T>(v))                                     \
+                     : "memory");                                                 \
+    }
+GSHMEM_FLOAT_ADD(uint32_t, float, "f32", "f")
+GSHMEM_FLOAT_ADD(uint64_t, double, "f64", "d")
+#undef GSHMEM_FLOAT_ADD
+
 /* A relaxed load that acts as an atomic operation: a fence after it orders. */
 template <class Word> __device__ __forceinline__ Word atomic_load(const Word *p)
 {

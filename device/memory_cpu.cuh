@@ -198,6 +198,32 @@ GSHMEM_COMPARE_SWAP(uint64_t)
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
+template <class T, class W> inline W add_bits(W *p, W v)
+{
+    W seen = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(p, &seen, bit_cast<W>(bit_cast<T>(seen) + bit_cast<T>(v)),
+                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return seen;
+}
+
+#define GSHMEM_FLOAT_ADD(W, T)              \
+    inline W atomic_float_add(W *p, W v)    \
+    {                                       \
+        tsan_publish(p);                    \
+        W old = add_bits<T>(p, v);          \
+        tsan_observe(p);                    \
+        return old;                         \
+    }                                       \
+    inline void reduce_float_add(W *p, W v) \
+    {                                       \
+        tsan_publish(p);                    \
+        add_bits<T>(p, v);                  \
+    }
+GSHMEM_FLOAT_ADD(uint32_t, float)
+GSHMEM_FLOAT_ADD(uint64_t, double)
+#undef GSHMEM_FLOAT_ADD
+
 template <class Word> inline Word atomic_load(const Word *p)
 {
     Word v = load_relaxed_word(p);

@@ -80,13 +80,13 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t ring_g(const Context &c, const void *so
     return call_indirect<ask<Context>>(c, &r);
 }
 
-/* bytes is 4 or 8. Nothing comes back. */
+/* bytes is 2, 4 or 8. Nothing comes back. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void ring_amo(const Context &c, gsh_amo_op op, void *dest,
                                               uint32_t bytes, uint64_t operand, int pe,
                                               const char *call)
 {
-    uint32_t arg = (uint32_t)op | (bytes == 8 ? GSH_RING_AMO_IS_8 : 0u);
+    uint32_t arg = GSH_RING_AMO_ARG(op, bytes, false);
     push_two(c, pe, GSH_RING_AMO, arg, 0, offset_of(c, dest), operand, call);
 }
 
@@ -96,7 +96,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t ring_fetch_amo(const Context &c, gsh_am
                                                         uint32_t bytes, uint64_t operand,
                                                         uint64_t cond, int pe, const char *call)
 {
-    uint32_t arg = (uint32_t)op | (bytes == 8 ? GSH_RING_AMO_IS_8 : 0u) | GSH_RING_AMO_FETCHES;
+    uint32_t arg = GSH_RING_AMO_ARG(op, bytes, true);
     request r = request_to(c, pe, GSH_RING_AMO, arg, GSH_RING_ANSWER_VALUES, until::answer, call);
     r.value[0] = offset_of(c, dest);
     r.value[1] = operand;

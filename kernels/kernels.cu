@@ -41,12 +41,26 @@ template <class W> __device__ W apply(uint32_t op, W *word, W operand, W cond)
         return atomic_compare_swap(word, cond, operand);
     case GSH_AMO_ADD:
         return atomic_add(word, operand);
+    case GSH_AMO_FLOAT_ADD:
+        return atomic_float_add(word, operand);
     case GSH_AMO_AND:
         return atomic_and(word, operand);
     case GSH_AMO_OR:
         return atomic_or(word, operand);
     default:
         return atomic_xor(word, operand);
+    }
+}
+
+__device__ uint16_t apply_half(uint32_t op, uint16_t *p, uint16_t operand)
+{
+    switch (op) {
+    case GSH_AMO_FETCH:
+        return amo_half<GSH_AMO_FETCH>(p, operand);
+    case GSH_AMO_FLOAT_ADD:
+        return amo_half<GSH_AMO_FLOAT_ADD>(p, operand);
+    default:
+        return amo_half<GSH_AMO_SWAP>(p, operand);
     }
 }
 
@@ -124,9 +138,11 @@ __global__ void gsh_kernel_amo(const __grid_constant__ gsh_kernel_amo_args a)
 {
     /* Serves signals: a reader that sees this sees what the stream did before. */
     fence_acq_rel();
-    uint64_t old = a.bytes == 4 ? apply(a.op, pointer<uint32_t>(a.address), (uint32_t)a.operand,
-                                        (uint32_t)a.cond)
-                                : apply(a.op, pointer<uint64_t>(a.address), a.operand, a.cond);
+    uint64_t old =
+        a.bytes == 2 ? apply_half(a.op, pointer<uint16_t>(a.address), (uint16_t)a.operand)
+        : a.bytes == 4
+            ? apply(a.op, pointer<uint32_t>(a.address), (uint32_t)a.operand, (uint32_t)a.cond)
+            : apply(a.op, pointer<uint64_t>(a.address), a.operand, a.cond);
     if (a.result)
         *pointer<uint64_t>(a.result) = old;
 }

@@ -22,7 +22,7 @@ typedef uint32_t gsh_context;
 struct gsh_request {
     uint8_t op;         /* enum gsh_far_op */
     uint8_t amo_op;     /* AMO: enum gsh_amo_op */
-    uint8_t word_bytes; /* AMO, G: 1, 2 (G only), 4 or 8 */
+    uint8_t word_bytes; /* AMO, G: 1 (G only), 2, 4 or 8 */
     uint8_t sig_op;     /* PUT_SIGNAL, and an AMO on a stream: GSHMEM_SIGNAL_SET or _ADD */
     bool is_strong;     /* PUT_SIGNAL: the signal comes after all earlier puts to the PE, in its
                          * context; else after its own put alone */

@@ -30,6 +30,13 @@ enum gsh_far_op {
  * PE. To a near PE it always does. */
 #define GSH_SIGNAL_STRONG 16
 
+/* Whether there is such an operation on a word of so many bytes. */
+static inline int gsh_amo_exists(uint64_t op, uint64_t bytes)
+{
+    return op < GSH_AMO_OPS && (bytes == 4 || bytes == 8 ||
+                                (bytes == 2 && (op <= GSH_AMO_SWAP || op == GSH_AMO_FLOAT_ADD)));
+}
+
 #ifdef __CUDACC__
 __host__ __device__
 #endif

@@ -77,7 +77,10 @@ GSH_RING_ASSERT(sizeof(struct gsh_ring_slot) == 16, "gsh_ring_slot is wire");
 #define GSH_RING_COMPACT_BYTES (1ull << 18) /* compact: bytes are below */
 #define GSH_RING_AMO_IS_8      8u           /* in arg */
 #define GSH_RING_AMO_FETCHES   16u
-#define GSH_RING_ANSWER_VALUES 3 /* of every request with a ticket */
+#define GSH_RING_AMO_OTHER     32u /* the lower 3 bits are one of the next five, no gsh_amo_op */
+#define GSH_RING_AMO_HALF_ADD  3u  /* 0 to 2: FETCH, SET, SWAP of a half */
+#define GSH_RING_AMO_FLOAT_ADD 4u  /* of a double with GSH_RING_AMO_IS_8, else of a float */
+#define GSH_RING_ANSWER_VALUES 3   /* of every request with a ticket */
 
 enum gsh_ring_op {
     GSH_RING_NONE,
@@ -87,8 +90,8 @@ enum gsh_ring_op {
     GSH_RING_GET_LARGE,  /* values: remote offset, local address, bytes */
     GSH_RING_PUT_INLINE, /* immediate: bytes (1 to 104); values: remote offset, the bytes */
     GSH_RING_G,    /* arg: bytes (1, 2, 4, 8); immediate: ticket; values: remote offset, 0, 0 */
-    GSH_RING_AMO,  /* arg: enum gsh_amo_op | GSH_RING_AMO_IS_8 | GSH_RING_AMO_FETCHES; values:
-                    * remote offset, operand; when it fetches (immediate: ticket) also cond */
+    GSH_RING_AMO,  /* arg: GSH_RING_AMO_ARG; values: remote offset, operand; when it fetches
+                    * (immediate: ticket) also cond */
     GSH_RING_IPUT, /* immediate: element bytes; values: remote offset, local address, remote
                     * stride, local stride (in elements), nelems */
     GSH_RING_IGET, /* the same */
@@ -100,6 +103,16 @@ enum gsh_ring_op {
     GSH_RING_QUIET, /* done when all earlier requests of this ring are seen at their PEs */
     GSH_RING_OPS
 };
+
+/* The arg of an AMO, of an enum gsh_amo_op up to XOR, or FLOAT_ADD, on a word of so many bytes. */
+#define GSH_RING_AMO_CODE(op, bytes)                                                         \
+    ((bytes) == 2 ? GSH_RING_AMO_OTHER |                                                     \
+                        ((op) == GSH_AMO_FLOAT_ADD ? GSH_RING_AMO_HALF_ADD : (uint32_t)(op)) \
+     : (op) == GSH_AMO_FLOAT_ADD ? GSH_RING_AMO_OTHER | GSH_RING_AMO_FLOAT_ADD               \
+                                 : (uint32_t)(op))
+#define GSH_RING_AMO_ARG(op, bytes, is_fetch)                                 \
+    (GSH_RING_AMO_CODE(op, bytes) | ((bytes) == 8 ? GSH_RING_AMO_IS_8 : 0u) | \
+     ((is_fetch) ? GSH_RING_AMO_FETCHES : 0u))
 
 /* Written by the proxy, read by kernels; in host memory mapped for the device. Each word validates
  * itself, so one read returns the answer: bits 0-31 are a half of the value, the lower half first;

@@ -158,7 +158,8 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_ctx_record) == 16, "gsh_ctx_record is wire")
 
 /* ---- operations and reports ------------------------------------------------------------------ */
 
-/* Operations on a word of 4 or 8 bytes. The fetching forms return the value before. */
+/* Operations on a word of 4 or 8 bytes; FETCH, SET, SWAP and FLOAT_ADD also on one of 2, a half.
+ * The fetching forms return the value before. */
 enum gsh_amo_op {
     GSH_AMO_FETCH,
     GSH_AMO_SET,
@@ -168,6 +169,8 @@ enum gsh_amo_op {
     GSH_AMO_AND,
     GSH_AMO_OR,
     GSH_AMO_XOR,
+    GSH_AMO_FLOAT_ADD, /* of two halves, floats or doubles, rounded to the nearest */
+    GSH_AMO_OPS
 };
 
 /* The report of a stuck or failing call. Written by one kernel thread: it takes `state` from 0 to

@@ -108,6 +108,8 @@ typedef struct CUstream_st *gshmemx_stream_t;
 #define GSHMEM_TYPES_LOGIC(M)    GSHMEM_TYPE_TABLE(GSHMEM_SEL_LOGIC, M)
 #define GSHMEM_TYPES_ARITH(M)    GSHMEM_TYPE_TABLE(GSHMEM_SEL_ARITH, M)
 #define GSHMEM_TYPES_GPU_ARITH(M) GSHMEM_TYPE_TABLE_GPU(GSHMEM_SEL_ARITH, M)
+/* The types of floating-point atomics. */
+#define GSHMEM_TYPES_FLOAT(M) M(half, gshmem_half_t) M(float, float) M(double, double)
 /* Sizes in bits; M(bits, bytes). */
 #define GSHMEM_SIZES(M) M(8, 1) M(16, 2) M(32, 4) M(64, 8) M(128, 16)
 /* clang-format on */

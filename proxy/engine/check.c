@@ -22,8 +22,7 @@ static bool is_word(const struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
 
 static const char *amo_fault(const struct gsh_proxy *proxy, const struct gsh_message *m)
 {
-    bool is_right = m->amo_op <= GSH_AMO_XOR && (m->word_bytes == 4 || m->word_bytes == 8) &&
-                    m->off % m->word_bytes == 0;
+    bool is_right = gsh_amo_exists(m->amo_op, m->word_bytes) && m->off % m->word_bytes == 0;
     return !is_right ? no_operation : !is_word(proxy, m->off, m->word_bytes) ? outside : NULL;
 }
 

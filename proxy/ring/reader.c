@@ -176,17 +176,23 @@ static const char *decode_g(const struct raw *raw, struct gsh_request *out)
 
 static const char *decode_amo(const struct raw *raw, struct gsh_request *out)
 {
-    out->amo_op = raw->arg & (GSH_RING_AMO_IS_8 - 1);
-    out->word_bytes = raw->arg & GSH_RING_AMO_IS_8 ? 8 : 4;
+    unsigned code = raw->arg & (GSH_RING_AMO_IS_8 - 1);
+    bool is_8 = (raw->arg & GSH_RING_AMO_IS_8) != 0, is_half = false;
+    out->amo_op = (uint8_t)code;
+    if ((raw->arg & GSH_RING_AMO_OTHER) != 0) {
+        is_half = code <= GSH_RING_AMO_HALF_ADD;
+        out->amo_op = (uint8_t)(code < GSH_RING_AMO_HALF_ADD ? code : GSH_AMO_FLOAT_ADD);
+        if (code > GSH_RING_AMO_FLOAT_ADD || (is_half && is_8)) {
+            return "argument";
+        }
+    }
+    out->word_bytes = is_half ? 2 : is_8 ? 8 : 4;
     out->is_fetch = (raw->arg & GSH_RING_AMO_FETCHES) != 0;
     out->ticket = out->is_fetch ? raw->word[1] : 0;
     out->operand = raw->value[1];
     out->cond = raw->n_payload > 1 ? raw->value[2] : 0;
     restore_top(out);
-    if ((raw->n_payload == 2) != out->is_fetch) {
-        return "number of slots";
-    }
-    return raw->arg < 2 * GSH_RING_AMO_FETCHES ? NULL : "argument";
+    return (raw->n_payload == 2) == out->is_fetch ? NULL : "number of slots";
 }
 
 static const char *decode_strided(const struct raw *raw, struct gsh_request *out)

@@ -49,8 +49,7 @@ static void check(const struct gsh_request *q, int n_pes, uint64_t before)
         FUZZ_CHECK(q->word_bytes > 0 && q->is_fetch);
         break;
     case GSH_FAR_AMO:
-        FUZZ_CHECK(q->word_bytes == 4 || q->word_bytes == 8);
-        FUZZ_CHECK(q->amo_op < GSH_RING_AMO_IS_8);
+        FUZZ_CHECK(gsh_amo_exists(q->amo_op, q->word_bytes));
         break;
     case GSH_FAR_IPUT:
     case GSH_FAR_IGET:

@@ -226,6 +226,151 @@ template <class Row> static void test_float_row(const test_pe *pe, const char *n
     gshmem_free(words);
 }
 
+/* ---- floating-point sums -------------------------------------------------------------------- */
+
+template <class T> struct float_calls;
+#define FLOAT(NAME, T)                                                                   \
+    template <> struct float_calls<T> {                                                  \
+        static HD void add(T *d, T v, int pe) { gshmemx_##NAME##_atomic_add(d, v, pe); } \
+        static HD T fetch_add(T *d, T v, int pe)                                         \
+        {                                                                                \
+            return gshmemx_##NAME##_atomic_fetch_add(d, v, pe);                          \
+        }                                                                                \
+    };
+GSHMEM_TYPES_FLOAT(FLOAT)
+#undef FLOAT
+
+/* Small multiples of 1/4: every sum that occurs is exact, in a half, too. */
+template <class T> static HD float float_addend(int w, int r)
+{
+    return (float)(r % 2 ? -(w % 4 + 1) : w % 4 + 1) / 4;
+}
+
+/* Neighbours, of which two halves share a word; the odd ones also take part in a swap of bits. */
+enum { float_words = 2 };
+
+/* An odd number of rounds: the negative addends do not cancel the others. */
+template <class T>
+static HD void add_floats(T *words, verdict *v, int worker, int me, int n, int rounds)
+{
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < 2 * rounds + 1; r++) {
+            T *const word = &words[(worker + r) % float_words];
+            const int pe = (me + i) % n, w = me * workers + worker;
+            const T addend = (T)float_addend<T>(w, r);
+            if (r % 3 == 0)
+                float_calls<T>::add(word, addend, pe);
+            else {
+                const float found = (float)float_calls<T>::fetch_add(word, addend, pe);
+                EXPECT_AT(v, found * 4 == (float)(int)(found * 4), true, w);
+            }
+        }
+}
+
+template <class T> __global__ void add_floats_kernel(T *words, verdict *v, int rounds)
+{
+    const int worker = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    add_floats(words, v, worker, gshmem_my_pe(), gshmem_n_pes(), rounds);
+    gshmem_quiet();
+}
+
+template <class T> static void test_sums(const test_pe *pe, int rounds, const char *name)
+{
+    T *words = (T *)test_heap(float_words * sizeof(T));
+    verdict *v = test_verdict();
+    verdict on_host = {};
+    gshmem_launch(add_floats_kernel<T>, dim3(blocks), dim3(threads), 0, pe->stream, words, v,
+                  rounds);
+    add_floats(words, &on_host, workers - 1, pe->me, pe->n, rounds);
+    gshmem_quiet();
+    test_sync(pe);
+    gshmem_barrier_all();
+    CHECK_EQ(on_host.n_failed, 0);
+    JUDGE(pe, v, name);
+    T found[float_words];
+    test_copy(found, words, sizeof found);
+    float want[float_words] = {};
+    for (int w = 0; w < pe->n * workers; w++)
+        for (int r = 0; r < 2 * rounds + 1; r++)
+            want[(w % workers + r) % float_words] += float_addend<T>(w, r);
+    for (int i = 0; i < float_words; i++)
+        if (!CHECK_EQ((float)found[i], want[i]))
+            fprintf(stderr, "    with type %s on PE %d\n", name, pe->me);
+    gshmem_barrier_all();
+    test_free(v);
+    gshmem_free(words);
+}
+
+/* Sums that are not exact, infinite, or no number, by one caller; and the other calls on a half. */
+template <class T> static HD void add_one(T *word, verdict *v, float a, float b, float sum, int pe)
+{
+    float_calls<T>::add(word, (T)a, pe);
+    gshmem_quiet();
+    const float before = (float)float_calls<T>::fetch_add(word, (T)b, pe);
+    gshmem_quiet();
+    const float after = (float)float_calls<T>::fetch_add(word, (T)0.0f, pe);
+    EXPECT_AT(v, before, a, a);
+    EXPECT_AT(v, after, sum, b);
+}
+
+static HD void use_half(gshmem_half_t *words, verdict *v, int pe)
+{
+    gshmemx_half_atomic_set(&words[0], (gshmem_half_t)1.5f, pe);
+    gshmemx_half_atomic_set(&words[1], (gshmem_half_t)-2.0f, pe);
+    gshmem_quiet();
+    const float swapped = (float)gshmemx_half_atomic_swap(&words[0], (gshmem_half_t)4.0f, pe);
+    const float first = (float)gshmemx_half_atomic_fetch(&words[0], pe);
+    const float second = (float)gshmemx_half_atomic_fetch(&words[1], pe);
+    EXPECT_AT(v, swapped, 1.5f, 0);
+    EXPECT_AT(v, first, 4.0f, 1);
+    EXPECT_AT(v, second, -2.0f, 2);
+}
+
+struct float_slots {
+    gshmem_half_t *halves;
+    float *floats;
+    double *doubles;
+};
+
+static HD void add_all(float_slots s, verdict *v, int worker, int pe)
+{
+    const float least = 1.0f / 16777216; /* of a half */
+    gshmem_half_t *h = &s.halves[8 * worker];
+    add_one(h, v, 2048, 1, 2048, pe); /* the even one of two neighbours */
+    add_one(h + 1, v, 2050, 1, 2052, pe);
+    add_one(h + 2, v, 65504, 16, INFINITY, pe);
+    add_one(h + 3, v, least, least, 2 * least, pe); /* below normal */
+    add_one(h + 4, v, 1024, 0.75f, 1025, pe);
+    use_half(h + 6, v, pe);
+    add_one(&s.floats[worker], v, 16777216, 3, 16777220, pe);
+    add_one(&s.doubles[worker], v, 1e30f, -1e30f, 0, pe);
+}
+
+__global__ void add_all_kernel(float_slots s, verdict *v, int pe)
+{
+    add_all(s, v, (int)(blockIdx.x * blockDim.x + threadIdx.x), pe);
+}
+
+static void test_rounding(const test_pe *pe)
+{
+    float_slots s;
+    s.halves = (gshmem_half_t *)test_heap(8 * workers * sizeof *s.halves);
+    s.floats = (float *)test_heap(workers * sizeof *s.floats);
+    s.doubles = (double *)test_heap(workers * sizeof *s.doubles);
+    verdict *v = test_verdict();
+    verdict on_host = {};
+    gshmem_launch(add_all_kernel, dim3(blocks), dim3(threads), 0, pe->stream, s, v, pe->next);
+    add_all(s, &on_host, workers - 1, pe->next);
+    test_sync(pe);
+    CHECK_EQ(on_host.n_failed, 0);
+    JUDGE(pe, v, "rounding");
+    gshmem_barrier_all();
+    test_free(v);
+    gshmem_free(s.doubles);
+    gshmem_free(s.floats);
+    gshmem_free(s.halves);
+}
+
 /* ---- neighbouring words ---------------------------------------------------------------------- */
 
 /* Each PE owns every n-th 32-bit word: an access that is too wide reverts others' updates. */
@@ -271,6 +416,12 @@ static int pe_main(int argc, char **argv)
         test_row<NAME##_row>(&pe, rounds, #NAME);
     GSHMEM_TYPES_AMO_STD(TYPE)
 #undef TYPE
+#define FLOAT(NAME, T)               \
+    if (test_is_wanted(type, #NAME)) \
+        test_sums<T>(&pe, rounds, #NAME);
+    GSHMEM_TYPES_FLOAT(FLOAT)
+#undef FLOAT
+    test_rounding(&pe);
     test_float_row<float_row>(&pe, "float");
     test_float_row<double_row>(&pe, "double");
     return test_end(&pe);

@@ -6,6 +6,7 @@
  * acquire. That is stronger than the memory model: the sanitizer does not understand fences, and
  * the host side does not imitate them as device/memory_cpu.cuh does. So it reports a missing wait
  * or quiet, but not a fence missing from host code between a put and a p. */
+
 #include "runtime/backend/cpu/device.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
 #include "runtime/backend/modules.h"
+#include "wire/half.h"
 
 /* ---- set-up ---- */
 
@@ -182,6 +184,53 @@ static enum gsh_result cpu_load(struct gsh_instance *pe, const void *source, siz
     return GSH_OK;
 }
 
+/* A half: the others change the word around it, too. */
+static uint64_t amo_16(enum gsh_amo_op op, uint16_t *half, uint16_t operand)
+{
+    uint32_t *word = (uint32_t *)((uintptr_t)half & ~(uintptr_t)3);
+    unsigned shift = ((uintptr_t)half & 2) * 8;
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
+    uint16_t before, after;
+    do {
+        before = (uint16_t)(seen >> shift);
+        if (op == GSH_AMO_FETCH) {
+            break;
+        }
+        after = op == GSH_AMO_FLOAT_ADD ? gsh_half_sum(before, operand) : operand;
+        now = (seen & ~((uint32_t)0xffff << shift)) | (uint32_t)after << shift;
+    } while (
+        !__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return op == GSH_AMO_SET ? 0 : before;
+}
+
+static uint64_t add_float(uint32_t *word, uint32_t operand)
+{
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
+    float sum, value;
+    memcpy(&value, &operand, sizeof(value));
+    do {
+        memcpy(&sum, &seen, sizeof(sum));
+        sum += value;
+        memcpy(&now, &sum, sizeof(now));
+    } while (
+        !__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return seen;
+}
+
+static uint64_t add_double(uint64_t *word, uint64_t operand)
+{
+    uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
+    double sum, value;
+    memcpy(&value, &operand, sizeof(value));
+    do {
+        memcpy(&sum, &seen, sizeof(sum));
+        sum += value;
+        memcpy(&now, &sum, sizeof(now));
+    } while (
+        !__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return seen;
+}
+
 static uint64_t amo_32(enum gsh_amo_op op, uint32_t *word, uint32_t operand, uint32_t cond)
 {
     switch (op) {
@@ -197,6 +246,8 @@ static uint64_t amo_32(enum gsh_amo_op op, uint32_t *word, uint32_t operand, uin
         return cond;
     case GSH_AMO_ADD:
         return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_FLOAT_ADD:
+        return add_float(word, operand);
     case GSH_AMO_AND:
         return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
     case GSH_AMO_OR:
@@ -221,6 +272,8 @@ static uint64_t amo_64(enum gsh_amo_op op, uint64_t *word, uint64_t operand, uin
         return cond;
     case GSH_AMO_ADD:
         return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
+    case GSH_AMO_FLOAT_ADD:
+        return add_double(word, operand);
     case GSH_AMO_AND:
         return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);
     case GSH_AMO_OR:
@@ -234,8 +287,9 @@ static enum gsh_result cpu_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op
                                      size_t bytes, uint64_t operand, uint64_t cond, uint64_t *old)
 {
     (void)pe;
-    uint64_t before = bytes == 4 ? amo_32(op, address, (uint32_t)operand, (uint32_t)cond)
-                                 : amo_64(op, address, operand, cond);
+    uint64_t before = bytes == 2   ? amo_16(op, address, (uint16_t)operand)
+                      : bytes == 4 ? amo_32(op, address, (uint32_t)operand, (uint32_t)cond)
+                                   : amo_64(op, address, operand, cond);
     if (old != NULL) {
         *old = before;
     }

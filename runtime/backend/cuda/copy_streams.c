@@ -53,7 +53,7 @@ enum gsh_result gsh_cuda_proxy_amo(struct gsh_instance *pe, enum gsh_amo_op op, 
     };
     memset(d->proxy.words, 0, sizeof(uint64_t));
     enum gsh_result r =
-        synchronize(d, op == GSH_AMO_SET && d->can_write_values
+        synchronize(d, gsh_cuda_is_plain_write(d, op, bytes)
                            ? gsh_cuda_write_word(d, address, bytes, operand, d->proxy.stream)
                            : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->proxy.stream));
     memcpy(old, d->proxy.words, sizeof(*old));
@@ -255,7 +255,7 @@ static enum gsh_result copy_streams_amo(void *context, int amo_op, void *address
         .bytes = (uint32_t)word_bytes,
     };
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = amo_op == GSH_AMO_SET && d->can_write_values
+    enum gsh_result r = gsh_cuda_is_plain_write(d, amo_op, word_bytes)
                             ? gsh_cuda_write_word(d, address, word_bytes, operand, d->proxy.stream)
                             : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, d->proxy.stream);
     gsh_cuda_leave(d, entered);

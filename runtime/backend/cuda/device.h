@@ -101,6 +101,13 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_launch(const struct gsh_cuda_device *d
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_write_word(const struct gsh_cuda_device *d, void *address,
                                                      size_t bytes, uint64_t value, CUstream stream);
 
+/* An operation that such a write can carry out. */
+static inline bool gsh_cuda_is_plain_write(const struct gsh_cuda_device *d, int amo_op,
+                                           size_t bytes)
+{
+    return amo_op == GSH_AMO_SET && bytes >= 4 && d->can_write_values;
+}
+
 /* 1 to 8 bytes of bits to dest, enqueued; not in a graph, which would read bits later. The context
  * is current. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_store(const struct gsh_cuda_device *d, void *dest,

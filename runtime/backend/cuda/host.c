@@ -214,7 +214,7 @@ enum gsh_result gsh_cuda_host_amo(struct gsh_instance *pe, gsh_context ctx, enum
     bool entered;
     enum gsh_result r = begin(d, copy_stream, &entered);
     if (r == GSH_OK) {
-        r = op == GSH_AMO_SET && d->can_write_values
+        r = gsh_cuda_is_plain_write(d, op, bytes)
                 ? gsh_cuda_write_word(d, address, bytes, operand, copy_stream->stream)
                 : gsh_cuda_launch(d, GSH_KERNEL_AMO, 1, 1, &args, copy_stream->stream);
     }
