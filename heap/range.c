@@ -18,6 +18,7 @@
 #include "bootstrap/descriptor.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uds.h"
+#include "heap/range_ipc.h"
 #include "heap/range_table.h"
 
 static const char purpose[] = "range";
@@ -195,6 +196,8 @@ struct gsh_opened_range {
     struct gsh_range_piece *pieces; /* [n_pieces] */
     int *fds;                       /* [n_pieces], until they are mapped */
     uint32_t n_pieces, n_mapped;
+    CUdevice device;   /* of the next */
+    uint64_t ipc_base; /* 0: not such memory */
 };
 
 static bool wait_for(int fd, short events, uint64_t deadline_ns)
@@ -309,6 +312,13 @@ static enum gsh_result map(struct gsh_opened_range *o, const struct gsh_memory_o
                            uint64_t total)
 {
     enum gsh_result r = GSH_OK;
+    if (o->pieces[0].is_ipc) {
+        if (o->ops == &gsh_memory_host) {
+            return gsh_note(GSH_ERR_BUG, "the memory's owner sent what is no answer");
+        }
+        o->device = options->cuda_device;
+        return gsh_range_ipc_open(o->device, o->pieces[0].handle, &o->ipc_base);
+    }
     if (o->ops != &gsh_memory_host) {
         r = o->ops->create(options, &o->memory);
     }
@@ -337,6 +347,9 @@ void gsh_range_close(struct gsh_opened_range **opened)
         return;
     }
     uint64_t at = o->reservation.base;
+    if (o->ipc_base != 0) {
+        gsh_range_ipc_close(o->device, o->ipc_base);
+    }
     for (uint32_t i = 0; i < o->n_pieces; i++) {
         if (i < o->n_mapped) {
             o->ops->unmap(at, o->pieces[i].bytes);
@@ -390,7 +403,7 @@ enum gsh_result gsh_range_open(const struct gsh_memory_ops *ops,
         r = connect_to(&key, deadline_ns, &fd);
         r = r == GSH_OK ? fetch(o, fd, &key, deadline_ns, &total) : r;
         r = r == GSH_OK ? map(o, options, total) : r;
-        *ptr = (void *)(uintptr_t)(o->reservation.base + key.at);
+        *ptr = (void *)(uintptr_t)(o->reservation.base + o->ipc_base + key.at); /* one is 0 */
         gsh_socket_close(&fd);
         for (uint32_t i = 0; i < o->n_pieces; i++) {
             gsh_socket_close(&o->fds[i]);

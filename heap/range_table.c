@@ -6,12 +6,15 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/util.h"
+#include "heap/range_ipc.h"
 
 struct gsh_registered {
     struct gsh_registered *next; /* by address */
     const struct gsh_memory_ops *ops;
     struct gsh_memory *memory; /* NULL: host memory's */
     struct gsh_registration registration;
+    bool is_ipc; /* only start and bytes of the registration count */
+    uint8_t handle[GSH_IPC_HANDLE_BYTES];
     int n_uses;
 };
 
@@ -34,11 +37,23 @@ static void drop(struct gsh_registered *part)
         p = &(*p)->next;
     }
     *p = part->next;
-    part->ops->give_back(part->memory, &part->registration);
+    if (!part->is_ipc) {
+        part->ops->give_back(part->memory, &part->registration);
+    }
     if (part->memory != NULL) {
         part->ops->destroy(&part->memory);
     }
     free(part);
+}
+
+static void insert(struct gsh_registered *part)
+{
+    struct gsh_registered **p = &registered;
+    while (*p != NULL && (*p)->registration.start < part->registration.start) {
+        p = &(*p)->next;
+    }
+    part->next = *p;
+    *p = part;
 }
 
 static enum gsh_result make(const struct gsh_memory_ops *ops,
@@ -64,12 +79,30 @@ static enum gsh_result make(const struct gsh_memory_ops *ops,
         free(part);
         return r;
     }
-    struct gsh_registered **p = &registered;
-    while (*p != NULL && (*p)->registration.start < part->registration.start) {
-        p = &(*p)->next;
+    insert(part);
+    *out = part;
+    return GSH_OK;
+}
+
+/* Memory of cudaMalloc, which is shared as one whole allocation. */
+static enum gsh_result make_ipc(const struct gsh_memory_ops *ops,
+                                const struct gsh_memory_options *options, uint64_t ptr,
+                                uint64_t bytes, struct gsh_registered **out)
+{
+    struct gsh_registered *part = calloc(1, sizeof(*part));
+    if (part == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
     }
-    part->next = *p;
-    *p = part;
+    part->ops = ops;
+    part->is_ipc = true;
+    enum gsh_result r =
+        gsh_range_ipc_get(options->cuda_device, ptr, bytes, &part->registration.start,
+                          &part->registration.bytes, part->handle);
+    if (r != GSH_OK) {
+        free(part);
+        return r;
+    }
+    insert(part);
     *out = part;
     return GSH_OK;
 }
@@ -93,30 +126,85 @@ static enum gsh_result find_or_make(const struct gsh_memory_ops *ops,
     return make(ops, options, addr, end - addr, out);
 }
 
-enum gsh_result gsh_range_table_add(const struct gsh_memory_ops *ops,
-                                    const struct gsh_memory_options *options, uint64_t ptr,
-                                    uint64_t bytes, struct gsh_range **out)
+/* Fills in the range's parts. */
+static enum gsh_result add_parts(const struct gsh_memory_ops *ops,
+                                 const struct gsh_memory_options *options, uint64_t ptr,
+                                 uint64_t bytes, struct gsh_range *range)
 {
     const uint64_t granule = ops->granule();
     const uint64_t end = gsh_align_up(ptr + bytes, granule);
     size_t room = 0;
-    struct gsh_range *range = calloc(1, sizeof(*range));
-    enum gsh_result r = range != NULL
-                            ? GSH_OK
-                            : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
+    enum gsh_result r = GSH_OK;
     for (uint64_t at = ptr & -granule; r == GSH_OK && at < end;) {
         struct gsh_registered *part = NULL;
         if (!gsh_array_reserve(&range->parts, &room, (size_t)range->n_parts + 1,
                                sizeof(struct gsh_registered *))) {
-            r = gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
-            break;
+            return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
         }
         r = find_or_make(ops, options, at, end, &part);
-        if (r == GSH_OK) {
+        if (r == GSH_OK && part->is_ipc) {
+            r = gsh_note(GSH_ERR_UNSUPPORTED, "this is memory of cudaMalloc");
+        } else if (r == GSH_OK) {
             part->n_uses++;
             range->parts[range->n_parts++] = part;
             at = end_of(part);
         }
+    }
+    return r;
+}
+
+static enum gsh_result add_ipc_part(const struct gsh_memory_ops *ops,
+                                    const struct gsh_memory_options *options, uint64_t ptr,
+                                    uint64_t bytes, struct gsh_range *range)
+{
+    struct gsh_registered *part = registered;
+    enum gsh_result r = GSH_OK;
+    while (part != NULL &&
+           !(part->is_ipc && part->registration.start <= ptr &&
+             gsh_range_fits(ptr - part->registration.start, bytes, part->registration.bytes))) {
+        part = part->next;
+    }
+    if (part == NULL) {
+        r = make_ipc(ops, options, ptr, bytes, &part);
+    }
+    size_t room = 0;
+    struct gsh_registered **parts = NULL;
+    if (r == GSH_OK && !gsh_array_reserve(&parts, &room, 1, sizeof(struct gsh_registered *))) {
+        r = gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
+    }
+    if (r == GSH_OK) {
+        part->n_uses++;
+        parts[0] = part;
+        free(range->parts);
+        range->parts = parts;
+        range->n_parts = 1;
+    }
+    return r;
+}
+
+/* What the range has so far. */
+static void drop_parts(struct gsh_range *range)
+{
+    for (int i = 0; i < range->n_parts; i++) {
+        drop(range->parts[i]);
+    }
+    range->n_parts = 0;
+}
+
+enum gsh_result gsh_range_table_add(const struct gsh_memory_ops *ops,
+                                    const struct gsh_memory_options *options, uint64_t ptr,
+                                    uint64_t bytes, struct gsh_range **out)
+{
+    struct gsh_range *range = calloc(1, sizeof(*range));
+    enum gsh_result r = range != NULL
+                            ? GSH_OK
+                            : gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
+    if (r == GSH_OK) {
+        r = add_parts(ops, options, ptr, bytes, range);
+    }
+    if (r != GSH_OK && range != NULL && ops != &gsh_memory_host) {
+        drop_parts(range);
+        r = add_ipc_part(ops, options, ptr, bytes, range);
     }
     if (r != GSH_OK) {
         gsh_range_table_remove(range);
@@ -145,9 +233,7 @@ void gsh_range_table_remove(struct gsh_range *range)
     if (*p != NULL) {
         *p = range->next;
     }
-    for (int i = 0; i < range->n_parts; i++) {
-        drop(range->parts[i]);
-    }
+    drop_parts(range);
     free(range->parts);
     free(range);
 }
@@ -174,6 +260,14 @@ void gsh_range_table_piece(const struct gsh_range *range, uint32_t i, struct gsh
     for (int part = 0; part < range->n_parts; part++) {
         const struct gsh_registered *p = range->parts[part];
         const uint32_t n = (uint32_t)p->registration.n_pieces;
+        if (p->is_ipc) { /* then it is the only part */
+            *out = (struct gsh_range_piece){.result = i == 0 ? GSH_OK : GSH_ERR_ARG,
+                                            .n_pieces = 1,
+                                            .bytes = p->registration.bytes,
+                                            .is_ipc = 1};
+            memcpy(out->handle, p->handle, sizeof(out->handle));
+            return;
+        }
         if (i >= out->n_pieces && i - out->n_pieces < n) {
             const struct gsh_piece *piece = &p->registration.pieces[i - out->n_pieces];
             struct gsh_share share = {.fd = -1};

@@ -36,8 +36,12 @@ bool gsh_range_is_piece(const void *data, size_t bytes, bool has_fd, uint64_t gr
     if (piece.result != GSH_OK) {
         return piece.result < GSH_RESULT_COUNT && !has_fd;
     }
+    if (piece.is_ipc == 1) {
+        return piece.n_pieces == 1 && piece.bytes > 0 && piece.at == 0 && piece.has_fd == 0 &&
+               !has_fd;
+    }
     return piece.n_pieces > 0 && piece.n_pieces <= GSH_RANGE_MAX_PIECES && piece.bytes > 0 &&
            piece.bytes % granule == 0 && piece.at % granule == 0 &&
-           piece.bytes <= (uint64_t)1 << 47 && piece.at <= (uint64_t)1 << 62 && piece.zero == 0 &&
+           piece.bytes <= (uint64_t)1 << 47 && piece.at <= (uint64_t)1 << 62 && piece.is_ipc == 0 &&
            piece.has_fd <= 1 && (piece.has_fd == 1 || !has_fd);
 }

@@ -29,7 +29,8 @@ struct gsh_range_piece {
     uint32_t result;   /* enum gsh_result */
     uint32_t n_pieces; /* of the range */
     uint64_t bytes, at;
-    uint32_t has_fd, zero;
+    uint32_t has_fd;
+    uint32_t is_ipc; /* the handle is one of range_ipc.h, and this the only piece */
     uint8_t handle[64];
 };
 _Static_assert(sizeof(struct gsh_range_piece) == 96, "no padding");

@@ -29,7 +29,7 @@ using std::string;
 using std::vector;
 
 /* A member function, or a function, of exactly that type. */
-#define IS(name, ...)      static_assert(static_cast<__VA_ARGS__>(&name) != nullptr)
+#define IS(name, ...)      static_assert(sizeof(static_cast<__VA_ARGS__>(&name)) > 0)
 #define IS_TYPE(type, ...) static_assert(is_same_v<type, __VA_ARGS__>)
 
 /* ---- core.hpp ---- */

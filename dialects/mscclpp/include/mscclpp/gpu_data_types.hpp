@@ -33,6 +33,12 @@ enum class DataType {
     AUTO = 255,
 };
 
+#ifdef __CUDACC__
+#define GSHMEM_MSCCLPP_BOTH __host__ __device__
+#else
+#define GSHMEM_MSCCLPP_BOTH
+#endif
+
 /* As words, as a vector, and as elements: the same bytes. */
 template <typename T, int N, typename Storage> union alignas(sizeof(T) * N) VectorTypeImpl {
     static_assert(N > 0, "a vector has elements");
@@ -44,36 +50,8 @@ template <typename T, int N, typename Storage> union alignas(sizeof(T) * N) Vect
     using ElementType = T;
     using StorageType = Storage;
 
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-    VectorTypeImpl() = default;
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-    VectorTypeImpl(const VectorTypeImpl &) = default;
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-        VectorTypeImpl &
-        operator=(const VectorTypeImpl &) = default;
-
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-        T &
-        operator[](int i)
-    {
-        return data[i];
-    }
-#ifdef __CUDACC__
-    __host__ __device__
-#endif
-        const T &
-        operator[](int i) const
-    {
-        return data[i];
-    }
+    GSHMEM_MSCCLPP_BOTH T &operator[](int i) { return data[i]; }
+    GSHMEM_MSCCLPP_BOTH const T &operator[](int i) const { return data[i]; }
 };
 
 namespace detail
