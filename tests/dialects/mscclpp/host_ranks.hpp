@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks of programs written for MSCCL++, without gshmemrun: processes, or threads of one.
+ * Ranks of programs written for MSCCL++, with and without gshmemrun: processes, or threads of one.
  *
  *     PROGRAM processes N    N processes of one host
  *     PROGRAM hosts N        the same, which take themselves for hosts of their own
- *     PROGRAM threads N      N threads */
+ *     PROGRAM threads N      N threads
+ *     gshmemrun -n N [--threads] PROGRAM    the PEs of a job, which has memory of its own besides
+ */
 #ifndef GSH_TEST_HOST_RANKS_HPP
 #define GSH_TEST_HOST_RANKS_HPP
 
@@ -15,6 +17,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <gshmemx.h>
 #include <mscclpp/core.hpp>
 
 #include "tests/test.h"
@@ -23,6 +26,7 @@ struct Rank {
     int rank, n;
     bool is_far; /* from all others */
     bool is_thread;
+    bool is_pe;
     mscclpp::UniqueId id;
 };
 
@@ -73,7 +77,7 @@ inline int run_processes(int (*run)(const Rank &), int n, bool is_far)
         }
         const pid_t child = fork();
         if (child == 0) {
-            Rank mine = {rank, n, is_far, false, {}};
+            Rank mine = {rank, n, is_far, false, false, {}};
             if (is_far) {
                 setenv("MSCCLPP_HOSTID", ("host" + std::to_string(rank)).c_str(), 1);
             }
@@ -114,7 +118,7 @@ inline int run_threads(int (*run)(const Rank &), int n)
     std::vector<int> failed(static_cast<size_t>(n), 1);
     for (int rank = 0; rank < n; rank++) {
         threads.emplace_back([=, &failed] {
-            failed[static_cast<size_t>(rank)] = run_rank(run, {rank, n, false, true, id});
+            failed[static_cast<size_t>(rank)] = run_rank(run, {rank, n, false, true, false, id});
         });
     }
     int any = 0;
@@ -123,6 +127,27 @@ inline int run_threads(int (*run)(const Rank &), int n)
         any |= failed[i];
     }
     return any;
+}
+
+inline int (*run_of_pe)(const Rank &);
+
+inline int run_pe(int, char **)
+{
+    gshmem_init();
+    const int pe = gshmem_my_pe(), n = gshmem_n_pes();
+    auto *id = static_cast<mscclpp::UniqueId *>(gshmem_malloc(sizeof(mscclpp::UniqueId)));
+    if (pe == 0) {
+        *id = mscclpp::TcpBootstrap::createUniqueId();
+        for (int to = 1; to < n; to++) {
+            gshmem_putmem(id, id, sizeof(*id), to);
+        }
+    }
+    gshmem_barrier_all();
+    const bool is_thread = std::strcmp(gshmemx_route_name((pe + 1) % n), "thread") == 0;
+    const int failed = run_rank(run_of_pe, {pe, n, false, is_thread, true, *id});
+    gshmem_barrier_all();
+    gshmem_finalize();
+    return failed;
 }
 
 inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
@@ -135,6 +160,10 @@ inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
     }
     if (way == "processes" || way == "hosts") {
         return run_processes(run, n, way == "hosts");
+    }
+    if (argc == 1) {
+        run_of_pe = run;
+        return gshmemx_run(run_pe, argc, argv);
     }
     std::fprintf(stderr, "usage: %s processes|hosts|threads N\n", argv[0]);
     return 2;
