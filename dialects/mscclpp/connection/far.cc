@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -80,7 +81,9 @@ class FarConnection : public BaseConnection
     std::mutex send_; // for these two, and the order of requests
     void *copies_ = nullptr;
     std::vector<char> staged_;
-    std::timed_mutex receive_; // for these two
+    std::mutex flush_; // for is_flushing_; who has set it has the two after it
+    std::condition_variable flushed_;
+    bool is_flushing_ = false;
     uint64_t n_asked_ = 0, n_answered_ = 0;
 };
 
@@ -89,11 +92,18 @@ void FarConnection::flush(uint64_t timeout_ns)
     using clock = std::chrono::steady_clock;
     const clock::time_point end =
         clock::now() + std::chrono::nanoseconds(timeout_ns > 0 ? timeout_ns : UINT64_C(1) << 60);
-    std::unique_lock<std::timed_mutex> hold(receive_, end);
-    if (!hold.owns_lock()) {
+    std::unique_lock<std::mutex> hold(flush_);
+    if (!flushed_.wait_until(hold, end, [this] { return !is_flushing_; })) {
         throw Error("Connection::flush: another thread's flush did not end in time",
                     ErrorCode::Timeout);
     }
+    is_flushing_ = true;
+    hold.unlock();
+    const std::shared_ptr<void> at_end(nullptr, [this](void *) {
+        std::lock_guard<std::mutex> hold_again(flush_);
+        is_flushing_ = false;
+        flushed_.notify_one();
+    });
     {
         std::lock_guard<std::mutex> hold_send(send_);
         ask(Request::Flush, 0, 0, ++n_asked_, nullptr, 0);
