@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory channels as kernels see them: the device itself reads and writes the peer's memory.
+ *
+ * put, get and packets are shared by numThreads threads (copy_device.hpp) and neither wait nor
+ * order, but for packets, whose flags say that they are there. After a put: synchronise its
+ * threads, then one of them signals. wait, poll and signal are one thread's calls
+ * (semaphore_device.hpp). Sizes and offsets are multiples of 4 bytes, for packets of what one
+ * holds; they are not checked. */
+#ifndef MSCCLPP_MEMORY_CHANNEL_DEVICE_HPP_
+#define MSCCLPP_MEMORY_CHANNEL_DEVICE_HPP_
+
+#include "semaphore_device.hpp"
+#if defined(MSCCLPP_DEVICE_COMPILE)
+#include "copy_device.hpp"
+#include "packet_device.hpp"
+#endif
+
+namespace mscclpp
+{
+
+/* A channel without memory of its own: for kernels that have the peer's addresses. */
+struct BaseMemoryChannelDeviceHandle {
+    MemoryDevice2DeviceSemaphoreDeviceHandle semaphore_;
+
+    MSCCLPP_INLINE BaseMemoryChannelDeviceHandle() = default;
+    MSCCLPP_HOST_DEVICE_INLINE
+    BaseMemoryChannelDeviceHandle(MemoryDevice2DeviceSemaphoreDeviceHandle semaphore)
+        : semaphore_(semaphore)
+    {
+    }
+
+#if defined(MSCCLPP_DEVICE_COMPILE)
+    MSCCLPP_DEVICE_INLINE void signal()
+    {
+        semaphore_.signal();
+    }
+    MSCCLPP_DEVICE_INLINE void relaxedSignal()
+    {
+        semaphore_.relaxedSignal();
+    }
+    MSCCLPP_DEVICE_INLINE void signalPacket()
+    {
+        semaphore_.relaxedSignal();
+    }
+    MSCCLPP_DEVICE_INLINE bool poll()
+    {
+        return semaphore_.poll();
+    }
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    {
+        semaphore_.wait(maxSpinCount);
+    }
+    MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000)
+    {
+        semaphore_.relaxedWait(maxSpinCount);
+    }
+#endif
+};
+
+struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
+    void *dst_; /* the peer's, by this device's mapping */
+    void *src_;
+    void *packetBuffer_;
+
+    MSCCLPP_INLINE MemoryChannelDeviceHandle() = default;
+    MSCCLPP_HOST_DEVICE_INLINE
+    MemoryChannelDeviceHandle(MemoryDevice2DeviceSemaphoreDeviceHandle semaphore, void *dst,
+                              void *src, void *packetBuffer)
+        : BaseMemoryChannelDeviceHandle(semaphore), dst_(dst), src_(src),
+          packetBuffer_(packetBuffer)
+    {
+    }
+
+#if defined(MSCCLPP_DEVICE_COMPILE)
+    /* One element of the peer's memory. */
+    template <typename T> MSCCLPP_DEVICE_INLINE T read(uint64_t index)
+    {
+        return mscclpp::read<T>(dst_, index);
+    }
+    template <typename T> MSCCLPP_DEVICE_INLINE void write(uint64_t index, const T &value)
+    {
+        mscclpp::write<T>(dst_, index, value);
+    }
+
+    /* From src_ to dst_. */
+    template <int Alignment = 16, bool CopyRemainder = true>
+    MSCCLPP_DEVICE_INLINE void put(uint64_t targetOffset, uint64_t originOffset,
+                                   uint64_t originBytes, uint32_t threadId, uint32_t numThreads)
+    {
+        static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
+        detail::copyBytes<gshmem::detail::direction::put>(static_cast<char *>(dst_) + targetOffset,
+                                                          static_cast<char *>(src_) + originOffset,
+                                                          originBytes, threadId, numThreads);
+    }
+    template <int Alignment = 16, bool CopyRemainder = true>
+    MSCCLPP_DEVICE_INLINE void put(uint64_t offset, uint64_t bytes, uint32_t threadId,
+                                   uint32_t numThreads)
+    {
+        put<Alignment, CopyRemainder>(offset, offset, bytes, threadId, numThreads);
+    }
+
+    /* From dst_ to src_. */
+    template <int Alignment = 16, bool CopyRemainder = true>
+    MSCCLPP_DEVICE_INLINE void get(uint64_t targetOffset, uint64_t originOffset,
+                                   uint64_t originBytes, uint32_t threadId, uint32_t numThreads)
+    {
+        static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
+        detail::copyBytes<gshmem::detail::direction::get>(static_cast<char *>(src_) + originOffset,
+                                                          static_cast<char *>(dst_) + targetOffset,
+                                                          originBytes, threadId, numThreads);
+    }
+    template <int Alignment = 16, bool CopyRemainder = true>
+    MSCCLPP_DEVICE_INLINE void get(uint64_t offset, uint64_t bytes, uint32_t threadId,
+                                   uint32_t numThreads)
+    {
+        get<Alignment, CopyRemainder>(offset, offset, bytes, threadId, numThreads);
+    }
+
+    /* Packets in dst_, from data in src_. */
+    template <typename PacketType = LL16Packet>
+    MSCCLPP_DEVICE_INLINE void putPackets(uint64_t targetOffset, uint64_t originOffset,
+                                          uint64_t originBytes, uint32_t threadId,
+                                          uint32_t numThreads, uint32_t flag)
+    {
+        copyToPackets<PacketType>(static_cast<char *>(dst_) + targetOffset,
+                                  static_cast<char *>(src_) + originOffset, originBytes, threadId,
+                                  numThreads, flag);
+    }
+    /* One packet of packetBuffer_, which the peer writes; waits for it. */
+    template <typename PacketType = LL16Packet>
+    MSCCLPP_DEVICE_INLINE auto unpackPacket(uint64_t index, uint32_t flag,
+                                            int64_t maxSpinCount = -1)
+    {
+        return static_cast<const PacketType *>(packetBuffer_)[index].readWatched(flag, maxSpinCount,
+                                                                                 semaphore_.watch_);
+    }
+    /* Data in src_, from packets in packetBuffer_. */
+    template <typename PacketType = LL16Packet>
+    MSCCLPP_DEVICE_INLINE void
+    unpackPackets(uint64_t targetOffset, uint64_t originOffset, uint64_t originBytes,
+                  uint32_t threadId, uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
+    {
+        detail::copyFromPackets<PacketType>(static_cast<char *>(src_) + originOffset,
+                                            static_cast<const char *>(packetBuffer_) + targetOffset,
+                                            originBytes, threadId, numThreads, flag, maxSpinCount,
+                                            semaphore_.watch_);
+    }
+    /* The name of 0.6 and before. */
+    template <typename PacketType = LL16Packet>
+    MSCCLPP_DEVICE_INLINE void
+    getPackets(uint64_t targetOffset, uint64_t originOffset, uint64_t originBytes,
+               uint32_t threadId, uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
+    {
+        unpackPackets<PacketType>(targetOffset, originOffset, originBytes, threadId, numThreads,
+                                  flag, maxSpinCount);
+    }
+#endif
+};
+
+using SmChannelDeviceHandle [[deprecated("today's name is MemoryChannelDeviceHandle")]] =
+    MemoryChannelDeviceHandle;
+
+} // namespace mscclpp
+
+#endif

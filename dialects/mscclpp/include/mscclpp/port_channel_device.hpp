@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Port channels as kernels see them: each call is one thread's and pushes one trigger, which a
+ * host's proxy carries out; any number of threads may use one channel.
+ *
+ * Guarantees: what the thread did and saw before put() is what the put moves. Triggers of one
+ * proxy are carried out in the order of their positions; a signal follows the puts of its
+ * connection before it, so that the peer's wait() that takes the signal sees their data. When a
+ * flush returns, all earlier puts of the connection have arrived, and their sources may be used
+ * again; it waits for its own position, so several threads may flush at a time. */
+#ifndef MSCCLPP_PORT_CHANNEL_DEVICE_HPP_
+#define MSCCLPP_PORT_CHANNEL_DEVICE_HPP_
+
+#include "fifo_device.hpp"
+#include "semaphore_device.hpp"
+
+namespace mscclpp
+{
+
+/* Numbers that ProxyService gives; below 2^10 and 2^9. */
+using SemaphoreId = uint32_t;
+using MemoryId = uint32_t;
+
+struct BasePortChannelDeviceHandle {
+    SemaphoreId semaphoreId_;
+    Host2DeviceSemaphoreDeviceHandle semaphore_;
+    FifoDeviceHandle fifo_;
+    /* One more than the highest position whose flush is done; the proxy writes it, in host memory.
+     * Null: a flush is done once its trigger is taken out. */
+    uint64_t *flushDonePos_;
+
+    MSCCLPP_INLINE BasePortChannelDeviceHandle() = default;
+    MSCCLPP_HOST_DEVICE_INLINE
+    BasePortChannelDeviceHandle(SemaphoreId semaphoreId, Host2DeviceSemaphoreDeviceHandle semaphore,
+                                FifoDeviceHandle fifo, uint64_t *flushDonePos = nullptr)
+        : semaphoreId_(semaphoreId), semaphore_(semaphore), fifo_(fifo), flushDonePos_(flushDonePos)
+    {
+    }
+
+#if defined(MSCCLPP_DEVICE_COMPILE)
+    MSCCLPP_DEVICE_INLINE void put(MemoryId dstId, uint64_t dstOffset, MemoryId srcId,
+                                   uint64_t srcOffset, uint64_t size)
+    {
+        ask(TriggerData, dstId, dstOffset, srcId, srcOffset, size);
+    }
+    MSCCLPP_DEVICE_INLINE void put(MemoryId dstId, MemoryId srcId, uint64_t offset, uint64_t size)
+    {
+        put(dstId, offset, srcId, offset, size);
+    }
+
+    MSCCLPP_DEVICE_INLINE void signal()
+    {
+        ask(TriggerFlag, 0, 0, 0, 0, 1);
+    }
+
+    MSCCLPP_DEVICE_INLINE void putWithSignal(MemoryId dstId, uint64_t dstOffset, MemoryId srcId,
+                                             uint64_t srcOffset, uint64_t size)
+    {
+        ask(TriggerData | TriggerFlag, dstId, dstOffset, srcId, srcOffset, size);
+    }
+    MSCCLPP_DEVICE_INLINE void putWithSignal(MemoryId dstId, MemoryId srcId, uint64_t offset,
+                                             uint64_t size)
+    {
+        putWithSignal(dstId, offset, srcId, offset, size);
+    }
+
+    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(MemoryId dstId, uint64_t dstOffset,
+                                                     MemoryId srcId, uint64_t srcOffset,
+                                                     uint64_t size, int64_t maxSpinCount = 1000000)
+    {
+        awaitFlush(
+            ask(TriggerData | TriggerFlag | TriggerSync, dstId, dstOffset, srcId, srcOffset, size),
+            maxSpinCount);
+    }
+    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(MemoryId dstId, MemoryId srcId,
+                                                     uint64_t offset, uint64_t size,
+                                                     int64_t maxSpinCount = 1000000)
+    {
+        putWithSignalAndFlush(dstId, offset, srcId, offset, size, maxSpinCount);
+    }
+
+    MSCCLPP_DEVICE_INLINE void flush(int64_t maxSpinCount = 1000000)
+    {
+        awaitFlush(ask(TriggerSync, 0, 0, 0, 0, 1), maxSpinCount);
+    }
+
+    MSCCLPP_DEVICE_INLINE bool poll()
+    {
+        return semaphore_.poll();
+    }
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    {
+        semaphore_.wait(maxSpinCount);
+    }
+
+    /* Not for programs. */
+    MSCCLPP_DEVICE_INLINE uint64_t ask(TriggerType type, MemoryId dstId, uint64_t dstOffset,
+                                       MemoryId srcId, uint64_t srcOffset, uint64_t size)
+    {
+        return fifo_.push(
+            ProxyTrigger(type, dstId, dstOffset, srcId, srcOffset, size, semaphoreId_));
+    }
+    MSCCLPP_DEVICE_INLINE void awaitFlush(uint64_t position, int64_t maxSpinCount)
+    {
+        const uint64_t *const done = flushDonePos_ != nullptr ? flushDonePos_ : fifo_.tail;
+        detail::waitWord(fifo_.watch_, detail::Awaited::Flush, done, position + 1, maxSpinCount);
+    }
+#endif
+};
+
+/* A channel between two registered memories. */
+struct PortChannelDeviceHandle : public BasePortChannelDeviceHandle {
+    MemoryId dst_;
+    MemoryId src_;
+
+    MSCCLPP_INLINE PortChannelDeviceHandle() = default;
+    MSCCLPP_HOST_DEVICE_INLINE
+    PortChannelDeviceHandle(SemaphoreId semaphoreId, Host2DeviceSemaphoreDeviceHandle semaphore,
+                            FifoDeviceHandle fifo, MemoryId dst, MemoryId src,
+                            uint64_t *flushDonePos = nullptr)
+        : BasePortChannelDeviceHandle(semaphoreId, semaphore, fifo, flushDonePos), dst_(dst),
+          src_(src)
+    {
+    }
+
+#if defined(MSCCLPP_DEVICE_COMPILE)
+    MSCCLPP_DEVICE_INLINE void put(uint64_t dstOffset, uint64_t srcOffset, uint64_t size)
+    {
+        BasePortChannelDeviceHandle::put(dst_, dstOffset, src_, srcOffset, size);
+    }
+    MSCCLPP_DEVICE_INLINE void put(uint64_t offset, uint64_t size)
+    {
+        put(offset, offset, size);
+    }
+
+    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t dstOffset, uint64_t srcOffset, uint64_t size)
+    {
+        BasePortChannelDeviceHandle::putWithSignal(dst_, dstOffset, src_, srcOffset, size);
+    }
+    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t offset, uint64_t size)
+    {
+        putWithSignal(offset, offset, size);
+    }
+
+    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(uint64_t dstOffset, uint64_t srcOffset,
+                                                     uint64_t size, int64_t maxSpinCount = 1000000)
+    {
+        BasePortChannelDeviceHandle::putWithSignalAndFlush(dst_, dstOffset, src_, srcOffset, size,
+                                                           maxSpinCount);
+    }
+    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(uint64_t offset, uint64_t size)
+    {
+        putWithSignalAndFlush(offset, offset, size);
+    }
+#endif
+};
+
+/* The names of 0.5. */
+using SimpleProxyChannelDeviceHandle = PortChannelDeviceHandle;
+
+} // namespace mscclpp
+
+#endif

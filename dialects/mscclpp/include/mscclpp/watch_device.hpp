@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How waits in kernels end, and the spin that all of them use. Not for programs.
+ *
+ * What a program waits for by a channel or FIFO is watched: its handle names a page of host memory,
+ * which the host's watcher (channel/watch.cpp) looks at. Invariants
+ * - limitNs is constant. ended is written by the host alone: the peer has died, the proxy has
+ *   stopped for good, or the process is ending.
+ * - The first thread of the device that has waited longer than limitNs, or sees ended, takes state
+ *   from 0 to 1, says what it waits for, and stores 2 with release. The watcher, which loads state
+ *   with acquire, prints that and ends the process. All such threads stand still until then.
+ * - A wait reads the page, over PCIe, once in looksPerPage looks, each after many failed polls.
+ * Waits without a page of their own (packets outside of channels, DeviceSyncer) use the PE's, if
+ * the program is a PE of a gshmem job: its time limit and reports. */
+#ifndef MSCCLPP_WATCH_DEVICE_HPP_
+#define MSCCLPP_WATCH_DEVICE_HPP_
+
+#include <cstdint>
+#include "assert_device.hpp"
+#include "device.hpp"
+
+namespace mscclpp
+{
+namespace detail
+{
+
+enum class Awaited : uint32_t {
+    Nothing,
+    Signal,   /* number `wanted` of a semaphore */
+    Packet,   /* with flag `wanted` */
+    Room,     /* for position `wanted` of a FIFO */
+    Consumed, /* position `wanted` of a FIFO */
+    Flush,    /* of position `wanted` */
+};
+
+struct Watch {
+    uint64_t limitNs; /* 0: none */
+    uint32_t ended;
+    uint32_t state;
+    Awaited what;
+    uint32_t reserved;
+    uint64_t wanted, seen;
+};
+
+#if defined(MSCCLPP_DEVICE_COMPILE)
+
+constexpr uint64_t looksPerPage = gshmem::detail::is_cpu_device ? 1 : 16;
+
+/* The PE's own limit and reports. */
+MSCCLPP_DEVICE_INLINE uint64_t lookAroundAsPe(uint64_t began, const uint64_t *word, uint64_t wanted,
+                                              uint64_t seen)
+{
+    using namespace gshmem::detail;
+#if defined(__CUDACC__)
+    const bool isPe = unit_state().magic == GSH_STATE_MAGIC;
+#else
+    const bool isPe = gsh_cpu_self != nullptr && gsh_cpu_self->state != nullptr;
+#endif
+    if (!isPe)
+        return began;
+    return look_around_at(gshmem::default_context(), is_cpu_device ? began | abort_bits : began,
+                          GSH_REPORT_WAIT_TIMEOUT, "a wait of mscclpp", -1, GSHMEM_CMP_GE, word,
+                          wanted, seen);
+}
+
+/* Between two rounds of failed polls. began: what the last call returned, 0 at first; in its low
+ * bits the number of looks. Does not return once the wait has to end. */
+__device__ __noinline__ inline uint64_t lookAround(Watch *watch, uint64_t began, Awaited what,
+                                                   const uint64_t *word, uint64_t wanted,
+                                                   uint64_t seen)
+{
+    using namespace gshmem::detail;
+    if (watch == nullptr)
+        return lookAroundAsPe(began, word, wanted, seen);
+    const uint64_t looks = (began + 1) % looksPerPage, now = clock_ns();
+    const uint64_t start = began < looksPerPage ? now : began;
+    if (looks == 0) {
+        const uint64_t limit = load_relaxed(&watch->limitNs);
+        if (load_relaxed(&watch->ended) != 0 || (limit != 0 && now - start >= limit)) {
+            if (claim(&watch->state)) {
+                store_relaxed((uint32_t *)&watch->what, (uint32_t)what);
+                store_relaxed(&watch->wanted, wanted);
+                store_relaxed(&watch->seen, seen);
+                store_release(&watch->state, 2u); /* pairs with the watcher's load */
+            }
+            for (;;)
+                spin_pause();
+        }
+    }
+    return start - start % looksPerPage + looks;
+}
+
+/* Polls load() until isEnough accepts its value, and returns that. The caller acquires. */
+template <class Load, class Test>
+MSCCLPP_DEVICE_INLINE uint64_t waitUntil(Watch *watch, Awaited what, const uint64_t *word,
+                                         uint64_t wanted, int64_t maxSpinCount, Load load,
+                                         Test isEnough)
+{
+    using namespace gshmem::detail;
+    uint64_t seen = load();
+#if defined(DEBUG_BUILD)
+    int64_t spins = 0;
+#else
+    (void)maxSpinCount;
+#endif
+    for (uint64_t began = 0; !isEnough(seen);) {
+        GSHMEM_NO_UNROLL
+        for (uint32_t polls = looks_between; polls != 0; polls--) {
+            spin_pause();
+            seen = load();
+            if (isEnough(seen)) {
+                spin_done();
+                return seen;
+            }
+#if defined(DEBUG_BUILD)
+            if (maxSpinCount >= 0 && spins++ == maxSpinCount)
+                MSCCLPP_ASSERT_DEVICE(false, "a wait has polled maxSpinCount times");
+#endif
+        }
+        began = lookAround(watch, began, what, word, wanted, seen);
+    }
+    spin_done();
+    return seen;
+}
+
+/* Until the word, which only grows, has reached `wanted`. What came before the release that wrote
+ * it is seen afterwards, unless the wait is relaxed. */
+template <bool isRelaxed = false>
+MSCCLPP_DEVICE_INLINE void waitWord(Watch *watch, Awaited what, const uint64_t *word,
+                                    uint64_t wanted, int64_t maxSpinCount)
+{
+    using namespace gshmem::detail;
+    waitUntil(
+        watch, what, word, wanted, maxSpinCount,
+        [=] { return isRelaxed ? load_relaxed(word) : load_awaited(word); },
+        [=](uint64_t seen) { return seen >= wanted; });
+    if (!isRelaxed)
+        acquire_awaited();
+}
+
+#endif
+
+} // namespace detail
+} // namespace mscclpp
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves channels between ranks that share nothing but a unique id (host_ranks.hpp): memory
+ * channels where they are near, port channels also where they take themselves for hosts of their
+ * own; each rank with itself; memory from gshmem_malloc; triggers that ask for what is not there;
+ * and, of two processes, a wait that ends since the other one has exited.
+ *
+ * usage: channels processes|hosts|threads N, or channels death 2 */
+#include <mscclpp/core.hpp>
+#include <mscclpp/gpu_utils.hpp>
+#include <mscclpp/memory_channel.hpp>
+#include <mscclpp/port_channel.hpp>
+#include <mscclpp/semaphore.hpp>
+#include <mscclpp/switch_channel.hpp>
+#include <gshmem/launch.h>
+
+#include <memory>
+
+#include "tests/dialects/mscclpp/host_ranks.hpp"
+
+using namespace mscclpp;
+
+constexpr int n_ints = 1000, n_rounds = 6;
+
+__device__ static int value_of(int rank, int round, int i)
+{
+    return rank * 100000 + round * 5000 + i;
+}
+
+__device__ static void fill(int *values, int rank, int round)
+{
+    for (int i = (int)threadIdx.x; i < n_ints; i += (int)blockDim.x)
+        values[i] = value_of(rank, round, i);
+}
+
+__device__ static void check(const int *values, int rank, int round, uint32_t *n_wrong)
+{
+    for (int i = (int)threadIdx.x; i < n_ints; i += (int)blockDim.x)
+        if (values[i] != value_of(rank, round, i))
+            atomicAdd(n_wrong, 1u);
+}
+
+/* Each block is the channel to one peer; both sides put, signal and wait in each round. theirs:
+ * what came, one part for each peer; the peer puts into its part of it. */
+__global__ static void exchange_by_memory(const MemoryChannelDeviceHandle *channels,
+                                          const int *peers, int *mine, const int *theirs, int me,
+                                          uint32_t *n_wrong)
+{
+    MemoryChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    int *const source = mine + blockIdx.x * n_ints;
+    for (int round = 0; round < n_rounds; round++) {
+        fill(source, me, round);
+        __syncthreads();
+        channel.put((uint64_t)me * n_ints * 4, (uint64_t)blockIdx.x * n_ints * 4, n_ints * 4,
+                    threadIdx.x, blockDim.x);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            channel.signal();
+            channel.wait(-1);
+        }
+        __syncthreads();
+        check(theirs + peer * n_ints, peer, round, n_wrong);
+        __syncthreads();
+        if (threadIdx.x == 0) { /* read: the peer may write again */
+            channel.signal();
+            channel.wait(-1);
+        }
+        __syncthreads();
+    }
+}
+
+__global__ static void exchange_by_port(const PortChannelDeviceHandle *channels, const int *peers,
+                                        int *mine, const int *theirs, int me, uint32_t *n_wrong)
+{
+    PortChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    int *const source = mine + blockIdx.x * n_ints;
+    for (int round = 0; round < n_rounds; round++) {
+        fill(source, me, round);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const uint64_t to = (uint64_t)me * n_ints * 4, from = (uint64_t)blockIdx.x * n_ints * 4;
+            if (round % 2 == 0) {
+                channel.put(to, from, 400);
+                channel.putWithSignal(to + 400, from + 400, n_ints * 4 - 400);
+                channel.flush(-1);
+            } else {
+                channel.putWithSignalAndFlush(to, from, n_ints * 4, -1);
+            }
+            channel.wait(-1);
+        }
+        __syncthreads();
+        check(theirs + peer * n_ints, peer, round, n_wrong);
+        fill(source, -1, 0); /* flushed: it may be used again */
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            channel.signal();
+            channel.wait(-1);
+        }
+        __syncthreads();
+    }
+}
+
+/* What comes of a trigger with these numbers is the host's affair. */
+__global__ static void ask(BasePortChannelDeviceHandle channel, MemoryId dst, MemoryId src,
+                           uint64_t bytes)
+{
+    channel.put(dst, 0, src, 0, bytes);
+}
+
+__global__ static void wait_once(BaseMemoryChannelDeviceHandle channel)
+{
+    channel.wait(-1);
+}
+
+/* ---- the host's part ------------------------------------------------------------------------- */
+
+struct everything {
+    std::shared_ptr<TcpBootstrap> bootstrap;
+    std::unique_ptr<Communicator> communicator;
+    std::vector<int> peers; /* itself, too */
+    std::vector<Connection> connections;
+    std::unique_ptr<GpuBuffer<int>> mine, theirs;
+    RegisteredMemory mine_memory;
+    std::vector<RegisteredMemory> their_memories;
+
+    explicit everything(const Rank &r)
+    {
+        bootstrap = std::make_shared<TcpBootstrap>(r.rank, r.n);
+        bootstrap->initialize(r.id);
+        communicator = std::make_unique<Communicator>(bootstrap);
+        const Transport transport = r.is_far ? Transport::Ethernet : Transport::CudaIpc;
+        mine = std::make_unique<GpuBuffer<int>>((size_t)(r.n * n_ints));
+        theirs = std::make_unique<GpuBuffer<int>>((size_t)(r.n * n_ints));
+        mine_memory = communicator->registerMemory(mine->data(), mine->bytes(), transport);
+        const RegisteredMemory inbox =
+            communicator->registerMemory(theirs->data(), theirs->bytes(), transport);
+        std::vector<std::shared_future<Connection>> coming;
+        std::vector<std::shared_future<RegisteredMemory>> memories;
+        for (int peer = 0; peer < r.n; peer++) {
+            peers.push_back(peer);
+            coming.push_back(communicator->connect(transport, peer));
+            communicator->sendMemory(inbox, peer);
+            memories.push_back(communicator->recvMemory(peer));
+        }
+        for (int peer = 0; peer < r.n; peer++) {
+            connections.push_back(coming[(size_t)peer].get());
+            their_memories.push_back(memories[(size_t)peer].get());
+        }
+    }
+};
+
+template <class Handle> struct on_device {
+    std::vector<Handle> handles;
+    std::vector<int> peers;
+    Handle *device_handles = nullptr;
+    int *device_peers = nullptr;
+    uint32_t *n_wrong = nullptr;
+
+    void copy()
+    {
+        MSCCLPP_CUDATHROW(cudaMalloc(&device_handles, handles.size() * sizeof(Handle)));
+        MSCCLPP_CUDATHROW(cudaMalloc(&device_peers, peers.size() * sizeof(int)));
+        MSCCLPP_CUDATHROW(cudaMallocHost(&n_wrong, sizeof(uint32_t)));
+        *n_wrong = 0;
+        gpuMemcpy(device_handles, handles.data(), handles.size(), cudaMemcpyHostToDevice);
+        gpuMemcpy(device_peers, peers.data(), peers.size(), cudaMemcpyHostToDevice);
+    }
+    ~on_device()
+    {
+        cudaFree(device_handles);
+        cudaFree(device_peers);
+        cudaFreeHost(n_wrong);
+    }
+};
+
+template <class Kernel, class Handle>
+static void exchange(Kernel kernel, const Rank &r, everything &all, on_device<Handle> &channels)
+{
+    channels.peers = all.peers;
+    channels.copy();
+    all.bootstrap->barrier();
+    /* Of its own: the kernels of all ranks have to run at a time, also where these are threads. */
+    CudaStreamWithFlags stream(cudaStreamNonBlocking);
+    CHECK(gshmem_launch(kernel, (int)channels.handles.size(), 64, 0, stream,
+                        channels.device_handles, channels.device_peers, all.mine->data(),
+                        all.theirs->data(), r.rank, channels.n_wrong) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK_EQ(*channels.n_wrong, 0);
+    all.bootstrap->barrier();
+}
+
+static void by_memory(const Rank &r, everything &all)
+{
+    std::vector<std::shared_future<Semaphore>> coming;
+    for (const int peer : all.peers)
+        coming.push_back(all.communicator->buildSemaphore(all.connections[(size_t)peer], peer));
+    std::vector<MemoryChannel> channels;
+    on_device<DeviceHandle<MemoryChannel>> device;
+    for (const int peer : all.peers) {
+        channels.emplace_back(coming[(size_t)peer].get(), all.their_memories[(size_t)peer],
+                              all.mine_memory);
+        device.handles.push_back(deviceHandle(channels.back()));
+    }
+    exchange(exchange_by_memory, r, all, device);
+}
+
+static void by_port(const Rank &r, everything &all)
+{
+    ProxyService service(16);
+    const MemoryId source = service.addMemory(all.mine_memory);
+    std::vector<PortChannel> channels;
+    on_device<DeviceHandle<PortChannel>> device;
+    std::vector<std::shared_future<Semaphore>> coming;
+    for (const int peer : all.peers)
+        coming.push_back(all.communicator->buildSemaphore(all.connections[(size_t)peer], peer));
+    for (const int peer : all.peers) {
+        CHECK_EQ(service.nextMemoryId(), (uint32_t)peer + 1);
+        const MemoryId target = service.addMemory(all.their_memories[(size_t)peer]);
+        const SemaphoreId id = service.addSemaphore(coming[(size_t)peer].get());
+        channels.push_back(service.portChannel(id, target, source));
+        device.handles.push_back(deviceHandle(channels.back()));
+    }
+    service.startProxy(true);
+    exchange(exchange_by_port, r, all, device);
+    service.stopProxy();
+}
+
+/* Each is refused by the handler: the service stops, and stopProxy throws what was wrong. */
+static void wrong_triggers(const Rank &r, everything &all)
+{
+    CudaStreamWithFlags stream(cudaStreamNonBlocking);
+    const auto refuses = [&](SemaphoreId semaphore, MemoryId dst, MemoryId src, uint64_t bytes) {
+        ProxyService service(4);
+        CHECK_EQ(service.addMemory(all.mine_memory), 0);
+        CHECK_EQ(service.addMemory(all.their_memories[(size_t)r.rank]), 1);
+        CHECK_EQ(service.buildAndAddSemaphore(*all.communicator, all.connections[(size_t)r.rank]),
+                 0);
+        BasePortChannel channel = service.basePortChannel(0);
+        BasePortChannelDeviceHandle handle = channel.deviceHandle();
+        handle.semaphoreId_ = semaphore;
+        CHECK(gshmem_launch(ask, 1, 1, 0, stream, handle, dst, src, bytes) == cudaSuccess);
+        CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+        service.startProxy();
+        CHECK(throws(ErrorCode::InvalidUsage, [&] { service.stopProxy(); }));
+    };
+    refuses(1, 1, 0, 16);
+    refuses(0, 2, 0, 16);
+    refuses(0, 1, 511, 16);
+    refuses(0, 1, 0, all.theirs->bytes() + 4);
+    ProxyService other(4);
+    CHECK(throws(ErrorCode::InvalidUsage, [&] { other.basePortChannel(0); }));
+    CHECK(throws(ErrorCode::InvalidUsage, [&] { other.portChannel(7, 0, 0); }));
+    CHECK(throws(ErrorCode::InvalidUsage, [&] { ProxyService odd(3); }));
+    const std::shared_ptr<MemoryDevice2DeviceSemaphore> none;
+    CHECK(throws(ErrorCode::InvalidUsage, [&] { BaseMemoryChannel channel(none); }));
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int run(const Rank &r)
+{
+    everything all(r);
+    CHECK(!isNvlsSupported());
+    CHECK(throws(ErrorCode::InvalidUsage, [&] {
+        connectNvlsCollective(nullptr, {0, 1}, 1 << 20);
+    }));
+    if (r.is_far) {
+        const Semaphore semaphore =
+            all.communicator->buildSemaphore(all.connections[(size_t)r.rank], r.rank).get();
+        CHECK(
+            throws(ErrorCode::InvalidUsage, [&] { MemoryDevice2DeviceSemaphore near(semaphore); }));
+    } else {
+        by_memory(r, all);
+    }
+    by_port(r, all);
+    wrong_triggers(r, all);
+    all.bootstrap->barrier();
+    return test_result();
+}
+
+/* Rank 1 exits; rank 0's kernel waits for it, and the process ends with a report. */
+static int run_death(const Rank &r)
+{
+    everything all(r);
+    const Semaphore semaphore =
+        all.communicator->buildSemaphore(all.connections[(size_t)(1 - r.rank)], 1 - r.rank).get();
+    BaseMemoryChannel channel(semaphore);
+    all.bootstrap->barrier();
+    if (r.rank == 1)
+        _exit(0);
+    CHECK(gshmem_launch(wait_once, 1, 1, 0, nullptr, channel.deviceHandle()) == cudaSuccess);
+    cudaDeviceSynchronize();
+    std::fprintf(stderr, "the wait has returned\n");
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "death") == 0) {
+        char processes[] = "processes";
+        argv[1] = processes;
+        return run_ranks(argc, argv, run_death) == 0;
+    }
+    return run_ranks(argc, argv, run);
+}
