@@ -113,6 +113,8 @@ LAYERS = [
         "coll/config", "coll/begin", "coll/coll", "coll/configured",
         "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",
         "init/make", "init/init", "init/end", "init/split", "init/suspend")],
+    [f"dialects/mscclpp/channel/{module}" for module in (
+        "watch", "fifo", "proxy", "semaphore", "memory_channel", "port_channel", "switch_channel")],
 ]
 # The only public headers that lead into device/ and cpu/: the rest stay free of it.
 INTO_DEVICE = {"include/gshmem_device.cuh", "include/gshmem/launch.h"}

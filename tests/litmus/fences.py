@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every fence, acquire and release of the device library and of the NCCL layer is in the lists of
+"""Every fence, acquire and release of the device library and of the NCCL and MSCCL++ layers is in the lists of
 docs/internals/memory-model.md, and the lists have nothing else: an item begins with `file`
 `function`, then the names of the calls there, and a colon.
 
@@ -13,7 +13,8 @@ import sys
 ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_gpu|fence_proxy|load_acquire|acquire_awaited"
                      r"|store_release|atomic_load|await_stores)\(")
 # A definition begins at the start of a line, or is a member: four spaces and __device__.
-DEFINITION = re.compile(r"^(?:    )?(?:template\b.*|__device__|__global__|inline|struct|#define)")
+DEFINITION = re.compile(r"^(?:    )?(?:static )?(?:template\b.*|__device__|__global__|inline|struct|#define"
+                        r"|MSCCLPP_DEVICE_INLINE)")
 NAME = re.compile(r"(\w+)\s*\(")
 NO_NAMES = {"__launch_bounds__", "decltype", "alignas"}
 DEFINES_THEM = {"memory.cuh", "memory_cpu.cuh"}
@@ -51,7 +52,8 @@ def main():
     for path in sorted([*(root / "device").glob("*.cu*"), *(root / "device/coll").glob("*.cu*"),
                         *(root / "kernels").glob("*.cu*"),
                         *(root / "dialects/nccl/include/nccl_device").glob("*.h"),
-                        *(root / "dialects/nccl/kernels").glob("*.cu*")]):
+                        *(root / "dialects/nccl/kernels").glob("*.cu*"),
+                        *(root / "dialects/mscclpp/include/mscclpp").glob("*_device.hpp")]):
         if path.name not in DEFINES_THEM:
             library |= found_in(path)
     if sys.argv[2:] == ["--list"]:

@@ -238,4 +238,5 @@ def main():
             fail(__doc__)
 
 
-main()
+if __name__ == "__main__":  # others import weaken()
+    main()

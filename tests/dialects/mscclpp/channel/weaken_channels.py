@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves the tests of channels: builds them against headers that lack one of the orders that a channel promises, and
+checks that the thread sanitizer reports them, as tests/litmus/weaken.py does for the device library.
+
+usage: weaken_channels.py --list                                           names
+       weaken_channels.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
+       weaken_channels.py --program NAME                                   whose program it is
+       weaken_channels.py --race PROGRAM NAME                              passes when PROGRAM is reported"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "litmus"))
+from weaken import weaken  # noqa: E402
+
+RELEASE = "fence_release();"
+GPU = "fence_gpu();"
+# name: header, [(function, text, its replacement)], program, its arguments
+WEAKENED = {
+    "signal": ("semaphore_device.hpp", [("INLINE void signal()\n    {\n        /* Pairs", "gshmem::detail::" + RELEASE,
+                                         ";")], "handles", ["put"]),
+    "wait": ("watch_device.hpp", [("void waitWord(", "load_awaited(", "load_relaxed("),
+                                  ("void waitWord(", "acquire_awaited();", ";")], "handles", ["put"]),
+    "poll": ("semaphore_device.hpp", [("bool pollSignal(", "load_awaited(", "load_relaxed("),
+                                      ("bool pollSignal(", "acquire_awaited();", ";")], "handles", ["poll"]),
+    "push": ("fifo_device.hpp", [("uint64_t push(", RELEASE, ";")], "handles", ["ports"]),
+    "sync": ("fifo_device.hpp", [("void sync(", "waitWord(", "waitWord<true>(")], "fifo", []),
+    "flush": ("port_channel_device.hpp", [("void awaitFlush(", "waitWord(", "waitWord<true>(")], "handles", ["ports"]),
+    "syncer_arrive": ("concurrency_device.hpp", [("void sync(", GPU + "\n            reduce_add", "reduce_add")],
+                      "handles", ["syncer"]),
+    "syncer_leave": ("concurrency_device.hpp", [("void sync(", GPU + "\n            store_relaxed", "store_relaxed")],
+                     "handles", ["syncer"]),
+    "semaphore_acquire": ("concurrency_device.hpp", [("void acquire(", GPU, ";")], "handles", ["gate"]),
+    "semaphore_release": ("concurrency_device.hpp", [("void release()", "gshmem::detail::" + GPU, ";")], "handles",
+                          ["gate"]),
+}
+
+
+def fail(text):
+    sys.exit(f"weaken_channels.py: {text}")
+
+
+def build(name, root, overlay, command):
+    header, changes = WEAKENED[name][:2]
+    folder = pathlib.Path(overlay)
+    shutil.copytree(pathlib.Path(root) / "dialects/mscclpp/include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
+    text = (folder / "mscclpp" / header).read_text()
+    for change in changes:
+        text = weaken(text, *change)
+    (folder / "mscclpp" / header).write_text(text)
+    first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
+    return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
+
+
+def race(program, name):
+    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
+    done = subprocess.run([program, *WEAKENED[name][3]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", env=env)
+    if "WARNING: ThreadSanitizer: data race" not in done.stdout:
+        fail(f"nothing was reported without {name}:\n{done.stdout}")
+
+
+def main():
+    match sys.argv[1:]:
+        case ["--list"]:
+            print("\n".join(WEAKENED))
+        case ["--program", name]:
+            print(WEAKENED[name][2])
+        case ["--build", name, root, overlay, *command] if command:
+            sys.exit(build(name, root, overlay, command))
+        case ["--race", program, name]:
+            race(program, name)
+        case _:
+            fail(__doc__)
+
+
+main()
