@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/fault.h"
 #include "base/util.h"
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "proxy/copy_streams.h"
 
 /* Most polls do at most this many jobs; sometimes nothing is done for this many polls. */

@@ -2,7 +2,7 @@
  * See memory.h. */
 #include "proxy/engine/memory.h"
 
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "proxy/engine/failure.h"
 
 static bool is_ok(struct gsh_proxy *proxy, enum gsh_result r, const char *operation)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "proxy/copy.h"
+#include "base/copy.h"
 
 /* A progress call takes at most this many messages from one PE. */
 #define LETTERS_MAX 4

@@ -9,7 +9,7 @@
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/region.h"
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "base/util.h"
 
 /* Bytes of a piece: one fragment on TCP, with its header. */

@@ -25,7 +25,7 @@ PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
 WIRE = ["wire/"]
 HOST = PUBLIC + BASE + WIRE
-PROXY = ["proxy/copy.h", "proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
+PROXY = ["proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
          "proxy/transport.h"]
 RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
 TEAMS = ["runtime/instance/", "runtime/team/team.h"]
@@ -46,8 +46,8 @@ ARROWS = {
     "proxy/": HOST + PROXY + ["proxy/ucx/plugin.h"],
     "proxy/ring/": HOST + ["proxy/ring/", "proxy/request.h"],
     "proxy/engine/": HOST + PROXY + ["proxy/engine/", "proxy/ring/"],
-    "proxy/loop/": PUBLIC + BASE + ["proxy/loop/", "proxy/copy.h", "proxy/list.h", "proxy/transport.h"],
-    "proxy/ucx/": PUBLIC + BASE + ["proxy/ucx/", "proxy/copy.h", "proxy/transport.h"],
+    "proxy/loop/": PUBLIC + BASE + ["proxy/loop/", "proxy/list.h", "proxy/transport.h"],
+    "proxy/ucx/": PUBLIC + BASE + ["proxy/ucx/", "proxy/transport.h"],
     "runtime/": HOST + ["runtime/", "heap/", "proxy/", "bootstrap/"],
     "runtime/instance/": INSTANCE,
     "runtime/team/": INSTANCE + ["runtime/team/"],
@@ -295,7 +295,7 @@ def self_test():
     assert judge("heap/create.c", "bootstrap/uid.h")
     assert judge("heap/create.c", "proxy/proxy.h")
     assert judge("heap/create.c", "runtime/instance/instance.h")
-    assert judge("proxy/copy.h", "proxy/engine/state.h")
+    assert judge("proxy/list.h", "proxy/engine/state.h")
     assert judge("bootstrap/uid.c", "heap/heap.h")
     assert judge("wire/state.h", "include/gshmem/types.h")
     assert judge("runtime/init/init.c", "heap/heap.h") is None

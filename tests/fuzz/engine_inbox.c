@@ -4,7 +4,7 @@
  * once, with a line. The transport is a stand-in that completes all at once. */
 #include "tests/fuzz/fuzz.h"
 
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "proxy/engine/inbox.h"
 #include "proxy/engine/order.h"
 #include "proxy/engine/peer.h"

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include "base/log.h"
 #include "base/util.h"
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "proxy/engine/state.h"
 #include "tests/rig/pes.h"
 #include "wire/state.h"

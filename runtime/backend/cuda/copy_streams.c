@@ -7,7 +7,7 @@
 
 #include <string.h>
 #include "base/atomic.h"
-#include "proxy/copy.h"
+#include "base/copy.h"
 #include "runtime/instance/instance.h"
 
 static CUdeviceptr device_address(const void *p)
