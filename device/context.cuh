@@ -300,12 +300,40 @@ __device__ __forceinline__ auto call_indirect(const context &c, Arguments... a)
 {
     return hide_function(&noinline_wrapper<f>::in_context)(c, a...);
 }
+
+/* The same with one of two functions of one type: f if is_first, else g. */
+template <auto f, auto g, class... Arguments>
+__device__ __forceinline__ auto call_either(unit_context, bool is_first, Arguments... a)
+{
+    return hide_function(is_first ? &noinline_wrapper<f>::in_unit
+                                  : &noinline_wrapper<g>::in_unit)(a...);
+}
+
+template <auto f, auto g, class... Arguments>
+__device__ __forceinline__ auto call_either(numbered_context c, bool is_first, Arguments... a)
+{
+    return hide_function(is_first ? &noinline_wrapper<f>::in_number
+                                  : &noinline_wrapper<g>::in_number)(c, a...);
+}
+
+template <auto f, auto g, class... Arguments>
+__device__ __forceinline__ auto call_either(const context &c, bool is_first, Arguments... a)
+{
+    return hide_function(is_first ? &noinline_wrapper<f>::in_context
+                                  : &noinline_wrapper<g>::in_context)(c, a...);
+}
 #else
 #define GSHMEM_NOINLINE_BODY __attribute__((noinline))
 
 template <auto f, class... Arguments> inline auto call_noinline(const context &c, Arguments... a)
 {
     return f(c, a...);
+}
+
+template <auto f, auto g, class... Arguments>
+inline auto call_either(const context &c, bool is_first, Arguments... a)
+{
+    return is_first ? f(c, a...) : g(c, a...);
 }
 
 template <auto f, class... Arguments> inline auto call_indirect(const context &c, Arguments... a)

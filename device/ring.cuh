@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calls of far.cuh by way of a ring: each becomes a request in one of this PE's rings, which
- * the proxy carries out. push.cuh has the protocol; this file says what each call asks for. A
- * group's call synchronises before (the source is ready) and after; one thread asks. */
+ * the proxy carries out. push.cuh has the protocol; this file says what each call asks for. The
+ * group has synchronised (the source is ready); one thread asks, or each for its part. */
 #ifndef GSHMEM_RING_CUH
 #define GSHMEM_RING_CUH
 
@@ -226,28 +226,6 @@ __device__ GSHMEM_NOINLINE_BODY void get_part(const Context &c, rank_in_group me
     }
 }
 
-/* Blocking: on return the source may be used again. */
-template <class Group, class Context>
-__device__ __forceinline__ void ring_put(const Context &c, Group g, void *dest, const void *source,
-                                         size_t bytes, int pe, bool is_blocking, const char *call)
-{
-    g.sync();
-    call_indirect<put_part<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, is_blocking,
-                                     call);
-    g.sync();
-}
-
-/* Blocking: on return the data have arrived. */
-template <class Group, class Context>
-__device__ __forceinline__ void ring_get(const Context &c, Group g, void *dest, const void *source,
-                                         size_t bytes, int pe, bool is_blocking, const char *call)
-{
-    g.sync();
-    call_indirect<get_part<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, is_blocking,
-                                     call);
-    g.sync();
-}
-
 /* ---- strided --------------------------------------------------------------------------------- */
 
 /* In the caller's local memory, like a request. */
@@ -297,48 +275,36 @@ __device__ GSHMEM_NOINLINE_BODY void strided_part(const Context &c, rank_in_grou
     }
 }
 
-template <class Group, class Context>
-__device__ __forceinline__ void ring_strided(const Context &c, Group g, strided *s)
+__device__ __forceinline__ strided iput_of(void *dest, const void *source, ptrdiff_t dst,
+                                           ptrdiff_t sst, size_t elem_bytes, size_t nelems, int pe,
+                                           const char *call)
 {
-    g.sync();
-    call_indirect<strided_part<Context>>(c, rank_in_group_of(g), s);
-    g.sync();
+    return {GSH_RING_IPUT,
+            static_cast<char *>(dest),
+            static_cast<char *>(const_cast<void *>(source)),
+            (uint64_t)dst,
+            (uint64_t)sst,
+            elem_bytes,
+            nelems,
+            pe,
+            call,
+            0};
 }
 
-template <class Group, class Context>
-__device__ __forceinline__ void ring_iput(const Context &c, Group g, void *dest, const void *source,
-                                          ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
-                                          size_t nelems, int pe, const char *call)
+__device__ __forceinline__ strided iget_of(void *dest, const void *source, ptrdiff_t dst,
+                                           ptrdiff_t sst, size_t elem_bytes, size_t nelems, int pe,
+                                           const char *call)
 {
-    strided s = {GSH_RING_IPUT,
-                 static_cast<char *>(dest),
-                 static_cast<char *>(const_cast<void *>(source)),
-                 (uint64_t)dst,
-                 (uint64_t)sst,
-                 elem_bytes,
-                 nelems,
-                 pe,
-                 call,
-                 0};
-    ring_strided(c, g, &s);
-}
-
-template <class Group, class Context>
-__device__ __forceinline__ void ring_iget(const Context &c, Group g, void *dest, const void *source,
-                                          ptrdiff_t dst, ptrdiff_t sst, size_t elem_bytes,
-                                          size_t nelems, int pe, const char *call)
-{
-    strided s = {GSH_RING_IGET,
-                 static_cast<char *>(const_cast<void *>(source)),
-                 static_cast<char *>(dest),
-                 (uint64_t)sst,
-                 (uint64_t)dst,
-                 elem_bytes,
-                 nelems,
-                 pe,
-                 call,
-                 0};
-    ring_strided(c, g, &s);
+    return {GSH_RING_IGET,
+            static_cast<char *>(const_cast<void *>(source)),
+            static_cast<char *>(dest),
+            (uint64_t)sst,
+            (uint64_t)dst,
+            elem_bytes,
+            nelems,
+            pe,
+            call,
+            0};
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -493,24 +459,6 @@ __device__ GSHMEM_NOINLINE_BODY void put_signal_part(const Context &c, const sig
     }
     call_noinline<ring_amo<Context>>(c, amo_of_signal(s->sig_op & ~GSH_SIGNAL_STRONG), s->sig_addr,
                                      8, s->signal, s->pe, s->call);
-}
-
-template <class Group, class Context>
-__device__ __forceinline__ void ring_put_signal(const Context &c, Group g, void *dest,
-                                                const void *source, size_t bytes,
-                                                uint64_t *sig_addr, uint64_t signal, int sig_op,
-                                                int pe, bool is_blocking, const char *call)
-{
-    signalled s = {dest, source, bytes, sig_addr, signal, sig_op, pe, is_blocking, false, call};
-    s.is_in_pieces = bytes > GSH_RING_SIGNAL_MAX && !is_for_proxy(c, source);
-    g.sync();
-    if (s.is_in_pieces) {
-        call_indirect<put_pieces<Context>>(c, rank_in_group_of(g), dest, source, bytes, pe, call);
-        g.sync();
-    }
-    if (g.rank() == 0)
-        call_indirect<put_signal_part<Context>>(c, &s);
-    g.sync();
 }
 
 } // namespace detail

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
+#include "nic/nic.h"
 #include "proxy/transport.h"
 
 /* Given by the build. */
@@ -154,6 +155,17 @@ static void print_transports(void)
     }
 }
 
+static void print_nics(void)
+{
+    struct gsh_adapter_listing nic;
+    for (unsigned i = 0; gsh_adapter_list(i, &nic); i++) {
+        printf("  %-12s %s\n", nic.name, nic.what);
+        if (nic.lacks[0] != '\0') {
+            printf("  %-12s but %s\n", "", nic.lacks);
+        }
+    }
+}
+
 /* The number of wrong variables. */
 static int print_collectives(void)
 {
@@ -183,6 +195,7 @@ static int usage(FILE *out)
                  "  --gpus         the number of usable GPUs alone\n"
                  "  --variables    the variables alone\n"
                  "  --collectives  how collectives choose their algorithm\n"
+                 "  --nics         the NICs to which kernels can post by themselves\n"
                  "  --help         this text\n");
     return out == stderr ? 2 : 0;
 }
@@ -203,6 +216,8 @@ int main(int argc, char **argv)
         n_wrong = gsh_env_print(stdout);
     } else if (strcmp(option, "--collectives") == 0) {
         n_wrong = print_collectives();
+    } else if (strcmp(option, "--nics") == 0) {
+        print_nics();
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         return usage(stdout);
     } else if (option[0] != '\0') {
@@ -211,6 +226,8 @@ int main(int argc, char **argv)
         print_build();
         print_devices();
         print_transports();
+        printf("\nNICs to which kernels can post by themselves\n");
+        print_nics();
         printf("\nvariables\n");
         n_wrong = gsh_env_print(stdout);
     }

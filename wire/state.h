@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 9u
+#define GSH_STATE_VERSION 10u
 
 #if defined(__CUDACC_RTC__) /* has no offsetof; other compilers have checked */
 #define GSH_STATIC_ASSERT(c, text)
@@ -295,6 +295,7 @@ struct gsh_alloc_range {
 enum gsh_route {
     GSH_ROUTE_NEAR = 0, /* loads and stores: its heap is mapped */
     GSH_ROUTE_RING = 1, /* requests to the proxy */
+    GSH_ROUTE_NIC = 2,  /* entries for a network adapter (wire/nic.h); the proxy reaches it, too */
 };
 
 /* How this PE reaches another one. */
@@ -350,8 +351,9 @@ struct gsh_state {
     /* If PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of the
      * GPU to which each multiprocessor belongs; else 0. */
     uint64_t part_of_sm;
+    uint64_t nic; /* struct gsh_nic (wire/nic.h) in this PE's device memory; 0: no route by it */
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 168, "gsh_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 176, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* The constant block of a unit compiled with GSHMEM_SHARED_DEVICE: PEs that are threads of one

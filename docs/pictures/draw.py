@@ -69,6 +69,7 @@ ROOMS = {
     'runtime/instance': (1, 4, "a PE's state and end"),
     'heap': (0.5, 5, 'symmetric memory'),
     'proxy': (1.5, 5, 'engine, ring, loop, ucx'),
+    'nic': (2.1, 6, 'adapters for kernels'),
     'bootstrap': (0.5, 6, 'how PEs find each other'),
     'base': (1, 7, 'results, log, environment'),
     'kernels': (3.1, 4, "the library's kernels"),

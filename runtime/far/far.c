@@ -163,6 +163,9 @@ static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, in
 
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
+    if (gsh_far_has_nic(pe)) {
+        gsh_far_nic_quiet(pe, ctx);
+    }
     if (pe->far != NULL) {
         order(pe, ctx, call, GSH_FAR_FENCE, &pe->far->n_fenced[ctx],
               offsetof(struct gsh_far_ring, fenced));
@@ -171,6 +174,9 @@ void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
+    if (gsh_far_has_nic(pe)) {
+        gsh_far_nic_quiet(pe, ctx);
+    }
     if (pe->far != NULL) {
         order(pe, ctx, call, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
               offsetof(struct gsh_far_ring, quieted));

@@ -62,7 +62,28 @@ int gsh_far_n_rings(const struct gsh_instance *pe);
 /* After the rings' words are written: the proxy reads the default context's rings from now on. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
 
+/* ---- an adapter to which kernels post by themselves; far_nic.c ---- */
+
+/* Collective, after gsh_far_create; the routes to far PEs are known, and may change: GSHMEM_REMOTE
+ * and GSHMEM_NIC. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_nic_create(struct gsh_instance *pe);
+/* After the heap. Accepts none. */
+void gsh_far_nic_destroy(struct gsh_instance *pe);
+/* The rest only if there is one. */
+static inline bool gsh_far_has_nic(const struct gsh_instance *pe);
+/* For gsh_heap_options. */
+struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe);
+/* struct gsh_nic and its queues in this PE's device memory; bytes: 0: there is none. */
+uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe);
+void gsh_far_nic_fill(const struct gsh_instance *pe, void *table);
+/* What complete kernels have posted in that context is complete. */
+void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx);
+/* Makes some progress; for threads that wait. */
+void gsh_far_nic_help(struct gsh_instance *pe);
+
 /* Private to far*.c */
+struct gsh_far_nic;
+
 struct gsh_far_ring {
     struct gsh_ring_slot *slots;
     struct gsh_ring_cpu *cpu;
@@ -85,7 +106,13 @@ struct gsh_far {
     struct gsh_far_ring rings[GSH_RING_MAX_RINGS + GSH_CONTEXTS];
     bool is_read;                       /* the proxy reads rings */
     struct gsh_late_copy_streams *late; /* stand in for a GPU's copy streams, or NULL */
-    uint64_t alone_off; /* a region that the other PEs have not heard of; UINT64_MAX: none */
+    uint64_t alone_off;      /* a region that the other PEs have not heard of; UINT64_MAX: none */
+    struct gsh_far_nic *nic; /* or NULL */
 };
+
+static inline bool gsh_far_has_nic(const struct gsh_instance *pe)
+{
+    return pe->far != NULL && pe->far->nic != NULL;
+}
 
 #endif

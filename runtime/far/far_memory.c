@@ -277,6 +277,7 @@ void gsh_far_destroy(struct gsh_instance *pe)
     if (far == NULL) {
         return;
     }
+    gsh_far_nic_destroy(pe);
     if (pe->proxy != NULL) {
         gsh_proxy_forget_copy_streams(pe->proxy);
     }

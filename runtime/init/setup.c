@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Second phase of init. The library's part of each heap holds, in order: WORLD's channels and the
  * team pool (at the same offsets on all PEs), this PE's own tables for its kernels and, if there
- * are far PEs, its kernels' words of the rings. */
+ * are far PEs, its kernels' words of the rings and of the queues of an adapter. */
 #include "runtime/init/setup.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
 struct layout {
-    uint64_t routes_off, rings_off, bytes; /* teams come first */
+    uint64_t routes_off, rings_off, nic_off, bytes; /* teams come first */
 };
 
 static struct layout make_layout(const struct gsh_instance *pe)
@@ -34,7 +34,8 @@ static struct layout make_layout(const struct gsh_instance *pe)
     l.routes_off = gsh_teams_bytes(pe);
     l.rings_off =
         gsh_align_up(l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route), 128);
-    l.bytes = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 512);
+    l.nic_off = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 128);
+    l.bytes = gsh_align_up(l.nic_off + gsh_far_nic_bytes(pe), 512);
     return l;
 }
 
@@ -148,6 +149,9 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     if (pe->far != NULL) {
         options.subscribers[options.n_subscribers++] = gsh_far_heap_events(pe);
     }
+    if (gsh_far_has_nic(pe)) {
+        options.subscribers[options.n_subscribers++] = gsh_far_nic_heap_events(pe);
+    }
     enum gsh_result r = gsh_heap_create(&options, &pe->heap);
     free(same);
     return r;
@@ -171,6 +175,9 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
     }
     write_routes(pe, (struct gsh_peer_route *)copy);
     gsh_far_rings_fill(pe, copy + (l.rings_off - l.routes_off));
+    if (gsh_far_has_nic(pe)) {
+        gsh_far_nic_fill(pe, copy + (l.nic_off - l.routes_off));
+    }
     enum gsh_result r = pe->device_ops->copy(
         pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,
         bytes);
@@ -254,6 +261,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .rings = pe->far != NULL ? base + l.rings_off : 0,
         .n_rings = (uint32_t)gsh_far_n_rings(pe),
         .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
+        .nic = gsh_far_has_nic(pe) ? base + l.nic_off : 0,
     };
     memcpy(pe->state.ll_max, pe->coll_table.ll_max, sizeof(pe->state.ll_max));
     pe->state.far_flat = pe->coll_table.far_flat;
@@ -291,6 +299,9 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
     enum gsh_result r = exchange_attrs(pe, &stride_bytes);
     if (r == GSH_OK && pe->proxy != NULL) {
         r = gsh_far_create(pe);
+    }
+    if (r == GSH_OK && pe->far != NULL) {
+        r = gsh_far_nic_create(pe);
     }
     if (r == GSH_OK) {
         r = make_heap(pe, stride_bytes);

@@ -39,19 +39,20 @@ ARROWS = {
     "device/": PUBLIC + WIRE + ["cpu/", "device/"],
     "kernels/": PUBLIC + WIRE + ["cpu/", "device/", "kernels/"],
     "bootstrap/": PUBLIC + BASE + ["bootstrap/"],
-    "tools/": PUBLIC + BASE + ["tools/", "bootstrap/", "proxy/transport.h"],
+    "tools/": PUBLIC + BASE + ["tools/", "bootstrap/", "proxy/transport.h", "nic/nic.h", "wire/"],
     "heap/": HOST + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h",
                      # without a job
                      "bootstrap/descriptor.h", "bootstrap/socket.h", "bootstrap/uds.h"],
     "proxy/": HOST + PROXY + ["proxy/ucx/plugin.h"],
+    "nic/": PUBLIC + BASE + WIRE + ["nic/"],
     "proxy/ring/": HOST + ["proxy/ring/", "proxy/request.h"],
     "proxy/engine/": HOST + PROXY + ["proxy/engine/", "proxy/ring/"],
     "proxy/loop/": PUBLIC + BASE + ["proxy/loop/", "proxy/list.h", "proxy/transport.h"],
     "proxy/ucx/": PUBLIC + BASE + ["proxy/ucx/", "proxy/transport.h"],
-    "runtime/": HOST + ["runtime/", "heap/", "proxy/", "bootstrap/"],
+    "runtime/": HOST + ["runtime/", "heap/", "proxy/", "nic/nic.h", "bootstrap/"],
     "runtime/instance/": INSTANCE,
     "runtime/team/": INSTANCE + ["runtime/team/"],
-    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/"],
+    "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/", "nic/nic.h"],
     "runtime/context/": RUNTIME + ["runtime/context/", "runtime/instance/", "runtime/far/far.h", "proxy/request.h"],
     "runtime/backend/": BACKEND,
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
@@ -86,7 +87,8 @@ ARROWS = {
 RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/team/", "runtime/far/", "runtime/context/", "runtime/backend/",
                  "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("base/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "runtime/", "tools/", "kernels/", "dialects/")
+NO_CIRCLES = ("base/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/",
+              "kernels/", "dialects/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
@@ -101,6 +103,8 @@ LAYERS = [
         "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
+    [f"nic/{module}" for module in ("nic", "model/files", "model/sheet", "model/settings", "model/model", "model/queue",
+                                    "model/execute", "model/round", "model/thread", "model/create", "adapter")],
     [f"dialects/nccl/{module}" for module in (
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams",
         "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/job", "base/pool",

@@ -21,6 +21,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "runtime/far/far.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
@@ -433,14 +434,17 @@ static void executor_thread_start(void *context)
     gsh_log_set_pe(pe->my_pe);
 }
 
-/* Lets the proxy progress while a block's threads only wait, perhaps for the proxy's work. */
+/* Lets proxy and adapter progress while a block's threads only wait, perhaps for their work. */
 static bool executor_help(void *context)
 {
-    const struct gsh_instance *pe = context;
+    struct gsh_instance *pe = context;
     if (pe->proxy == NULL) {
         return false;
     }
     gsh_proxy_help(pe->proxy);
+    if (gsh_far_has_nic(pe)) {
+        gsh_far_nic_help(pe);
+    }
     return true;
 }
 

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels' side of a network adapter's queue (invariants in wire/wq.h): reserve, wait for room,
+ * write, publish, ring, wait for completion; and the cells in which values come back (wire/nic.h).
+ * Threads of a warp that come here at once reserve, publish and ring as one.
+ *
+ * Why no wait is endless. A thread that has reserved waits for room, and for the threads with lower
+ * positions of that queue, which wait for nothing else. Room comes as the adapter completes what
+ * has been rung for, and whoever publishes sees to it that the doorbell rings. Threads of a warp
+ * may be made to wait for each other after any branch: so, as with rings (push.cuh), a warp has
+ * reservations in one queue at a time. A thread that holds a cell waits only for what it has posted
+ * itself.
+ *
+ * Whether an entry has failed is for the host to find, which ends the job: a thread that waits sees
+ * no completion meanwhile. */
+#ifndef GSHMEM_POST_CUH
+#define GSHMEM_POST_CUH
+
+#include "push.cuh"
+#include "../wire/nic.h"
+
+namespace gshmem
+{
+namespace detail
+{
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+template <class Context> __device__ __forceinline__ gsh_nic *nic_of(const Context &c)
+{
+    return reinterpret_cast<gsh_nic *>(state_of(c).nic);
+}
+
+template <class Context>
+__device__ __forceinline__ gsh_nic_queue *queue_at(const Context &c, uint32_t index)
+{
+    return reinterpret_cast<gsh_nic_queue *>(nic_of(c) + 1) + index;
+}
+
+/* A context's queues: [first, end). */
+template <class Context> __device__ __forceinline__ uint32_t first_queue(const Context &c)
+{
+    uint32_t before = number_of(c) == 0 ? 0 : nic_of(c)->n_queues + number_of(c) - 1;
+    return (uint32_t)state_of(c).n_pes * before;
+}
+
+template <class Context> __device__ __forceinline__ uint32_t end_queue(const Context &c)
+{
+    return (uint32_t)state_of(c).n_pes * (nic_of(c)->n_queues + number_of(c));
+}
+
+/* The queue of this block for pe. */
+template <class Context>
+__device__ __forceinline__ uint32_t nic_queue_index(const Context &c, int pe)
+{
+    if (number_of(c) != 0)
+        return first_queue(c) + (uint32_t)pe;
+    uint32_t n = nic_of(c)->n_queues;
+    return (uint32_t)pe * n + (blockIdx.x + blockIdx.y + blockIdx.z) % n;
+}
+
+/* ---- a reservation --------------------------------------------------------------------------- */
+
+/* Data, signal, and what makes the last entry one of one block. */
+constexpr uint32_t batch_blocks = 5;
+
+/* What one thread posts at once, in its local memory, but for the indices. */
+struct batch {
+    uint64_t word[batch_blocks * GSH_WQ_WORDS];
+    const char *call;          /* public name, for reports */
+    uint64_t position, end;    /* reserved for it; end: for the group */
+    uint64_t ticket;           /* of its cell */
+    uint32_t n_blocks, starts; /* starts: in which blocks entries begin */
+    uint32_t queue;
+    int32_t pe;
+    uint32_t here, waiting, group; /* see post() */
+    bool is_loose;                 /* it has READs or atomics */
+    bool is_token;                 /* one is enough for all threads of the warp that are here */
+};
+
+template <class Context>
+__device__ __forceinline__ void begin_batch(const Context &c, batch *b, int pe, const char *call)
+{
+    b->call = call;
+    b->n_blocks = b->starts = 0;
+    b->queue = nic_queue_index(c, pe);
+    b->pe = pe;
+    b->is_loose = b->is_token = false;
+}
+
+/* Adds an entry of ds segments, and returns its words, of which the first four are filled. */
+template <class Context>
+__device__ __forceinline__ uint64_t *add_entry(const Context &c, batch *b, uint32_t opcode,
+                                               uint32_t opmod, uint32_t ds, uint64_t remote_off)
+{
+    const gsh_nic_queue *q = queue_at(c, b->queue);
+    uint64_t *word = b->word + b->n_blocks * GSH_WQ_WORDS;
+    gsh_wq_fill_control(word, opcode, opmod, q->number, ds, 0);
+    gsh_wq_fill_remote(word, remote_off, q->remote_key);
+    b->starts |= 1u << b->n_blocks;
+    b->n_blocks += (ds + 3) / 4;
+    return word;
+}
+
+template <class Context>
+__device__ __forceinline__ void add_nop(const Context &c, batch *b, uint32_t flags)
+{
+    uint64_t *word = b->word + b->n_blocks * GSH_WQ_WORDS;
+    gsh_wq_fill_control(word, GSH_WQ_NOP, 0, queue_at(c, b->queue)->number, 1, flags);
+    b->starts |= 1u << b->n_blocks++;
+}
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+/* What came before the completion that this thread has seen is seen by who loads gpu_done with
+ * acquire. Never fewer than others have seen: with 16 bits of a position the word must not fall
+ * behind. */
+__device__ __forceinline__ void raise_done(gsh_nic_queue *q, uint64_t known, uint64_t done)
+{
+    fence_gpu();
+    while (known < done) {
+        uint64_t seen = atomic_compare_swap(&q->gpu_done, known, done);
+        if (seen == known)
+            return;
+        known = seen;
+    }
+}
+
+/* Waits until all before `end` in the queue is complete: it is seen at its PE, and what it brought
+ * here. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void await_completed(const Context &c, uint32_t index, uint64_t end,
+                                                     const char *call)
+{
+    spin s;
+    for (;;) {
+        gsh_nic_queue *q = queue_at(c, index);
+        /* acquire: the completion that is read next is no older than the one that this came from */
+        uint64_t known = load_acquire(&q->gpu_done), done = known;
+        if (known >= end)
+            break;
+        const uint32_t *word =
+            reinterpret_cast<const uint32_t *>(q->completion + GSH_WQ_COMPLETION_LAST);
+        uint32_t last = load_acquire(word); /* pairs with the adapter's write of the completion */
+        if (gsh_wq_completed_opcode(last) == GSH_WQ_DONE)
+            done = gsh_wq_completed_end(last, known);
+        if (done > known)
+            raise_done(q, known, done);
+        if (done >= end)
+            break;
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, call, queue_at(c, index)->pe, GSHMEM_CMP_GE,
+                       &queue_at(c, index)->gpu_done, end, done);
+    }
+    s.done();
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+/* Reserves positions for the group and waits for room. */
+template <class Context> __device__ __forceinline__ void reserve_blocks(const Context &c, batch *b)
+{
+    gsh_nic_queue *q = queue_at(c, b->queue);
+    uint64_t n = b->is_token ? 1 : (uint64_t)size_of(b->group) * b->n_blocks;
+    if (rank_in(b->group) == 0) {
+        b->position = atomic_add(&q->gpu_head, n);
+        if (b->is_loose) /* after the reservation: nic_fence_queue counts on it */
+            reduce_add(&q->gpu_loose, (uint64_t)1);
+        if (b->position + n - load_acquire(&q->gpu_done) > q->depth)
+            call_noinline<await_completed<Context>>(
+                c, b->queue, b->position + n - queue_at(c, b->queue)->depth, b->call);
+    }
+    b->position = of_first(b->group, b->position);
+    b->end = b->position + n;
+    if (!b->is_token)
+        b->position += (uint64_t)rank_in(b->group) * b->n_blocks;
+}
+
+/* The entries at their positions; the last one asks for a completion. */
+template <class Context> __device__ __forceinline__ void write_blocks(const Context &c, batch *b)
+{
+    const gsh_nic_queue *q = queue_at(c, b->queue);
+    words2 *entries = reinterpret_cast<words2 *>(q->entries);
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < b->n_blocks; i++) {
+        uint64_t *word = b->word + i * GSH_WQ_WORDS, position = b->position + i;
+        words2 *to = entries + (position & (q->depth - 1)) * (GSH_WQ_WORDS / 2);
+        if ((b->starts >> i & 1) != 0)
+            word[0] = gsh_wq_at_position(word[0], position);
+        if (i + 1 == b->n_blocks)
+            word[1] |= (uint64_t)GSH_WQ_COMPLETE << 24;
+        GSHMEM_NO_UNROLL
+        for (uint32_t k = 0; k < GSH_WQ_WORDS / 2; k++)
+            store_plain(&to[k], words2{word[2 * k], word[2 * k + 1]});
+    }
+}
+
+/* Returns when the doorbell has rung for all before `end`, by this thread or another. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void ring_doorbell(const Context &c, const batch *b)
+{
+    spin s;
+    gsh_nic_queue *q = queue_at(c, b->queue);
+    while (load_acquire(&q->gpu_rung) < b->end) {
+        if (claim(&q->gpu_ringing)) {
+            /* What the holder before stored comes before this; pairs with its releases below. */
+            fence_gpu();
+            uint64_t ready = load_acquire(&q->gpu_ready); /* the entries of all before it */
+            store_relaxed(reinterpret_cast<uint32_t *>(q->record), gsh_wq_record(ready));
+            /* Record and entries before the doorbell: pairs with the adapter's read of it. */
+            fence_acq_rel();
+            store_relaxed(reinterpret_cast<uint64_t *>(q->doorbell),
+                          gsh_wq_doorbell(ready, q->number));
+            store_release(&q->gpu_rung, ready);
+            store_release(&q->gpu_ringing, 0u);
+            if (is_cpu_device && nic_of(c)->wake != 0) {
+                const gsh_nic_wake *wake = reinterpret_cast<const gsh_nic_wake *>(nic_of(c)->wake);
+                wake->call(wake->context);
+            }
+        } else {
+            s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_GE, &q->gpu_rung,
+                           b->end, (uint64_t)0);
+            q = queue_at(c, b->queue);
+        }
+    }
+    s.done();
+}
+
+/* Lets the adapter see what the group has written, which this thread has synchronised with. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void publish_blocks(const Context &c, const batch *b)
+{
+    b = hide_pointee(b);
+    uint64_t *ready = &queue_at(c, b->queue)->gpu_ready;
+    spin s;
+    /* The entries, and what the adapter reads for them, before gpu_ready: pairs with the acquire in
+     * ring_doorbell, also through the atomics of those that come after. */
+    fence_acq_rel();
+    uint64_t seen = load_relaxed(ready);
+    while (seen != b->position) {
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_EQ, ready, b->position,
+                       seen);
+        ready = &queue_at(c, b->queue)->gpu_ready;
+        seen = load_relaxed(ready);
+    }
+    s.done();
+    reduce_add(ready, b->end - b->position);
+    call_noinline<ring_doorbell<Context>>(c, b);
+}
+
+template <class Context> __device__ __forceinline__ void post_group(const Context &c, batch *b)
+{
+    reserve_blocks(c, b);
+    if (!b->is_token || rank_in(b->group) == 0)
+        write_blocks(c, b);
+    sync_group(b->group);
+    if (rank_in(b->group) == 0)
+        call_noinline<publish_blocks<Context>>(c, b);
+}
+
+/* Posts the batch; returns the position after it, whose completion covers it. The threads of the
+ * warp that are here post together what is for one queue and of one size, in order of the queues.
+ */
+template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Context &c, batch *b)
+{
+    b = hide_pointee(b);
+    if (b->starts >> (b->n_blocks - 1) == 0)
+        add_nop(c, b, 0); /* its last entry takes two blocks */
+    b->here = b->waiting = threads_here();
+    do {
+        b->group = next_group(b->here, b->waiting, b->queue << 3 | b->n_blocks);
+        b->waiting &= ~b->group;
+        if (is_in(b->group))
+            post_group(c, b);
+    } while (b->waiting != 0);
+    return b->position + b->n_blocks;
+}
+
+/* ---- values that come back ------------------------------------------------------------------- */
+
+/* Waits for the turn of a cell, which is this thread's until post_for_value returns. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t *take_cell(const Context &c, batch *b)
+{
+    b = hide_pointee(b);
+    b->ticket = atomic_add(&nic_of(c)->gpu_ticket, (uint64_t)1);
+    const uint64_t *serving = &nic_of(c)->gpu_serving[b->ticket % GSH_NIC_CELLS];
+    spin s;
+    uint64_t seen = load_acquire(serving); /* pairs with post_for_value: the cell has been read */
+    while (seen < b->ticket / GSH_NIC_CELLS) {
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_GE, serving,
+                       b->ticket / GSH_NIC_CELLS, seen);
+        serving = &nic_of(c)->gpu_serving[b->ticket % GSH_NIC_CELLS];
+        seen = load_acquire(serving);
+    }
+    s.done();
+    return &nic_of(c)->cell[b->ticket % GSH_NIC_CELLS];
+}
+
+/* The value of `bytes` bytes that the batch brings to its cell. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t post_for_value(const Context &c, batch *b, uint32_t bytes)
+{
+    b = hide_pointee(b);
+    uint64_t end = call_noinline<post<Context>>(c, b);
+    call_noinline<await_completed<Context>>(c, b->queue, end, b->call);
+    uint64_t value = load_relaxed(&nic_of(c)->cell[b->ticket % GSH_NIC_CELLS]);
+    store_release(&nic_of(c)->gpu_serving[b->ticket % GSH_NIC_CELLS],
+                  b->ticket / GSH_NIC_CELLS + 1);
+    return bytes == 8 ? value : value & ((1ull << (8 * bytes)) - 1);
+}
+
+} // namespace detail
+} // namespace gshmem
+
+#endif

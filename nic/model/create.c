@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See create.h: a model adapter's life, and its table. */
+#include "nic/model/create.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/atomic.h"
+#include "base/process.h"
+#include "base/util.h"
+#include "nic/model/model.h"
+#include "nic/model/queue.h"
+#include "nic/model/thread.h"
+
+#define PAGE_BYTES 4096u
+
+static bool model_is_idle(struct gsh_adapter *a, uint32_t first, uint32_t n)
+{
+    const struct gsh_model *model = gsh_model_of(a);
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct gsh_model_queue *queue = &model->queues[i];
+        uint64_t completed = gsh_load_acquire_u64(&queue->completed);
+        uint32_t end = gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_RELAXED));
+        if (((end - (uint32_t)completed) & 0xffff) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- queues, keys and peers ---- */
+
+/* The memory of the queues: all doorbells, all records, all completions, then the entries. */
+static uint64_t entries_off(const struct gsh_adapter_options *o)
+{
+    return gsh_align_up((uint64_t)o->n_queues * (8 + 8 + sizeof(struct gsh_wq_completion)),
+                        PAGE_BYTES);
+}
+
+static struct gsh_adapter_site site_of(const struct gsh_adapter_options *o, uint32_t index)
+{
+    const uint64_t n = o->n_queues;
+    return (struct gsh_adapter_site){
+        .doorbell = 8ull * index,
+        .record = 8 * n + 8ull * index + 4,
+        .completion = 16 * n + sizeof(struct gsh_wq_completion) * (uint64_t)index,
+        .entries = entries_off(o) + (uint64_t)index * o->depth * GSH_WQ_BLOCK,
+        .number = index + 1,
+    };
+}
+
+static enum gsh_result model_create_queue(struct gsh_adapter *a, uint32_t index,
+                                          struct gsh_adapter_site *out)
+{
+    struct gsh_model *model = gsh_model_of(a);
+    struct gsh_model_queue *queue = &model->queues[index];
+    uint8_t *memory = a->memory;
+    queue->copies = aligned_alloc(GSH_WQ_BLOCK, (size_t)a->options.depth * GSH_WQ_BLOCK);
+    if (queue->copies == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "the model NIC: no memory for a queue of %u blocks",
+                        a->options.depth);
+    }
+    *out = site_of(&a->options, index);
+    queue->entries = (struct gsh_wq_block *)(void *)(memory + out->entries);
+    queue->completions = (struct gsh_wq_completion *)(void *)(memory + out->completion);
+    queue->completions[0].op_own = GSH_WQ_INVALID << 4;
+    queue->link->domain = GSH_MODEL_DOMAIN;
+    return gsh_model_set_state(queue, GSH_MODEL_INIT);
+}
+
+static enum gsh_result model_connect_queue(struct gsh_adapter *a, uint32_t index, int pe,
+                                           uint32_t its_index)
+{
+    struct gsh_model_queue *queue = &gsh_model_of(a)->queues[index];
+    queue->link->pe = pe;
+    queue->link->peer_number = its_index + 1;
+    enum gsh_result r = gsh_model_set_state(queue, GSH_MODEL_TO_RECEIVE);
+    if (r == GSH_OK) {
+        r = gsh_model_set_state(queue, GSH_MODEL_TO_SEND);
+    }
+    queue->pe = r == GSH_OK ? pe : queue->pe;
+    return r;
+}
+
+static enum gsh_result model_address(struct gsh_adapter *a, const void **blob, size_t *bytes)
+{
+    *blob = &gsh_model_of(a)->address;
+    *bytes = sizeof(gsh_model_of(a)->address);
+    return GSH_OK;
+}
+
+static enum gsh_result model_set_peer(struct gsh_adapter *a, int pe, const void *blob, size_t bytes)
+{
+    struct gsh_model_peer *peer = &gsh_model_of(a)->peers[pe];
+    struct gsh_model_address address;
+    if (bytes != sizeof(address)) {
+        return gsh_note(GSH_ERR_ARG, "the model NIC: PE %d has another kind of NIC", pe);
+    }
+    memcpy(&address, blob, sizeof(address));
+    peer->key = address.key;
+    peer->is_known = true;
+    return gsh_model_view_open(&peer->view, pe, &address);
+}
+
+static uint32_t model_remote_key(struct gsh_adapter *a, int pe)
+{
+    return gsh_model_of(a)->peers[pe].key;
+}
+
+static enum gsh_result model_add_region(struct gsh_adapter *a, void *memory, uint64_t off,
+                                        uint64_t bytes)
+{
+    return gsh_model_bind(gsh_model_of(a)->port, gsh_model_of(a)->heap_key, memory, off, bytes);
+}
+
+static enum gsh_result model_remove_region(struct gsh_adapter *a, uint64_t off)
+{
+    return gsh_model_unbind(gsh_model_of(a)->port, gsh_model_of(a)->heap_key, off);
+}
+
+/* ---- making and ending ---- */
+
+static void model_destroy(struct gsh_adapter *a)
+{
+    struct gsh_model *model = gsh_model_of(a);
+    gsh_model_thread_stop(model);
+    if (model->port != NULL) {
+        gsh_model_port_close(model->port);
+    }
+    for (int pe = 0; model->peers != NULL && pe < a->options.n_pes; pe++) {
+        gsh_model_view_close(&model->peers[pe].view);
+    }
+    for (uint32_t i = 0; model->queues != NULL && i < a->options.n_queues; i++) {
+        free(model->queues[i].copies);
+    }
+    if (a->memory != NULL) {
+        munmap(a->memory, a->memory_bytes);
+    }
+    gsh_model_thread_destroy(model);
+    gsh_model_port_release(model->port);
+    free(model->peers);
+    free(model->queues);
+    free(model->active);
+    free(model);
+}
+
+static enum gsh_result model_start(struct gsh_adapter *a)
+{
+    return gsh_model_thread_start(gsh_model_of(a));
+}
+
+static void model_help(struct gsh_adapter *a)
+{
+    gsh_model_thread_help(gsh_model_of(a));
+}
+
+static const struct gsh_adapter_ops model_ops = {
+    .name = "model",
+    .address = model_address,
+    .set_peer = model_set_peer,
+    .remote_key = model_remote_key,
+    .create_queue = model_create_queue,
+    .connect_queue = model_connect_queue,
+    .add_region = model_add_region,
+    .remove_region = model_remove_region,
+    .start = model_start,
+    .is_idle = model_is_idle,
+    .help = model_help,
+    .destroy = model_destroy,
+};
+
+static bool allocate(struct gsh_model *model)
+{
+    const struct gsh_adapter_options *o = &model->base.options;
+    const size_t bytes =
+        gsh_align_up(entries_off(o) + (uint64_t)o->n_queues * o->depth * GSH_WQ_BLOCK, PAGE_BYTES);
+    model->peers = calloc((size_t)o->n_pes, sizeof(*model->peers));
+    model->queues = calloc(o->n_queues, sizeof(*model->queues));
+    model->active = calloc(o->n_queues, sizeof(*model->active));
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) {
+        model->base.memory = p;
+        model->base.memory_bytes = bytes;
+    }
+    return model->peers != NULL && model->queues != NULL && model->active != NULL &&
+           p != MAP_FAILED;
+}
+
+static void init_queue(struct gsh_model *model, uint32_t index)
+{
+    struct gsh_model_queue *queue = &model->queues[index];
+    struct gsh_adapter_site site = site_of(&model->base.options, index);
+    uint8_t *memory = model->base.memory;
+    queue->number = site.number;
+    queue->depth = model->base.options.depth;
+    queue->pe = -1;
+    queue->link = &model->port->sheet->links[index];
+    queue->record = (uint32_t *)(void *)(memory + site.record);
+    queue->doorbell = (uint64_t *)(void *)(memory + site.doorbell);
+    queue->n_completions = 1;
+    queue->deferred = UINT64_MAX;
+}
+
+static bool make_keys(struct gsh_model *model)
+{
+    const uint32_t remote =
+        GSH_MODEL_REMOTE_WRITE | GSH_MODEL_REMOTE_READ | GSH_MODEL_REMOTE_ATOMIC;
+    model->everything_key =
+        gsh_model_add_key(model->port, GSH_MODEL_DOMAIN, GSH_MODEL_LOCAL_WRITE, true);
+    model->heap_key =
+        gsh_model_add_key(model->port, GSH_MODEL_DOMAIN, GSH_MODEL_LOCAL_WRITE | remote, false);
+    model->base.local_key = model->everything_key;
+    model->base.flags = GSH_NIC_ALL_MEMORY | (model->settings.has_amos ? GSH_NIC_AMOS : 0);
+    model->own = (struct gsh_model_view){
+        .port = model->port, .sheet = model->port->sheet, .n_links = model->base.options.n_queues};
+    model->address = (struct gsh_model_address){.process = gsh_process_id(),
+                                                .id = model->port->id,
+                                                .key = model->heap_key,
+                                                .n_links = model->base.options.n_queues,
+                                                .pid = (int32_t)getpid(),
+                                                .fd = model->port->fd};
+    return model->address.process != 0;
+}
+
+enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
+                                 struct gsh_adapter **out)
+{
+    struct gsh_model *model = calloc(1, sizeof(*model));
+    if (model == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the model NIC");
+    }
+    model->base.ops = &model_ops;
+    model->base.options = *options;
+    enum gsh_result r = gsh_model_read_settings(options->settings, &model->settings);
+    model->random = model->settings.seed * 1000003u + (uint64_t)options->my_pe;
+    if (r == GSH_OK && !allocate(model)) {
+        r = gsh_note(GSH_ERR_NOMEM, "no memory for the model NIC: %u queues of %u blocks",
+                     options->n_queues, options->depth);
+    }
+    if (r == GSH_OK) {
+        r = gsh_model_thread_create(model);
+    }
+    if (r == GSH_OK) {
+        model->port = gsh_model_port_create(options->n_queues, options->is_one_process);
+        r = model->port != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; r == GSH_OK && i < options->n_queues; i++) {
+        init_queue(model, i);
+    }
+    if (r == GSH_OK && !make_keys(model)) {
+        r = gsh_note(GSH_ERR_SYSTEM, "the model NIC: no random numbers");
+    }
+    if (r != GSH_OK) {
+        model_destroy(&model->base);
+        return r;
+    }
+    *out = &model->base;
+    return GSH_OK;
+}

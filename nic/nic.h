@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Network adapters to which kernels post by themselves: the table of one adapter. The runtime makes
+ * one for each PE with far peers, hands it this PE's memory as it comes and goes, and tells kernels
+ * where the queues lie (wire/nic.h). The host sees no operation of a kernel; it hears of failures.
+ * An adapter knows nothing of heaps, contexts or teams.
+ *
+ * Queues are reliable connections in pairs: queue i of this PE and queue j of another, each of
+ * which carries out entries (wire/wq.h) on the other PE's memory. A PE has one key for all the
+ * memory that it gives, whose addresses are offsets: mlx5's indirect keys, to which memory is bound
+ * and unbound while the key is in use.
+ *
+ * Except where it is said, calls come from one thread at a time, and nothing here blocks. */
+#ifndef GSH_ADAPTER_H
+#define GSH_ADAPTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/result.h"
+#include "wire/nic.h"
+
+struct gsh_adapter;
+
+struct gsh_adapter_options {
+    int my_pe, n_pes;
+    const char *name;     /* GSHMEM_NIC */
+    const char *settings; /* GSHMEM_NIC_MODEL: the model's (model/settings.h) */
+    uint32_t n_queues;    /* they get the indices below it */
+    uint32_t depth;       /* blocks of each, a power of two, GSH_WQ_DEPTH_MIN to _MAX */
+    bool is_one_process;  /* all PEs are threads of this process */
+    /* What is posted to a PE that has ended is dropped silently. */
+    bool outlives_losses;
+    void *context; /* of the functions here, which are called on any thread */
+    /* An entry has failed, or a rule of the wire was broken: one line, which names queue, index and
+     * operation, or byte. pe: the queue's; is_silent: it does not answer. Ends the job; may not
+     * return. */
+    void (*fail)(void *context, int pe, bool is_silent, const char *text);
+    void (*thread_start)(void *context); /* on the adapter's own thread, first */
+};
+
+/* Where a queue lies, by offsets in the memory of the adapter's queues. */
+struct gsh_adapter_site {
+    uint64_t entries, record, doorbell, completion;
+    uint32_t number;
+};
+
+struct gsh_adapter_ops {
+    const char *name;
+
+    /* What each PE tells every other one; owned by a. */
+    enum gsh_result (*address)(struct gsh_adapter *a, const void **blob, size_t *bytes);
+    /* Another PE's. Noted, not logged, if the adapter cannot reach it. */
+    enum gsh_result (*set_peer)(struct gsh_adapter *a, int pe, const void *blob, size_t bytes);
+    /* The key that pe's memory has. pe's address is known. */
+    uint32_t (*remote_key)(struct gsh_adapter *a, int pe);
+
+    /* Makes a queue. Then joins it to the other PE's queue of that index, which joins it to this
+     * one: from then on kernels may post. */
+    enum gsh_result (*create_queue)(struct gsh_adapter *a, uint32_t index,
+                                    struct gsh_adapter_site *out);
+    enum gsh_result (*connect_queue)(struct gsh_adapter *a, uint32_t index, int pe,
+                                     uint32_t its_index);
+
+    /* This PE's memory [memory, memory + bytes) has offset off from now on. Parts do not overlap;
+     * an entry may span several. remove: on return nobody's entry reaches it any more. */
+    enum gsh_result (*add_region)(struct gsh_adapter *a, void *memory, uint64_t off,
+                                  uint64_t bytes);
+    enum gsh_result (*remove_region)(struct gsh_adapter *a, uint64_t off);
+
+    /* The queues are connected: entries are carried out. */
+    enum gsh_result (*start)(struct gsh_adapter *a);
+    /* Whether all entries that these queues' doorbell records cover are complete. An acquire: what
+     * they brought is seen. Any thread. */
+    bool (*is_idle)(struct gsh_adapter *a, uint32_t first, uint32_t n);
+    /* Makes some progress, for threads that wait for memory to change; NULL: it needs none. Any
+     * thread. */
+    void (*help)(struct gsh_adapter *a);
+
+    /* No other PE posts to this one any more. Accepts a half-made adapter. */
+    void (*destroy)(struct gsh_adapter *a);
+};
+
+/* First member of every kind's own struct. */
+struct gsh_adapter {
+    const struct gsh_adapter_ops *ops;
+    struct gsh_adapter_options options;
+    void *memory; /* of the queues: page-aligned, to be mapped for the device */
+    size_t memory_bytes;
+    uint32_t local_key, flags; /* enum gsh_nic_flags; of struct gsh_nic */
+    bool reads_cuda;           /* regions may be memory of a CUDA device */
+    const struct gsh_nic_wake *wake;
+};
+
+/* The adapter of that name. A failure is noted, not logged: no such adapter (GSH_ERR_ARG), bad
+ * settings, not available here (GSH_ERR_UNSUPPORTED). */
+GSH_CHECK_RESULT enum gsh_result gsh_adapter_create(const struct gsh_adapter_options *options,
+                                                    struct gsh_adapter **out);
+static inline void gsh_adapter_destroy(struct gsh_adapter **a)
+{
+    if (*a != NULL) {
+        (*a)->ops->destroy(*a);
+    }
+    *a = NULL;
+}
+
+/* Adapter i that GSHMEM_NIC may name: its name, what it is, and what it lacks on this machine ("":
+ * nothing). False: there is none. */
+struct gsh_adapter_listing {
+    const char *name, *what;
+    char lacks[160];
+};
+bool gsh_adapter_list(unsigned i, struct gsh_adapter_listing *out);
+
+#endif

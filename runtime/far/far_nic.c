@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The adapter to which this PE's kernels post by themselves: whether there is one, its queues to
+ * the far PEs, the heap's memory under its key, and the host's quiet for it. Host calls go through
+ * the proxy all the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/log.h"
+#include "base/util.h"
+#include "bootstrap/agree.h"
+#include "nic/nic.h"
+#include "runtime/far/far.h"
+#include "runtime/instance/end.h"
+#include "runtime/instance/host_wait.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+
+#define ADDRESS_MAX 128
+
+#define SPEAK_NS      300000000u
+#define SPEAK_STEP_NS 200000000u
+#define SPEAK_STEPS   20u
+
+struct gsh_far_nic {
+    struct gsh_instance *pe;
+    struct gsh_adapter *adapter;
+    uint64_t device_memory;         /* of its queues */
+    uint32_t n_queues;              /* to each PE, in the default context */
+    struct gsh_adapter_site *sites; /* [gsh_far_nic_n]; of far PEs alone */
+};
+
+/* ---- which queues ---- */
+
+static uint32_t n_all_queues(const struct gsh_instance *pe, uint32_t n_queues)
+{
+    return (uint32_t)pe->n_pes * (n_queues + (uint32_t)pe->env.contexts);
+}
+
+/* The PE to which the queue of this index leads, and that index with another PE in its site. */
+static int pe_of_queue(const struct gsh_instance *pe, uint32_t n_queues, uint32_t index, int other,
+                       uint32_t *its_index)
+{
+    const uint32_t n = (uint32_t)pe->n_pes, of_default = n * n_queues;
+    if (index < of_default) {
+        *its_index = (uint32_t)other * n_queues + index % n_queues;
+        return (int)(index / n_queues);
+    }
+    *its_index = index - (index - of_default) % n + (uint32_t)other;
+    return (int)((index - of_default) % n);
+}
+
+/* ---- making it ---- */
+
+/* A PE that does not answer has perhaps found the reason, and will say it: others speak only if it
+ * does not, one after another. */
+static void await_speaker(struct gsh_instance *pe)
+{
+    const struct timespec nap = {.tv_nsec = 5000000};
+    const uint64_t limit_ns =
+        SPEAK_NS + SPEAK_STEP_NS * gsh_min_u64((uint64_t)pe->my_pe, SPEAK_STEPS);
+    for (uint64_t start_ns = gsh_now_ns();
+         gsh_now_ns() - start_ns < limit_ns && !gsh_page_is_ending(pe->page);) {
+        nanosleep(&nap, NULL);
+    }
+}
+
+static void on_fail(void *context, int peer, bool is_silent, const char *text)
+{
+    struct gsh_instance *pe = context;
+    (void)peer;
+    if (is_silent) {
+        await_speaker(pe);
+    }
+    if (!gsh_page_is_ending(pe->page)) {
+        gsh_abort(pe, 1, "%s", text);
+    }
+}
+
+static void on_thread_start(void *context)
+{
+    const struct gsh_instance *pe = context;
+    gsh_log_set_pe(pe->my_pe);
+}
+
+static enum gsh_result check_settings(const struct gsh_instance *pe)
+{
+    const int queues = pe->env.nic_queues, depth = pe->env.nic_depth;
+    if (queues > GSH_NIC_QUEUES_MAX) {
+        return gsh_note(GSH_ERR_ARG, "GSHMEM_NIC_QUEUES=%d is more than %d", queues,
+                        GSH_NIC_QUEUES_MAX);
+    }
+    if (!gsh_is_pow2((uint64_t)depth) || depth > (int)GSH_WQ_DEPTH_MAX) {
+        return gsh_note(GSH_ERR_ARG, "GSHMEM_NIC_DEPTH=%d is not a power of two from %u to %u",
+                        depth, GSH_WQ_DEPTH_MIN, GSH_WQ_DEPTH_MAX);
+    }
+    return GSH_OK;
+}
+
+static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    struct gsh_adapter_options options = {
+        .my_pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .name = pe->env.nic,
+        .settings = pe->env.nic_model,
+        .n_queues = n_all_queues(pe, nic->n_queues),
+        .depth = (uint32_t)pe->env.nic_depth,
+        .is_one_process = pe->is_one_process,
+        .outlives_losses = pe->outlives_deaths,
+        .context = pe,
+        .fail = on_fail,
+        .thread_start = on_thread_start,
+    };
+    enum gsh_result r = check_settings(pe);
+    if (r == GSH_OK) {
+        r = gsh_adapter_create(&options, &nic->adapter);
+    }
+    if (r == GSH_OK && !nic->adapter->reads_cuda && !pe->device_ops->is_memory_host) {
+        r = gsh_note(GSH_ERR_UNSUPPORTED,
+                     "GSHMEM_NIC=%s: the adapter does not reach the memory of GPUs",
+                     nic->adapter->ops->name);
+    }
+    nic->sites = r == GSH_OK ? calloc(options.n_queues, sizeof(*nic->sites)) : NULL;
+    return r == GSH_OK && nic->sites == NULL
+               ? gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", options.n_queues)
+               : r;
+}
+
+/* Collective. */
+static enum gsh_result exchange(struct gsh_instance *pe, struct gsh_adapter *a)
+{
+    struct address {
+        uint64_t bytes;
+        uint8_t blob[ADDRESS_MAX];
+    } mine = {0}, *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    const void *blob = NULL;
+    size_t bytes = 0;
+    enum gsh_result r = a->ops->address(a, &blob, &bytes);
+    if (all == NULL) {
+        /* the others wait in the same call: this PE cannot leave them there */
+        gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes);
+    }
+    if (r == GSH_OK && bytes <= sizeof(mine.blob)) {
+        memcpy(mine.blob, blob, bytes);
+        mine.bytes = bytes;
+    }
+    enum gsh_result gathered =
+        pe->job_bootstrap->ops->allgather(pe->job_bootstrap, &mine, sizeof(mine), all);
+    r = gathered != GSH_OK ? gathered : r;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (gsh_is_far(pe, i)) {
+            r = a->ops->set_peer(a, i, all[i].blob, gsh_min_u64(all[i].bytes, ADDRESS_MAX));
+        }
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    struct gsh_adapter *a = nic->adapter;
+    enum gsh_result r = GSH_OK;
+    for (uint32_t i = 0; r == GSH_OK && i < a->options.n_queues; i++) {
+        uint32_t its_index;
+        const int peer = pe_of_queue(pe, nic->n_queues, i, pe->my_pe, &its_index);
+        if (!gsh_is_far(pe, peer)) {
+            continue;
+        }
+        r = a->ops->create_queue(a, i, &nic->sites[i]);
+        if (r == GSH_OK) {
+            r = a->ops->connect_queue(a, i, peer, its_index);
+        }
+    }
+    return r == GSH_OK
+               ? pe->device_ops->map_host(pe, a->memory, a->memory_bytes, &nic->device_memory)
+               : r;
+}
+
+/* Collective: the first failure of some PE is the result of all, in its words. */
+static enum gsh_result vote(struct gsh_instance *pe, enum gsh_result mine)
+{
+    struct outcome {
+        int32_t result;
+        char why[252];
+    } own = {.result = (int32_t)mine}, *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    int first = 0;
+    if (all == NULL) {
+        gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
+    }
+    if (mine != GSH_OK) {
+        snprintf(own.why, sizeof(own.why), "%s", gsh_last_error());
+    }
+    enum gsh_result r =
+        pe->job_bootstrap->ops->allgather(pe->job_bootstrap, &own, sizeof(own), all);
+    while (r == GSH_OK && first < pe->n_pes && all[first].result == GSH_OK) {
+        first++;
+    }
+    if (r == GSH_OK && first < pe->n_pes) {
+        r = gsh_note((enum gsh_result)all[first].result, "%.*s", (int)sizeof(all[first].why),
+                     all[first].why);
+    }
+    free(all);
+    return r;
+}
+
+static enum gsh_result make_all(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    enum gsh_result r = vote(pe, make_adapter(pe, nic));
+    if (r == GSH_OK) {
+        r = vote(pe, exchange(pe, nic->adapter));
+    }
+    if (r == GSH_OK) {
+        r = make_queues(pe, nic);
+        r = vote(pe, r == GSH_OK ? nic->adapter->ops->start(nic->adapter) : r);
+    }
+    return r;
+}
+
+static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    if (nic->adapter != NULL && pe->device_ops != NULL) {
+        pe->device_ops->unmap_host(pe, nic->adapter->memory);
+    }
+    gsh_adapter_destroy(&nic->adapter);
+    free(nic->sites);
+    free(nic);
+}
+
+enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
+{
+    const bool is_explicit = strcmp(pe->env.remote, "nic") == 0;
+    const bool is_wanted =
+        is_explicit || (strcmp(pe->env.remote, "auto") == 0 && pe->env.nic[0] != '\0');
+    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
+    char why[512];
+    if (!is_wanted) {
+        return GSH_OK;
+    }
+    struct gsh_far_nic *nic = calloc(1, sizeof(*nic));
+    if (nic == NULL) {
+        gsh_abort(pe, 1, "no host memory for the NIC"); /* as above */
+    }
+    nic->pe = pe;
+    nic->n_queues = (uint32_t)pe->env.nic_queues;
+    enum gsh_result r = make_all(pe, nic);
+    snprintf(why, sizeof(why), "%s", gsh_last_error());
+    if (r != GSH_OK) {
+        destroy(pe, nic);
+    }
+    if (r != GSH_OK && (is_explicit || r == GSH_ERR_ARG)) {
+        r = gsh_agree_fail(&all, r, "init: GSHMEM_REMOTE=%s: %s", pe->env.remote, why);
+    } else if (r != GSH_OK) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "kernels reach far PEs by the proxy: %s", why);
+        r = GSH_OK;
+    } else {
+        pe->far->nic = nic;
+        for (int i = 0; i < pe->n_pes; i++) {
+            pe->route_of[i] = gsh_is_far(pe, i) ? GSH_ROUTE_NIC : pe->route_of[i];
+        }
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "kernels post to the NIC %s, in queues of %u blocks",
+                nic->adapter->ops->name, nic->adapter->options.depth);
+    }
+    return r;
+}
+
+void gsh_far_nic_destroy(struct gsh_instance *pe)
+{
+    if (pe->far != NULL && pe->far->nic != NULL) {
+        destroy(pe, pe->far->nic);
+        pe->far->nic = NULL;
+    }
+}
+
+/* ---- memory ---- */
+
+static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
+                            const struct gsh_heap_members *members)
+{
+    struct gsh_adapter *a = ((struct gsh_far_nic *)context)->adapter;
+    (void)members;
+    return a->ops->add_region(a, memory, off, bytes);
+}
+
+static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
+{
+    struct gsh_adapter *a = ((struct gsh_far_nic *)context)->adapter;
+    (void)members;
+    (void)!a->ops->remove_region(a, off);
+}
+
+struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe)
+{
+    return (struct gsh_heap_events){.came = came, .goes = goes, .context = pe->far->nic};
+}
+
+/* ---- tables ---- */
+
+uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe)
+{
+    const struct gsh_far_nic *nic = gsh_far_has_nic(pe) ? pe->far->nic : NULL;
+    return nic != NULL ? sizeof(struct gsh_nic) +
+                             (uint64_t)nic->adapter->options.n_queues * sizeof(struct gsh_nic_queue)
+                       : 0;
+}
+
+void gsh_far_nic_fill(const struct gsh_instance *pe, void *table)
+{
+    const struct gsh_far_nic *nic = pe->far->nic;
+    struct gsh_adapter *a = nic->adapter;
+    struct gsh_nic_queue *queues = (struct gsh_nic_queue *)((struct gsh_nic *)table + 1);
+    *(struct gsh_nic *)table = (struct gsh_nic){
+        .local_key = a->local_key,
+        .flags = a->flags,
+        .n_queues = nic->n_queues,
+        .n_contexts = (uint32_t)pe->env.contexts,
+        .wake = pe->device_ops->can_wake ? (uint64_t)(uintptr_t)a->wake : 0,
+    };
+    for (uint32_t i = 0; i < a->options.n_queues; i++) {
+        uint32_t unused;
+        const int peer = pe_of_queue(pe, nic->n_queues, i, 0, &unused);
+        const struct gsh_adapter_site *p = &nic->sites[i];
+        if (gsh_is_far(pe, peer)) {
+            queues[i] = (struct gsh_nic_queue){.entries = nic->device_memory + p->entries,
+                                               .record = nic->device_memory + p->record,
+                                               .doorbell = nic->device_memory + p->doorbell,
+                                               .completion = nic->device_memory + p->completion,
+                                               .number = p->number,
+                                               .depth = a->options.depth,
+                                               .remote_key = a->ops->remote_key(a, peer),
+                                               .pe = peer};
+        }
+    }
+}
+
+/* ---- while kernels post ---- */
+
+void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx)
+{
+    const struct gsh_far_nic *nic = pe->far->nic;
+    const uint32_t n_pes = (uint32_t)pe->n_pes;
+    const uint32_t n = ctx == GSH_CONTEXT_DEFAULT ? n_pes * nic->n_queues : n_pes;
+    const uint32_t first =
+        ctx == GSH_CONTEXT_DEFAULT ? 0 : n_pes * (nic->n_queues + (uint32_t)ctx - 1);
+    unsigned backoff = 0;
+    uint64_t start_ns = 0;
+    while (!nic->adapter->ops->is_idle(nic->adapter, first, n)) {
+        gsh_far_nic_help(pe);
+        gsh_host_wait_poll(pe, &backoff, &start_ns);
+    }
+}
+
+void gsh_far_nic_help(struct gsh_instance *pe)
+{
+    struct gsh_adapter *a = pe->far->nic->adapter;
+    if (a->ops->help != NULL) {
+        a->ops->help(a);
+    }
+}

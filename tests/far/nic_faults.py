@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that the route by a NIC cannot have, faults that the model NIC injects, and a PE that is killed with entries
+under way: each ends the job by one line that says what is wrong, and nothing hangs.
+
+usage: nic_faults.py GSHMEMRUN PROGRAM ARGS..."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT_S = 60
+FAILED = r"PE \d: error: the NIC's queue \d+ to PE \d, index \d+: [\w -]+ failed, syndrome "
+# name: (threads or processes, environment, what a line must say; None: the program passes)
+CASES = {
+    "no such NIC": ("--threads", {"GSHMEM_NIC": "mlx6"}, r"GSHMEM_NIC=mlx6: there is no such NIC"),
+    "none named": ("--threads", {"GSHMEM_NIC": "", "GSHMEM_REMOTE": "nic"}, r"GSHMEM_REMOTE=nic: no NIC .* none"),
+    "depth": ("--threads", {"GSHMEM_NIC_DEPTH": "300"}, r"GSHMEM_NIC_DEPTH=300 is not a power of two"),
+    "queues": ("--threads", {"GSHMEM_NIC_QUEUES": "17"}, r"GSHMEM_NIC_QUEUES=17 is more than 16"),
+    "settings": ("--threads", {"GSHMEM_NIC_MODEL": "seed=1,speed=2"}, r"GSHMEM_NIC_MODEL: 'speed=2' is none of"),
+    "denied": ("--threads", {"GSHMEM_NIC_MODEL": "deny=1@50"}, FAILED + r"0x13 \(remote access error"),
+    "lost": ("--threads", {"GSHMEM_NIC_MODEL": "lose=1@50"}, FAILED + r"0x15 \(retries exceeded"),
+    "broken": ("--threads", {"GSHMEM_NIC_MODEL": "break=1@50"}, FAILED + r"0x02 \(local operation error"),
+    "harmless": ("--threads", {"GSHMEM_NIC_MODEL": "late_bell=3,twice=3,stale=3,seed=5"}, None),
+    "AMOs by the proxy": ("--threads", {"GSHMEM_NIC_MODEL": "amos=0"}, None),
+    "one queue": ("--threads", {"GSHMEM_NIC_QUEUES": "1"}, None),
+}
+
+
+def start(mode, settings, command):
+    launcher, program = command[0], command[1:]
+    environment = {**os.environ, "GSHMEM_DEVICE": "cpu", "GSHMEM_NODE_PES": "1", "GSHMEM_NIC": "model",
+                   "GSHMEM_REMOTE": "auto", "GSHMEM_WAIT_TIMEOUT": "20", **settings}
+    return subprocess.Popen([launcher, "-n", "2", *([mode] if mode else []), *program], env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def judge(name, output, status, expected):
+    """Whether it went as it should."""
+    lines = [line for line in output.splitlines() if "error:" in line]
+    if expected is None:
+        good = status == 0 and not lines
+    else:
+        good = status != 0 and len(lines) == 1 and re.search(expected, lines[0])
+    if not good:
+        print(f"{name}: status {status}, expected {expected or 'success'}\n{output}")
+    return bool(good)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def has_nic(pid):
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii") as file:
+                if file.read().strip() == "gshmem-nic":
+                    return True
+    except OSError:  # it has ended
+        pass
+    return False
+
+
+def kill_one(command):
+    """A PE is killed as soon as its NIC has a thread, and so entries under way."""
+    process = start(None, {}, [*command, "--count=1000000"])
+    end = time.monotonic() + LIMIT_S
+    victim = None
+    while victim is None and time.monotonic() < end and process.poll() is None:
+        for pid in children(process.pid):
+            victim = pid if has_nic(pid) else victim
+    if victim is None:
+        process.kill()
+        print("killed: no PE's NIC has a thread\n" + process.communicate()[0])
+        return False
+    os.kill(victim, signal.SIGKILL)
+    output, _ = process.communicate(timeout=LIMIT_S)
+    good = process.returncode != 0 and re.search(r"PE \d", output)
+    if not good:
+        print(f"killed: status {process.returncode}\n{output}")
+    return bool(good)
+
+
+def main():
+    command = sys.argv[1:]
+    n_wrong = 0
+    for name, (mode, settings, expected) in CASES.items():
+        process = start(mode, settings, [*command, "--count=30"])
+        try:
+            output, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output = process.communicate()[0] + f"{name}: it hangs\n"
+        n_wrong += not judge(name, output, process.returncode, expected)
+    return n_wrong + (not kill_one(command))
+
+
+sys.exit(1 if main() else 0)

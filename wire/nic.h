@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Wire between the host library and kernels that post to a network adapter by themselves: where the
+ * queues lie, and what kernels note of them. wq.h has the entries, and the invariants of a queue.
+ * Compiles as C17, C++17 and CUDA; wire headers only. Pointers are uint64_t.
+ *
+ * Invariants
+ * - A PE's queues are numbered: in the default context n_queues to each PE, those to PE p from
+ *   p * n_queues on; a block uses the one that its number names, modulo n_queues. Each other
+ * context has one to each PE: context i those from n_pes * (n_queues + i - 1) on. Queues to PEs
+ * that are not reached this way have no entries, and stay empty.
+ * - Remote addresses are offsets in the heap: a PE has one key for its whole heap, whose memory
+ *   comes and goes under it. So do local addresses, unless all memory of the process has a key.
+ * - A value that comes back goes to a cell in this PE's heap. A thread takes ticket t, waits until
+ *   cell t % GSH_NIC_CELLS serves t / GSH_NIC_CELLS, posts, waits for the entry's completion, reads
+ *   the cell, and lets it serve the next: +1. Only the holder of that ticket has the cell. */
+#ifndef GSHMEM_NIC_H
+#define GSHMEM_NIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "wq.h"
+
+#define GSH_NIC_QUEUES_MAX 16
+#define GSH_NIC_CELLS      256
+
+/* As kernels see it, in their PE's own device memory. The host writes the first line before the
+ * first kernel; only kernels write the words after it. */
+struct gsh_nic_queue {
+    uint64_t entries;    /* struct gsh_wq_block[depth], device-writable */
+    uint64_t record;     /* the doorbell record's send word, 4 bytes */
+    uint64_t doorbell;   /* 8 bytes */
+    uint64_t completion; /* struct gsh_wq_completion, device-readable */
+    uint32_t number;     /* the adapter's, of 24 bits */
+    uint32_t depth;      /* blocks; 0: no queue */
+    uint32_t remote_key; /* of the PE's heap */
+    int32_t pe;
+    uint64_t reserved0[10];
+    uint64_t gpu_head; /* the next position to reserve */
+    uint64_t reserved1[15];
+    uint64_t gpu_ready;
+    uint64_t gpu_rung;
+    uint32_t gpu_ringing; /* 1: a thread rings */
+    uint32_t reserved2[27];
+    uint64_t gpu_done;
+    /* How many reservations have had READs or atomics, and how many of them come before an entry
+     * with the fence bit that has been reserved. Equal: a WRITE that comes now overtakes none. */
+    uint64_t gpu_loose;
+    uint64_t gpu_fenced;
+    uint64_t reserved3[13];
+};
+GSH_WQ_ASSERT(sizeof(struct gsh_nic_queue) == 512, "gsh_nic_queue is wire");
+
+/* What the adapter does not promise, or does besides. */
+enum gsh_nic_flags {
+    /* The local key takes any address of the process, and not only offsets in the heap. */
+    GSH_NIC_ALL_MEMORY = 1,
+    /* Its atomics are atomic with the target device's own. Else AMOs go to the proxy, as does a
+     * signal that adds, with its data. */
+    GSH_NIC_AMOS = 2,
+};
+
+/* In the PE's own device memory, followed by its queues; it lies in the heap. */
+struct gsh_nic {
+    uint32_t local_key, flags; /* enum gsh_nic_flags */
+    uint32_t n_queues;         /* to each PE in the default context */
+    uint32_t n_contexts;       /* others */
+    uint64_t wake;             /* CPU device: const struct gsh_nic_wake; else 0 */
+    uint64_t scrap;            /* former values that nobody wants go there */
+    uint64_t reserved0[12];
+    uint64_t gpu_ticket; /* of the next cell */
+    uint64_t reserved1[15];
+    uint64_t gpu_serving[GSH_NIC_CELLS];
+    uint64_t cell[GSH_NIC_CELLS]; /* the adapter writes them */
+};
+GSH_WQ_ASSERT(sizeof(struct gsh_nic) == 256 + 16 * GSH_NIC_CELLS, "gsh_nic is wire");
+
+/* The CPU device's kernels wake a model adapter that sleeps, after they have rung. */
+struct gsh_nic_wake {
+    void (*call)(void *context);
+    void *context;
+};
+
+#endif
