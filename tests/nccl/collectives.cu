@@ -7,6 +7,9 @@
 #include <cuda_bf16.h>
 #include <math.h>
 #include "tests/rig/float8_model.h"
+#if !defined(TEST_OTHER_NCCL)
+#include "dialects/nccl/comm/comm.h"
+#endif
 
 struct place {
     ncclComm_t comm;
@@ -44,14 +47,21 @@ static unsigned float8_input(int rank, size_t i)
     return (unsigned)(i * 37 + i / 256 * 11 + (size_t)rank * 101 + (size_t)rank * i) & 0xff;
 }
 
+/* Times the factor of the program's operator, which is a number of the type, as is the product. */
+static float float8_term(const float8_format &f, int rank, size_t i, float factor)
+{
+    const float x = (float)float8_value(f, float8_input(rank, i));
+    return factor == 1 ? x : (float)float8_value(f, float8_nearest(f, x * factor));
+}
+
 /* Computed in float, and rounded once. NaN is the greatest and the least. */
 static unsigned float8_combined(const place *p, size_t i, ncclDataType_t type, ncclRedOp_t op,
                                 float factor)
 {
     const float8_format &f = format_of(type);
-    float x = (float)float8_value(f, float8_input(0, i)) * factor;
+    float x = float8_term(f, 0, i, factor);
     for (int r = 1; r < p->n; r++) {
-        const float y = (float)float8_value(f, float8_input(r, i)) * factor;
+        const float y = float8_term(f, r, i, factor);
         x = op == ncclProd  ? x * y
             : op == ncclMax ? (x < y || y != y ? y : x)
             : op == ncclMin ? (y < x || y != y ? y : x)
@@ -397,6 +407,36 @@ static void test_group(const place *p)
     check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce on another stream");
 }
 
+/* Many of one kind, on two streams, some in place: one launch, in which none waits for another. */
+static void test_batch(const place *p)
+{
+    const int n_calls = 30, step = 700;
+    cudaStream_t other = NULL;
+    CUDA_OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    float *a = (float *)p->plain, *b = a + n_calls * step;
+    const auto nelems_of = [](int i) { return (size_t)(1 + 23 * i); };
+    const auto dest_of = [=](int i) { return (i % 3 == 0 ? a : b) + i * step + i % 4; };
+    for (int i = 0; i < n_calls; i++)
+        upload(p, a + i * step + i % 4, inputs(p, nelems_of(i), ncclFloat, ncclSum));
+#if !defined(TEST_OTHER_NCCL)
+    const uint64_t n_before = p->comm->batch.n_launches;
+#endif
+    OK(ncclGroupStart());
+    for (int i = 0; i < n_calls; i++)
+        OK(ncclAllReduce(a + i * step + i % 4, dest_of(i), nelems_of(i), ncclFloat, ncclSum,
+                         p->comm, i % 2 == 0 ? p->stream : other));
+    OK(ncclGroupEnd());
+#if !defined(TEST_OTHER_NCCL)
+    CHECK_EQ(p->comm->batch.n_launches, n_before + p->comm->has_inbox);
+#endif
+    place q = *p;
+    for (int i = 0; i < n_calls; i++) {
+        q.stream = i % 2 == 0 ? p->stream : other;
+        check_reduced(&q, dest_of(i), 0, nelems_of(i), ncclFloat, ncclSum, 1, "AllReduce, batched");
+    }
+    CUDA_OK(cudaStreamDestroy(other));
+}
+
 /* ---- a group that is not carried out ---- */
 
 static float simulated(const place *p, size_t nelems, int n_calls, bool has_transfers)
@@ -474,7 +514,15 @@ static void run_all(const place *p)
                 move_everything(p, base, nelems, type);
         move_everything(p, base, p->bytes / 8 / p->n, ncclInt64);
     }
+    /* At every misalignment that the type allows. */
+    for (int off = 1; off < 16; off++)
+        move_everything(p, p->plain + off, 301, ncclInt8);
+    for (int off = 4; off < 16; off += 4)
+        reduce_everything(p, p->plain + off, 301, ncclFloat, ncclSum, ncclSum, 1);
+    reduce_everything(p, p->plain + 2, 301, ncclBfloat16, ncclMax, ncclMax, 1);
+    reduce_everything(p, p->plain + 1, 301, ncclFloat8e4m3, ncclAvg, ncclAvg, 1);
     test_group(p);
+    test_batch(p);
     if (has_own_float8)
         test_simulation(p);
 }

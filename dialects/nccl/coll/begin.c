@@ -3,6 +3,7 @@
 #include "dialects/nccl/coll/begin.h"
 
 #include "dialects/nccl/base/type.h"
+#include "dialects/nccl/coll/batch.h"
 #include "dialects/nccl/coll/compare.h"
 #include "dialects/nccl/coll/config.h"
 #include "dialects/nccl/comm/launch.h"
@@ -114,6 +115,7 @@ ncclResult_t gsh_nccl_begin(struct gsh_nccl_call *call)
     gsh_nccl_config_apply(call);
     if (r == ncclSuccess) {
         call->load = load_of(call->comm, &call->collective);
+        call->gatherer = call->comm->has_inbox ? &gsh_nccl_batches : call->gatherer;
     }
     return gsh_nccl_submit(r, call);
 }

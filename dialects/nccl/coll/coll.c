@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The collectives, each carried out in one of two ways: directly on symmetric windows, or staged
- * through the communicator's scratch. */
+ * The collectives, each carried out in one of three ways: directly on symmetric windows; from and
+ * to any memory through the communicator's inbox; or, if some ranks are far, staged through its
+ * scratch. */
+#include "dialects/nccl/coll/batch.h"
 #include "dialects/nccl/coll/begin.h"
 #include "dialects/nccl/coll/direct.h"
 #include "dialects/nccl/coll/staged.h"
@@ -23,7 +25,13 @@ static ncclResult_t run(const struct gsh_nccl_call *call)
     const enum gsh_nccl_kind kind = call->collective.kind;
     struct gsh_nccl_work w;
     const bool is_direct = gsh_nccl_begin_work(call, &w);
-    ncclResult_t r = gsh_nccl_enter_work(call, &w, is_direct);
+    if (!is_direct && call->comm->has_inbox) {
+        return gsh_nccl_batch_add(call);
+    }
+    ncclResult_t r = gsh_nccl_batch_flush(call->comm);
+    if (r == ncclSuccess) {
+        r = gsh_nccl_enter_work(call, &w, is_direct);
+    }
     if (r != ncclSuccess) {
         return r;
     }
@@ -32,7 +40,8 @@ static ncclResult_t run(const struct gsh_nccl_call *call)
 
 static ncclResult_t begin(const char *name, ncclComm_t comm, struct gsh_nccl_collective c)
 {
-    struct gsh_nccl_call call = {.name = name, .run = run, .comm = comm, .collective = c};
+    struct gsh_nccl_call call = {
+        .name = name, .run = run, .gatherer = &gsh_nccl_batches, .comm = comm, .collective = c};
     return gsh_nccl_begin(&call);
 }
 

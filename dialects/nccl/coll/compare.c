@@ -30,7 +30,7 @@ ncclResult_t gsh_nccl_compare_ranks(const char *call, struct ncclComm *comm,
         {"window of recvbuff", offset_of(comm, dest)},
     };
     struct gsh_nccl_check args = {
-        .state = comm->job->state, .team = comm->team, .words = (uint64_t *)comm->scratch};
+        .state = comm->job->state, .team = comm->team, .words = comm->check_words};
     for (int i = 0; i < GSH_NCCL_CHECK_FIELDS; i++) {
         args.values[i] = fields[i].value;
         snprintf(args.names[i], sizeof(args.names[i]), "%s, %s", call, fields[i].name);

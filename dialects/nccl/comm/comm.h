@@ -9,6 +9,7 @@
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/kernels/args.h"
 #include "dialects/nccl/kernels/streams.h"
+#include "runtime/layer.h"
 
 struct gsh_nccl_window {
     struct gsh_nccl_window *next;
@@ -70,6 +71,19 @@ struct gsh_nccl_gathering {
     } * memory;
 };
 
+/* coll/: collectives gathered by a group, in call order, all of one kind. */
+struct gsh_nccl_batched {
+    const char *name; /* the call's */
+    struct gsh_nccl_collective collective;
+};
+struct gsh_nccl_batch {
+    struct gsh_nccl_batched *calls;
+    struct gshmemx_layer_coll *colls; /* the same in the base's terms */
+    size_t n, calls_room, colls_room;
+    struct gsh_nccl_streams streams;
+    uint64_t n_launches; /* so far */
+};
+
 enum { GSH_NCCL_NOTE_WORDS = 3 }; /* at `note` below */
 
 struct ncclComm {
@@ -97,15 +111,19 @@ struct ncclComm {
     bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
 
     /* The range: words for sends and receives, their rings, then scratch, then the team's
-     * buffers. */
+     * buffers. If all ranks are near, scratch is the inbox of collectives on any memory; the team
+     * of all PEs has its own. */
     struct gsh_nccl_range range;
     struct gsh_nccl_holding holding;
     struct gsh_nccl_rings rings;
     uint64_t *signals; /* symmetric, [n_ranks]: of ncclPutSignal, each added to by one rank */
     uint64_t *awaited; /* own, [n_ranks]: total that ncclWaitSignal has waited for */
     uint64_t *note;    /* symmetric: what others read about this rank's latest windows; window/ */
+    uint64_t *check_words; /* symmetric, of coll/compare.c */
     char *scratch;
     size_t scratch_bytes;
+    struct gshmemx_layer_inbox inbox; /* 0 bytes: the team has its own */
+    bool has_inbox;                   /* collectives on any memory go through one */
 
     struct gsh_nccl_window *windows;
     uint64_t n_registrations; /* of windows, including failed ones */
@@ -116,6 +134,7 @@ struct ncclComm {
     struct gsh_nccl_stream_chain chain;
 
     struct gsh_nccl_gathering gathering;
+    struct gsh_nccl_batch batch;
     struct gsh_nccl_latest latest;
 };
 
@@ -166,6 +185,11 @@ void gsh_nccl_comms_explain(void *pe, const void *address, int peer, char *text,
  * for which this holds on all ranks. */
 ncclResult_t gsh_nccl_find_lsa(const char *call, struct ncclComm *comm);
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm);
+/* The inbox in the base's terms: NULL: the team's own. */
+static inline const struct gshmemx_layer_inbox *gsh_nccl_inbox(const struct ncclComm *comm)
+{
+    return comm->inbox.bytes > 0 ? &comm->inbox : NULL;
+}
 /* The part of the range that is for the buffers of its team: none for GSHMEM_TEAM_WORLD, which has
  * its own. */
 void *gsh_nccl_team_buffers(const struct ncclComm *comm, size_t *bytes);

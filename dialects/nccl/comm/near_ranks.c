@@ -7,10 +7,10 @@
 #include "gshmem.h"
 
 enum {
-    NEED_BYTES = 4 << 20,           /* of a range of few ranks: each communicator has that much */
+    NEED_BYTES = 4 << 20,           /* of a range of few ranks: each communicator has that much, */
+    NEED_SCRATCH_BYTES = 2 << 20,   /* of it for scratch, less if it needs no scratch */
     MOST_BYTES = 16 << 20,          /* of a range, where memory is plentiful */
-    SCRATCH_BYTES = 1536 << 10,     /* the same of all; and, with far ranks, up to */
-    FAR_SCRATCH_PART = 2,           /* that part of what the words leave */
+    FAR_SCRATCH_PART = 2,           /* of what the words leave, if there are far ranks */
     SCRATCH_PIECE_BYTES = 16 << 10, /* of each rank, two at least */
     RING_SLOTS = 4,
     MIN_SLOT_BYTES = 4 << 10,
@@ -105,9 +105,11 @@ static size_t lines_bytes(size_t n_ranks, size_t n_channels)
 /* The words, with the lines for small sends before them: the part that is cleared. */
 static size_t words_bytes(size_t n_ranks, size_t n_channels)
 {
-    const size_t of_rank = ((RING_SLOTS + 3) * n_channels + 2) * sizeof(uint64_t) + sizeof(int32_t);
+    const size_t words_of_rank = (RING_SLOTS + 3) * n_channels + 2 + GSH_NCCL_CHECK_FIELDS;
+    const size_t more_words = GSH_NCCL_NOTE_WORDS + GSH_NCCL_CHECK_FIELDS;
+    const size_t words = n_ranks * words_of_rank + more_words;
     return lines_bytes(n_ranks, n_channels) +
-           align_up(n_ranks * of_rank + GSH_NCCL_NOTE_WORDS * sizeof(uint64_t), 512);
+           align_up(words * sizeof(uint64_t) + n_ranks * sizeof(int32_t), 512);
 }
 
 /* At the range's end. */
@@ -132,18 +134,32 @@ static size_t greater(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The least scratch of a communicator of so many ranks. */
-static size_t scratch_bytes(size_t n_ranks)
+/* The team of all PEs may have an inbox of its own. */
+static bool has_own_inbox(const struct ncclComm *comm)
 {
-    return greater(SCRATCH_BYTES, 2 * n_ranks * SCRATCH_PIECE_BYTES);
+    return comm->team == GSHMEM_TEAM_WORLD && gshmemx_layer_has_colls(comm->team, NULL);
 }
 
-/* The whole range, with the team's part, that a communicator of so many ranks needs. */
-static size_t needed_bytes(size_t n_ranks)
+/* What each communicator has of scratch, at least. */
+static size_t scratch_bytes(const struct ncclComm *comm)
 {
-    size_t bytes =
-        words_bytes(n_ranks, 1) + rings_bytes(n_ranks, 1, MIN_SLOT_BYTES) + scratch_bytes(n_ranks);
-    return greater(NEED_BYTES, bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128);
+    const size_t n_ranks = (size_t)comm->n_ranks;
+    if (has_own_inbox(comm)) {
+        return 0;
+    }
+    return align_up(
+        greater(gshmemx_layer_inbox_bytes((int)n_ranks), 2 * n_ranks * SCRATCH_PIECE_BYTES),
+        GSH_NCCL_PIECE_UNIT);
+}
+
+/* The whole range, with the team's part, that the communicator needs. */
+static size_t needed_bytes(const struct ncclComm *comm)
+{
+    const size_t n_ranks = (size_t)comm->n_ranks, usual = NEED_BYTES - NEED_SCRATCH_BYTES;
+    const size_t scratch = scratch_bytes(comm);
+    size_t bytes = words_bytes(n_ranks, 1) + rings_bytes(n_ranks, 1, MIN_SLOT_BYTES) + scratch;
+    return greater(usual + gsh_nccl_smaller(scratch, NEED_SCRATCH_BYTES),
+                   bytes + align_up(bytes / (TEAM_PART - 1), 128) + 128);
 }
 
 /* Of the space that the words leave, the scratch gets what it needs, and the rings get the rest.
@@ -153,7 +169,7 @@ static void lay_range(struct ncclComm *comm)
     size_t n = (size_t)comm->n_ranks, n_channels = gsh_nccl_kernels()->rings.n_channels, room, slot;
     for (;; n_channels /= 2) {
         room = comm->range.bytes - team_bytes(comm) - words_bytes(n, n_channels);
-        size_t scratch = scratch_bytes(n);
+        size_t scratch = scratch_bytes(comm);
         if (comm->lsa_size < comm->n_ranks) {
             scratch = greater(scratch, room / FAR_SCRATCH_PART);
         }
@@ -184,15 +200,17 @@ static void lay_range(struct ncclComm *comm)
     comm->signals = rings->taken + n_words;
     comm->awaited = comm->signals + n;
     comm->note = comm->awaited + n;
-    rings->pe_of = (int32_t *)(comm->note + GSH_NCCL_NOTE_WORDS);
+    comm->check_words = comm->note + GSH_NCCL_NOTE_WORDS;
+    rings->pe_of = (int32_t *)(comm->check_words + (n + 1) * GSH_NCCL_CHECK_FIELDS);
     size_t slots_bytes = rings_bytes(n, n_channels, rings->slot_bytes);
     comm->scratch = rings->slots + slots_bytes;
     comm->scratch_bytes = room - slots_bytes;
+    comm->inbox = (struct gshmemx_layer_inbox){comm->scratch, scratch_bytes(comm)};
 }
 
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
 {
-    size_t n = (size_t)comm->n_ranks, need = needed_bytes(n);
+    size_t n = (size_t)comm->n_ranks, need = needed_bytes(comm);
     const struct gsh_nccl_wanted wanted = {.least = need, .most = greater(need, MOST_BYTES)};
     ncclResult_t r =
         gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted, &comm->range);
@@ -202,6 +220,10 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     lay_range(comm);
     gsh_nccl_clear(comm->rings.lines, words_bytes(n, comm->rings.n_channels));
     gsh_nccl_write((void *)(uintptr_t)comm->rings.pe_of, comm->pe_of, n * sizeof(int32_t));
+    int error = comm->inbox.bytes > 0 ? gshmemx_layer_inbox_clear(&comm->inbox) : 0;
+    if (error != 0) {
+        return gsh_nccl_base(call, error);
+    }
     gsh_nccl_latest_begin(&comm->latest, comm->control_team, comm->rank, comm->n_ranks);
     /* No rank may send before all have cleared. */
     return gsh_nccl_barrier(call, comm->job, comm->control_team);

@@ -23,6 +23,7 @@ struct gsh_nccl_gatherer {
     ncclResult_t (*launch)(struct ncclComm *comm);
     /* Discards it. */
     void (*forget)(struct ncclComm *comm);
+    bool are_collectives; /* which are the same on all ranks, in the same order */
 };
 
 /* The families of calls: which member of a call's union has its arguments. */
@@ -112,6 +113,7 @@ struct gsh_nccl_call {
     ncclResult_t (*run)(const struct gsh_nccl_call *call);
     ncclResult_t (*configured)(const struct gsh_nccl_call *call); /* what run does by a config */
     const struct gsh_nccl_gatherer *gatherer; /* run only gathers; NULL: run does all */
+    bool is_alone;                            /* in no group: nothing is gathered after it */
     /* Ranks agree on something: a thread with several ranks must not wait in one rank's call. */
     bool agrees;
     bool is_detached; /* and it is not waited for */

@@ -86,6 +86,22 @@ static ncclResult_t launch_gathered(const struct gsh_nccl_gatherer *gatherer, st
     return r;
 }
 
+/* Collectives first: ranks may differ in where their sends are among them. before: the result so
+ * far; after an error what has been gathered is discarded. */
+static ncclResult_t launch_all(struct queued *calls, bool are_collectives, ncclResult_t before)
+{
+    ncclResult_t r = before;
+    for (struct queued *q = calls; q != NULL; q = q->next) {
+        const struct gsh_nccl_gatherer *gatherer = q->call.gatherer;
+        if (gatherer != NULL && gatherer->are_collectives == are_collectives &&
+            gatherer->has_any(q->call.comm)) {
+            r = r == ncclSuccess ? launch_gathered(gatherer, q->call.comm) : r;
+            gatherer->forget(q->call.comm);
+        }
+    }
+    return r;
+}
+
 /* Launches what the calls have gathered, after them. A collective that differs from other ranks' is
  * carried out nevertheless, since these may already wait for it. */
 static ncclResult_t run_calls(struct queued *calls)
@@ -95,12 +111,10 @@ static ncclResult_t run_calls(struct queued *calls)
         q->has_run = true;
         r = run_call(&q->call);
     }
+    r = launch_all(calls, true, r);
+    r = launch_all(calls, false, r);
     for (struct queued *q = calls; q != NULL; q = q->next) {
         struct ncclComm *comm = q->call.comm;
-        if (q->call.gatherer != NULL && q->call.gatherer->has_any(comm)) {
-            r = r == ncclSuccess ? launch_gathered(q->call.gatherer, comm) : r;
-            q->call.gatherer->forget(comm);
-        }
         if (r == ncclSuccess && q->call.family == GSH_NCCL_COLLECTIVE) {
             r = gsh_nccl_latest_result(&comm->latest);
         }
@@ -372,6 +386,7 @@ ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *c
     }
     if (depth == 0 && is_simple(call)) {
         struct queued q = {.next = NULL, .call = *call};
+        q.call.is_alone = true;
         ncclResult_t r = run_calls(&q);
         free(call->owned);
         return r;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/coll/batch.h"
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/transfer/transfer.h"
 #include "dialects/nccl/window/devcomm.h"
@@ -129,6 +130,7 @@ void gsh_nccl_comm_unmake(struct ncclComm *comm)
         gshmem_team_destroy(comm->control_team);
     }
     gsh_nccl_gathering_free(&comm->gathering);
+    gsh_nccl_batch_free(&comm->batch);
     free(comm->pe_of);
     comm->pe_of = NULL;
     comm->range = (struct gsh_nccl_range){0};
@@ -189,6 +191,7 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
         r = gsh_nccl_take_range(call, comm);
     }
     r = r == ncclSuccess ? make_team(call, comm) : r;
+    comm->has_inbox = r == ncclSuccess && gshmemx_layer_has_colls(comm->team, gsh_nccl_inbox(comm));
     return r == ncclSuccess && gsh_nccl_comm_is_lost(comm) ? gsh_nccl_lost(call) : r;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gather and scatter: collectives between one rank and all, as sends and receives. */
+ * Gather and scatter: collectives between one rank and all; as sends and receives, if some ranks
+ * are far. */
 #include "dialects/nccl/base/type.h"
+#include "dialects/nccl/coll/batch.h"
 #include "dialects/nccl/coll/begin.h"
 #include "dialects/nccl/coll/config.h"
 #include "dialects/nccl/transfer/transfer.h"
@@ -9,6 +11,9 @@ static ncclResult_t run(const struct gsh_nccl_call *call)
 {
     struct ncclComm *comm = call->comm;
     const struct gsh_nccl_collective *c = &call->collective;
+    if (comm->has_inbox) {
+        return gsh_nccl_batch_add(call);
+    }
     bool is_gather = c->kind == GSH_NCCL_GATHER, is_root = comm->rank == c->root;
     const size_t bytes = c->count * gsh_nccl_type_bytes(c->type);
     char *source = (char *)(uintptr_t)c->source; /* only read */

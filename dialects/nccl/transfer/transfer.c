@@ -158,4 +158,4 @@ static ncclResult_t launch(struct ncclComm *comm)
     return gsh_nccl_launched(launch_name, error);
 }
 
-const struct gsh_nccl_gatherer gsh_nccl_transfers = {has_any, launch, forget};
+const struct gsh_nccl_gatherer gsh_nccl_transfers = {has_any, launch, forget, false};
