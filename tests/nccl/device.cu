@@ -7,6 +7,8 @@
 
 constexpr int n_blocks = 2, n_threads = 64, n_contexts = 3;
 enum { USER_SIGNALS = 4, VALUES = 96, LARGE_BYTES = 40 << 20 };
+/* Puts for the copy engines: more than there are slots for, of more bytes than a thread copies. */
+enum { ENGINE_ROUNDS = 24, ENGINE_BYTES = 70000, ENGINE_RANKS = 8 };
 
 /* The window, in parts. */
 struct layout {
@@ -17,6 +19,7 @@ struct layout {
     __half halves[100], half_sums[100];
     __nv_fp8_e4m3 eighths[112], eighth_sums[112];
     __nv_fp8_e5m2 coarse[112], coarse_sums[112];
+    uint8_t given[ENGINE_BYTES], taken[ENGINE_RANKS][ENGINE_BYTES];
 };
 #define OFF(member) offsetof(layout, member)
 
@@ -281,6 +284,50 @@ __global__ void gin_kernel(setup s, faults *f)
     exchange(s, f, ncclCoopTile<16>(), 0, 3, ncclGin_WeakSignalAdd{2, 1}, 2);
 }
 
+__device__ uint8_t engine_byte(int rank, int round, size_t i)
+{
+    return (uint8_t)(rank * 41 + round * 7 + i * 3 + i / 250);
+}
+
+/* All-to-all by one thread for each peer, of so much that the copy engines move it. The signals
+ * come after the data. */
+__global__ void engine_kernel(setup s, faults *f)
+{
+    const ncclTeam world = ncclTeamWorld(s.dev);
+    const ncclCoopCta cta;
+    ncclGin gin(s.dev, 0);
+    const uint64_t before = gin.readSignal(1);
+    ncclGinBarrierSession<ncclCoopCta> bar(cta, gin, world, s.dev.railGinBarrier, 0);
+    uint8_t *given = (uint8_t *)ncclGetLocalPointer(s.win, OFF(given));
+    const uint8_t *taken = (const uint8_t *)ncclGetLocalPointer(s.win, OFF(taken));
+    for (int round = 0; round < ENGINE_ROUNDS; round++) {
+        const size_t n = ENGINE_BYTES - 13 * round;
+        for (size_t i = threadIdx.x; i < n; i += blockDim.x)
+            given[i] = engine_byte(world.rank, round, i);
+        bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+        for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
+            gin.put(world, peer, s.win, OFF(taken) + (size_t)ENGINE_BYTES * world.rank, s.win,
+                    OFF(given), n, ncclGin_SignalInc{1});
+        gin.waitSignal(cta, 1, before + (uint64_t)(world.nRanks * (round + 1)));
+        for (int peer = 0; peer < world.nRanks; peer++)
+            for (size_t i = n - 1 - threadIdx.x; i < n; i -= 11 * blockDim.x)
+                EXPECT(taken[(size_t)ENGINE_BYTES * peer + i] == engine_byte(peer, round, i));
+        gin.flush(cta);
+    }
+    bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+}
+
+static void check_engines(const setup &s)
+{
+#if !defined(GSHMEM_CHECKS) /* whose puts go another way */
+    CHECK(s.dev.copies != NULL);
+    CHECK_EQ(s.dev.copies->done, (uint64_t)s.dev.lsaSize * ENGINE_ROUNDS);
+    CHECK_EQ(s.dev.copies->is_broken, 0);
+#else
+    (void)s;
+#endif
+}
+
 /* Signals alone: rolling comparison, shadows, in windows, values, gets. */
 __global__ void signals_kernel(setup s, faults *f)
 {
@@ -502,6 +549,10 @@ static void test_kernels(ncclComm_t comm, ncclWindow_t win, const test_rank *r, 
     run(barriers_kernel, 1, s, "barriers");
     run(gin_kernel, 1, s, "GIN");
     run(signals_kernel, 1, s, "signals");
+    if (r->n <= ENGINE_RANKS) {
+        run(engine_kernel, 1, s, "copy engines");
+        check_engines(s);
+    }
     OK(ncclDevCommDestroy(comm, &s.dev));
     CHECK_EQ(ncclDevCommDestroy(comm, &s.dev), ncclInvalidArgument);
 }

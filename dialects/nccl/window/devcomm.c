@@ -7,6 +7,7 @@
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
+#include "dialects/nccl/window/copier.h"
 #include "dialects/nccl/window/record.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
@@ -310,8 +311,12 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
+    entry->copier = p.n_signals + p.n_counters > 0 ? gsh_nccl_copier_create(comm->job) : NULL;
+    d.copies = gsh_nccl_copier_ring(entry->copier);
+    d.copies_head = gsh_nccl_copier_head(entry->copier);
     entry->record_index = gsh_nccl_record_take(comm->job);
     if (entry->record_index < 0) {
+        gsh_nccl_copier_end(entry->copier);
         gsh_nccl_retire(comm->job, &comm->holding, entry->range);
         free(entry);
         return gsh_nccl_record_none(c->name);
@@ -401,6 +406,7 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     *p = entry->next;
     pthread_mutex_unlock(&comm->job->lock);
     gsh_nccl_record_give(comm, entry->record_index);
+    gsh_nccl_copier_end(entry->copier);
     gsh_nccl_retire(comm->job, &comm->holding, entry->range);
     free(entry);
 }

@@ -4,6 +4,8 @@
 #define GSHMEM_NCCL_GIN_COPY_H
 
 #include "coop.h"
+#include "copy_ring.h"
+#include "lsa_barrier.h"
 
 namespace gshmem
 {
@@ -17,9 +19,63 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
     detail::copy<detail::direction::put, false, Group>({g.rank(), g.size()}, mapped, source, bytes);
 }
 
+/* ---- a single thread ---- */
+
+/* From this many bytes on a thread's put goes through the copy engines. Asking for a copy, starting
+ * and reporting it takes 12 to 15 us. In that time a thread moves some 16 KiB by loads and stores,
+ * and with an arena (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, more than 64 KiB. 0: never.
+ */
+#if !defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
+#define GSHMEM_NCCL_GIN_ENGINE_BYTES (GSHMEM_ARENA_BYTES > 0 ? 65536 : 16384)
+#endif
+
+/* Gives the copy to the engines and waits for its end: see copy_ring.h. False: nobody has copied.
+ */
+__device__ __noinline__ inline bool by_engine(const ncclDevComm *comm, char *mapped,
+                                              const char *source, size_t bytes)
+{
+    gsh_nccl_copy_ring *const ring = comm->copies;
+    if (detail::load_relaxed(&ring->is_broken) != 0)
+        return false;
+    const uint64_t ticket = detail::atomic_add(comm->copies_head, (uint64_t)1);
+    const auto await_done = [&](uint64_t least) {
+        (void)await_word(
+            *comm, &ring->done, [=](uint64_t seen) { return seen >= least; }, least,
+            GSH_REPORT_WAIT_TIMEOUT, "ncclGin::put", -1, 0);
+        detail::acquire_awaited(); /* pairs with the release of end_copies in window/copier.c */
+    };
+    if (ticket >= GSHMEM_NCCL_COPY_SLOTS)
+        await_done(ticket + 1 - GSHMEM_NCCL_COPY_SLOTS);
+    gsh_nccl_copy_slot *const slot = &ring->slots[ticket % GSHMEM_NCCL_COPY_SLOTS];
+    detail::store_relaxed(&slot->dest, (uint64_t) reinterpret_cast<uintptr_t>(mapped));
+    detail::store_relaxed(&slot->source, (uint64_t) reinterpret_cast<uintptr_t>(source));
+    detail::store_relaxed(&slot->bytes, (uint64_t)bytes);
+    detail::fence_release(); /* with the slot's words, and what its threads know of the source */
+    detail::store_release(&slot->ticket, ticket + 1);
+    await_done(ticket + 1);
+    return detail::load_relaxed(&ring->is_broken) == 0;
+}
+
+/* Waits a little for the bulk-copy engine, which moves as much as some 20 threads. Another thread
+ * has it, often one of the same warp, which advances only while this one sleeps. */
+__device__ __forceinline__ bool wait_for_bulk(char *mapped, const char *source, size_t bytes)
+{
+#if defined(GSHMEM_HAS_BULK)
+    GSHMEM_NO_UNROLL
+    for (int i = 0; i < 32; i++) {
+        if (detail::bulk_copy(0, 1, mapped, source, bytes))
+            return true;
+        __nanosleep(250);
+    }
+#else
+    (void)mapped, (void)source, (void)bytes;
+#endif
+    return false;
+}
+
 /* A thread's put: if each thread of a block puts to a peer, one at a time has the bulk-copy engine.
- * The others use loads and stores and ask for it again after each piece, since it moves as much as
- * some 20 of them. */
+ * The others wait for it; after some microseconds they copy a piece by loads and stores, and wait
+ * again. */
 template <>
 __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *source,
                                         size_t bytes)
@@ -28,7 +84,7 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
     if constexpr (!detail::is_cpu_device) {
         GSHMEM_NO_UNROLL
         while (bytes > 2 * piece && detail::unlike_vectors(mapped, source, bytes) == 0) {
-            if (detail::bulk_copy(0, 1, mapped, source, bytes))
+            if (wait_for_bulk(mapped, source, bytes))
                 return;
             detail::copy_rows<detail::direction::put, group_thread, 8, false>(0, 1, mapped, source,
                                                                               piece / 16);
@@ -41,6 +97,23 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
         detail::copy_word<detail::direction::put>(mapped, source, bytes);
     else
         detail::copy<detail::direction::put, false, group_thread>({0, 1}, mapped, source, bytes);
+}
+
+/* The same, with the copy engines for much. */
+template <class Group>
+__device__ __forceinline__ void copy_by_any(const ncclDevComm &, Group g, char *mapped,
+                                            const char *source, size_t bytes)
+{
+    copy_to(g, mapped, source, bytes);
+}
+__device__ __forceinline__ void copy_by_any(const ncclDevComm &comm, group_thread g, char *mapped,
+                                            const char *source, size_t bytes)
+{
+    constexpr size_t from = GSHMEM_NCCL_GIN_ENGINE_BYTES;
+    if (from != 0 && bytes >= from && comm.copies != nullptr &&
+        by_engine(&comm, mapped, source, bytes))
+        return;
+    copy_to(g, mapped, source, bytes);
 }
 
 } // namespace nccl

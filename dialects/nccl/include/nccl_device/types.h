@@ -207,6 +207,8 @@ typedef struct ncclDevComm {
     struct ncclWindow_vidmem *windows; /* of all communicators of this PE, by owner */
     uint64_t id;                       /* this communicator's */
     uint32_t nWindows, reserved;
+    struct gsh_nccl_copy_ring *copies; /* for large puts; NULL: kernels copy all by themselves */
+    uint64_t *copies_head;
 } ncclDevComm_t;
 typedef struct ncclDevComm ncclDevComm;
 
