@@ -15,17 +15,11 @@
  * a quarter. A piece costs its thread 0.1 us, in which 4.6 KiB pass. So a buffer of 64 KiB has
  * eight stages of 8 KiB, and a copy that fits into its buffer goes by pieces of no less than that.
  *
- * How the data leave the buffer: by the engine; but a warp's gets, and a thread's of up to
- * drained_most bytes, by the threads' own loads and stores, which need not wait until the engine
- * has stored.
- *
- * Invariants: only the holder (of a warp, all its lanes) touches what the lock protects. A stage's
- * barrier completes once for each piece that arrives in the stage, so piece k is there when phase
- * k / stages ends; the engine has read the piece once at most the store after its own is still
- * being read, the threads have read it once the warp has synchronised behind that. The engine is an
+ * Invariants: only the holder touches what the lock protects. A stage's barrier completes once for
+ * each piece that arrives in the stage, so piece k is there when phase k / stages ends; the piece
+ * has been read once at most the store after its own is still being read. The engine is an
  * asynchronous proxy: a proxy fence precedes its reads of what threads have written, and its writes
- * to a stage that threads have read; its stores to global memory are complete, for the calling
- * thread and so for its fences, before bulk_copy returns. */
+ * are complete, for the calling thread and so for its fences, before bulk_copy returns. */
 #ifndef GSHMEM_BULK_CUH
 #define GSHMEM_BULK_CUH
 
@@ -57,8 +51,6 @@ static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % bulk_unit == 0,
 #if defined(GSHMEM_HAS_BULK)
 
 constexpr uint32_t least_piece = 8192; /* of copies that fit into their buffer */
-constexpr size_t drained_most = 1024;
-constexpr int drained_in_flight = 4;
 
 /* Apart from the arena, so that a kernel which uses lent memory alone has no arena. */
 struct bulk_words {
@@ -170,17 +162,6 @@ __device__ __forceinline__ void await_stores()
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/* 16 bytes that have come. */
-__device__ __forceinline__ vec16 load_shared(uint32_t from)
-{
-    vec16 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(from)
-                 : "memory");
-    return v;
-}
-
 /* ---- one copy -------------------------------------------------------------------------------- */
 
 struct pieces {
@@ -288,77 +269,12 @@ __device__ __noinline__ void run_pieces(const bulk_words *w, char *dest, const c
     end_pieces(p);
 }
 
-/* The thread's number among size threads, 1 or 32: read anew, not kept in a register. */
-template <uint32_t size> __device__ __forceinline__ uint32_t rank_of()
-{
-    return size == 1 ? 0 : lane();
-}
-
-/* This thread's part of a piece that has come; size threads take part. */
-template <uint32_t size>
-__device__ __forceinline__ void drain(char *dest, uint32_t from, uint32_t bytes)
-{
-    constexpr int unroll = drained_in_flight, step = 16 * size;
-    const uint32_t first = 16 * rank_of<size>();
-    int left = (int)(bytes - first);
-    dest += first;
-    from += first;
-    GSHMEM_NO_UNROLL
-    for (; left > (unroll - 1) * step; left -= unroll * step) {
-        vec16 v[unroll];
-        GSHMEM_UNROLL
-        for (int u = 0; u < unroll; u++)
-            v[u] = load_shared(from + (uint32_t)(u * step));
-        GSHMEM_UNROLL
-        for (int u = 0; u < unroll; u++)
-            *reinterpret_cast<vec16 *>(dest + u * step) = v[u];
-        dest += unroll * step;
-        from += unroll * step;
-    }
-    GSHMEM_NO_UNROLL
-    for (; left > 0; left -= step) {
-        *reinterpret_cast<vec16 *>(dest) = load_shared(from);
-        dest += step;
-        from += step;
-    }
-}
-
-/* Called by one thread, the holder, or by its whole warp: the threads store what the engine has
- * loaded. */
-template <bool has_arena, uint32_t size>
-__device__ __noinline__ void run_drained(const bulk_words *w, char *dest, const char *source,
-                                         size_t bytes)
-{
-    /* In local memory: registers held here would count against each kernel with a get. */
-    pieces memory = cut<has_arena>(w, dest, source, bytes), *p = hide_pointee(&memory);
-    if (rank_of<size>() == 0)
-        start_pieces(*p);
-    if (size > 1)
-        __syncwarp(); /* the barriers are there */
-    GSHMEM_NO_UNROLL
-    for (uint32_t k = 0; k < p->n; k++) {
-        p->await(k);
-        drain<size>(as_global(p->dest) + (size_t)k * p->piece_bytes, p->stage(k), p->bytes_of(k));
-        if (k + bulk_stages < p->n) {
-            if (size > 1)
-                __syncwarp(); /* all lanes have read the stage */
-            if (rank_of<size>() == 0) {
-                fence_proxy(); /* before the engine writes there */
-                p->load(k + bulk_stages);
-            }
-        }
-    }
-    if (size > 1)
-        __syncwarp();
-    if (rank_of<size>() == 0)
-        end_pieces(*p);
-}
-
 /* Copies if the buffer is free, and the block has lent at least least_lent bytes. size is 1, or 32:
  * a whole warp, all of whose threads come here. dest, source and bytes are multiples of 16, and
  * bytes is below 32 GiB. */
-template <bool is_get, uint32_t size, uint32_t least_lent>
-__device__ __forceinline__ bool bulk_copy(char *dest, const char *source, size_t bytes)
+template <uint32_t size, uint32_t least_lent>
+__device__ __forceinline__ bool bulk_copy(uint32_t rank, char *dest, const char *source,
+                                          size_t bytes)
 {
     constexpr bool has_arena = GSHMEM_ARENA_BYTES > 0 && least_lent == 0;
     if (!__isGlobal(dest) || !__isGlobal(source))
@@ -366,25 +282,23 @@ __device__ __forceinline__ bool bulk_copy(char *dest, const char *source, size_t
     bulk_words *w = own_words();
     if (!has_arena && bytes_lent(w) < (least_lent > 0 ? least_lent : 1))
         return false;
-    uint32_t is_mine = rank_of<size>() == 0 && take_buffer(w);
+    uint32_t is_mine = rank == 0 && take_buffer(w);
     /* Orders the warp's stores and what its threads saw before rank 0's proxy fence. */
     if (size > 1)
         is_mine = __shfl_sync(0xffffffffu, is_mine, 0);
     if (!is_mine)
         return false;
-    if (is_get && (size > 1 || bytes <= drained_most))
-        run_drained<has_arena, size>(w, dest, source, bytes);
-    else if (rank_of<size>() == 0)
+    if (rank == 0) {
         run_pieces<has_arena>(w, dest, source, bytes);
-    if (rank_of<size>() == 0)
         give_buffer(w);
+    }
     return true;
 }
 
 #else
 
-template <bool is_get, uint32_t size, uint32_t least_lent>
-__device__ __forceinline__ bool bulk_copy(char *, const char *, size_t)
+template <uint32_t size, uint32_t least_lent>
+__device__ __forceinline__ bool bulk_copy(uint32_t, char *, const char *, size_t)
 {
     return false;
 }
@@ -395,7 +309,7 @@ __device__ __forceinline__ bool bulk_copy(char *, const char *, size_t)
 __device__ __forceinline__ bool bulk_copy(uint32_t, uint32_t, char *dest, const char *source,
                                           size_t bytes)
 {
-    return bulk_copy<false, 1, 0>(dest, source, bytes);
+    return bulk_copy<1, 0>(0, dest, source, bytes);
 }
 
 /* By one thread of the block, whose other threads synchronise with it afterwards. bytes 0: nothing

@@ -437,9 +437,8 @@ __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *de
     constexpr size_t bulk_from = copy_tuning<Group>::template bulk_from<Direction>;
     constexpr uint32_t least_shared = copy_tuning<Group>::template least_shared<Direction>;
     if constexpr (bulk_from != SIZE_MAX)
-        if (16 * (size_t)nvectors >= bulk_from &&
-            bulk_copy<Direction == direction::get, copy_tuning<Group>::row, least_shared>(
-                dest, source, 16 * (size_t)nvectors))
+        if (16 * (size_t)nvectors >= bulk_from && bulk_copy<copy_tuning<Group>::row, least_shared>(
+                                                      rank, dest, source, 16 * (size_t)nvectors))
             return;
     if (long_unroll > unroll && nvectors >= long_unroll * (int)size)
         copy_rows<Direction, Group, long_unroll, false>(rank, size, dest, source, nvectors);
