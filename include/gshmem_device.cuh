@@ -36,7 +36,7 @@
  *                          program; nvshmem.h and nccl_device.h make it 0 if it is not defined
  *  GSHMEM_LENDING          1: where GSHMEM_ARENA_BYTES is 0, the engine can still use what blocks
  *                          lend (gshmem::lend_shared), for 96 bytes of static shared memory in
- *                          kernels that put or get by single threads or warps; nvshmem.h makes it 1
+ *                          kernels that put or get by single threads or warps
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if

@@ -17,6 +17,10 @@ DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][
                         r"\(([^()]*)\)\s*\{")
 # Parameters that differ from gshmem's.
 PARAMETERS = {"nvshmem_signal_fetch": [("uint64_t *sig_addr", "sig_addr")]}
+# NVSHMEM's names for gshmem's calls of another name.
+TWINS = {f"nvshmem_{t}_atomic_{o}": f"gshmemx_{t}_atomic_{o}"
+         for t in ("half", "float", "double") for o in ("fetch", "set", "swap", "add", "fetch_add")
+         if t == "half" or "add" in o}
 NOTE = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
 
 
@@ -92,7 +96,7 @@ def main():
             continue
         name, where = line.split()
         where = where.split(",")
-        twin = name.replace("nvshmem", "gshmem", 1)
+        twin = TWINS.get(name) or name.replace("nvshmem", "gshmem", 1)
         if "hand" in where:
             continue
         for calls in (host, device):

@@ -79,13 +79,18 @@ static int choose_gpu(int id)
     return is_chosen ? 0 : refuse("args.cuda_device_id is no GPU of this process");
 }
 
-/* The member is used only if the program has initialised the struct. */
+/* Whether the program has initialised the struct; its two versions differ in nothing else. */
+static bool is_initialised(const nvshmemx_init_attr_t *theirs)
+{
+    const nvshmemx_init_args_t fresh = NVSHMEMX_INIT_ARGS_INITIALIZER;
+    return (theirs->version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER ||
+            theirs->version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER) &&
+           theirs->args.version == fresh.version;
+}
+
 static int device_of(const nvshmemx_init_attr_t *theirs)
 {
-    const nvshmemx_init_attr_t fresh = NVSHMEMX_INIT_ATTR_INITIALIZER;
-    bool is_known = theirs != NULL && theirs->version == fresh.version &&
-                    theirs->args.version == fresh.args.version;
-    return is_known ? theirs->args.cuda_device_id : -1;
+    return theirs != NULL && is_initialised(theirs) ? theirs->args.cuda_device_id : -1;
 }
 
 int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
@@ -163,7 +168,7 @@ int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *id)
 static void repair(nvshmemx_init_attr_t *attr)
 {
     const nvshmemx_init_attr_t fresh = NVSHMEMX_INIT_ATTR_INITIALIZER;
-    if (attr->version != fresh.version || attr->args.version != fresh.args.version) {
+    if (!is_initialised(attr)) {
         *attr = fresh;
     }
 }

@@ -96,6 +96,19 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
  * from malloc. Each PE makes its own. Returns 0 or an error, with nothing made. */
 int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps);
 
+/* nvshmemx_quiet_on_stream. */
+void nvshmemx_flush_on_stream(gshmemx_stream_t stream);
+
+/* A region of this thread's calls, in which hints allow more: BATCH_RMA leaves non-blocking copies
+ * unpublished until the region stops, or an order is asked for. gshmem publishes them at once.
+ * Regions may be nested, and stop in any order. Return 0 or NVSHMEMX_ERROR_INVALID_VALUE. */
+int nvshmemx_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs);
+int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
+
+/* nvshmemx_buffer_register_symmetric; the address is a wish that is not granted. */
+void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t size,
+                                                              void *preferred_addr, int flags);
+
 #include "nvshmem_host_calls.h"
 
 #if !defined(NVSHMEM_DEVICE_CODE)
@@ -104,12 +117,12 @@ void nvshmem_info_get_name(char *name);
 void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /* NULL: multicast memory is not supported. */
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr);
-/* From NVSHMEM 3.7. flush is quiet. */
-float nvshmem_float_atomic_fetch_add(float *dest, float value, int pe);
-void nvshmem_float_atomic_add(float *dest, float value, int pe);
-double nvshmem_double_atomic_fetch_add(double *dest, double value, int pe);
-void nvshmem_double_atomic_add(double *dest, double value, int pe);
+/* flush is quiet. */
 void nvshmemx_flush(void);
+/* *active: whether this thread is in a region with all of the hints; with no hint: in any. */
+int nvshmemx_region_is_active(uint32_t hints, int *active);
+/* Ends the job: counted signals need hardware that gshmem does not use. */
+void nvshmemx_signal_counted_reset(uint64_t *signal_addr);
 #if defined(NVSHMEM_COMPLEX_SUPPORT)
 #include "nvshmem_complex.h"
 #endif
@@ -127,6 +140,40 @@ void nvshmemx_flush(void);
 #endif
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)
+
+#if defined(NVSHMEM_CFT_HANDLES_SUPPORT)
+#error \
+    "gshmem has no logical endpoints and no counted signals: compile without NVSHMEM_CFT_HANDLES_SUPPORT"
+#endif
+
+/* What a call's error means, in a few words. */
+#if defined(__CUDACC__)
+__host__ __device__
+#endif
+    static inline const char *
+    nvshmemx_status_string(int status)
+{
+    switch (status) {
+    case NVSHMEMX_SUCCESS:
+        return "success";
+    case NVSHMEMX_ERROR_INVALID_VALUE:
+        return "invalid value";
+    case NVSHMEMX_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case NVSHMEMX_ERROR_NOT_SUPPORTED:
+        return "not supported";
+    case NVSHMEMX_ERROR_SYMMETRY:
+        return "not the same on all PEs";
+    case NVSHMEMX_ERROR_GPU_NOT_SELECTED:
+        return "no GPU is selected";
+    case NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED:
+        return "collective launch failed";
+    case NVSHMEMX_ERROR_INTERNAL:
+        return "internal error";
+    default:
+        return "unknown error";
+    }
+}
 
 /* Used by NVSHMEM's own test programs for reports. */
 #define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)

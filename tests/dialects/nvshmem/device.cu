@@ -245,6 +245,47 @@ __device__ static void tiles(const board &b, int me, int n)
 }
 #endif
 
+#if NVSHMEM_VENDOR_VERSION >= 30800
+/* Regions, given memory, flush, sums of floats and halves. */
+__device__ static void newer(const board &b, int me, int next, int previous)
+{
+    alignas(16) __shared__ char given[8192];
+    const bool is_first = threadIdx.x == 0;
+    nvshmemx_region_attrs_t attrs = NVSHMEMX_REGION_ATTRS_INITIALIZER;
+    nvshmemx_region_handle_t region = 0;
+    int is_active = -1;
+    attrs.hints = NVSHMEMX_REGION_HINT_BATCH_RMA;
+    expect(b, 20, nvshmemx_region_start_block(&region, &attrs) == 0);
+    expect(b, 20, nvshmemx_region_is_active(attrs.hints, &is_active) == 0 && is_active == 1);
+    nvshmemx_give_smem(given, sizeof given);
+    __syncthreads();
+    fill(b, 6);
+    if (is_first)
+        nvshmem_int_put_nbi(b.dest, b.source, n_elems, next);
+    nvshmemx_flush_block();
+    expect(b, 21, nvshmemx_region_stop_block(region) == 0);
+    expect(b, 21, nvshmemx_region_stop_block(region) != 0);
+    expect(b, 21, nvshmemx_region_is_active(0, &is_active) == 0 && is_active == 0);
+    nvshmemx_barrier_all_block();
+    nvshmemx_release_smem();
+    compare(b, 22, previous, 6, n_elems);
+
+    if (is_first)
+        b.tile[0] = b.tile[1] = 0;
+    nvshmemx_barrier_all_block();
+    half *const halves = reinterpret_cast<half *>(&b.tile[1]);
+    nvshmemx_float_atomic_add(&b.tile[0], 0.5f, next);
+    nvshmemx_half_atomic_add(&halves[1], __float2half(0.25f), next);
+    if (is_first)
+        nvshmem_half_atomic_set(&halves[0], __float2half((float)me), next);
+    nvshmemx_barrier_all_block();
+    expect(b, 23, b.tile[0] == 0.5f * blockDim.x);
+    expect(b, 23, __half2float(halves[1]) == 0.25f * blockDim.x);
+    expect(b, 23, __half2float(nvshmem_half_atomic_fetch(&halves[0], me)) == previous);
+    nvshmemx_barrier_all_block();
+}
+#endif
+
 __global__ void all_steps(board b, int *qps)
 {
     const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
@@ -257,6 +298,9 @@ __global__ void all_steps(board b, int *qps)
 #endif
 #if !defined(TEST_NVSHMEM)
     tiles(b, me, n);
+#if NVSHMEM_VENDOR_VERSION >= 30800
+    newer(b, me, next, previous);
+#endif
 #if !defined(TEST_NVSHMEM)
     complex_numbers(b, n);
 #endif

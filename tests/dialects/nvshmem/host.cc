@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves what programs do with NVSHMEM's headers besides calls, in C++14 without kernels: version
  * and other macros, names of their own, the sizes of structs, and the ways to start, with an
- * attribute struct in which only the flag's own members are set; and the NVSHMEM_... variables. Run
- * without an argument as a PE of a job, with `uid` alone. */
+ * attribute struct in which only the flag's own members are set; and the NVSHMEM_... variables,
+ * also in a file; and regions. Run without an argument as a PE of a job, with `uid`, and the file,
+ * alone. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 #include <gshmemx.h>
 #include "tests/test.h"
+#include <unistd.h>
 
 #include <device_host/nvshmem_common.cuh>
 #include <device_host/nvshmem_types.h>
@@ -62,6 +64,9 @@ static void check_job()
     nvshmemx_flush();
     nvshmem_barrier_all();
     CHECK(nvshmem_double_g(sum, 0) == n);
+    nvshmemx_double_atomic_add(sum, 1.5, me);
+    nvshmemx_flush_on_stream(NULL);
+    CHECK(nvshmemx_double_atomic_fetch_add(sum, 0, me) == (me == 0 ? n : 0) + 1.5);
     nvshmem_team_config_t config;
     memset(&config, 0x55, sizeof config);
     nvshmem_team_get_config(NVSHMEM_TEAM_WORLD, &config);
@@ -74,6 +79,49 @@ static void check_job()
         CHECK(qps[q] > NVSHMEMX_QP_DEFAULT && qps[q] < NVSHMEMX_QP_ANY &&
               (q == 0 || qps[q] != qps[q - 1]));
     free(qps);
+}
+
+static void check_regions()
+{
+    nvshmemx_region_attrs_t attrs = NVSHMEMX_REGION_ATTRS_INITIALIZER, wrong = attrs;
+    nvshmemx_region_handle_t plain = 0, batch = 0;
+    int is_active = -1;
+    CHECK_EQ(nvshmemx_region_is_active(0, &is_active), 0);
+    CHECK_EQ(is_active, 0);
+    CHECK_EQ(nvshmemx_region_start(&plain, &attrs), 0);
+    CHECK_EQ(nvshmemx_region_is_active(NVSHMEMX_REGION_HINT_BATCH_RMA, &is_active), 0);
+    CHECK_EQ(is_active, 0);
+    attrs.hints = NVSHMEMX_REGION_HINT_BATCH_RMA;
+    CHECK_EQ(nvshmemx_region_start(&batch, &attrs), 0);
+    CHECK(batch != plain);
+    CHECK_EQ(nvshmemx_region_is_active(NVSHMEMX_REGION_HINT_BATCH_RMA, &is_active), 0);
+    CHECK_EQ(is_active, 1);
+    CHECK_EQ(nvshmemx_region_stop(plain), 0);
+    CHECK_EQ(nvshmemx_region_stop(plain), NVSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(nvshmemx_region_stop(batch), 0);
+    CHECK_EQ(nvshmemx_region_is_active(0, &is_active), 0);
+    CHECK_EQ(is_active, 0);
+    wrong.reserved[59] = 1;
+    CHECK_EQ(nvshmemx_region_start(&plain, &wrong), NVSHMEMX_ERROR_INVALID_VALUE);
+    attrs.hints = 2;
+    CHECK_EQ(nvshmemx_region_start(&plain, &attrs), NVSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(nvshmemx_region_start(NULL, &wrong), NVSHMEMX_ERROR_INVALID_VALUE);
+    CHECK_EQ(nvshmem_team_n_pes(NVSHMEM_TEAM_MC_SHARED), -1);
+    CHECK_STR(nvshmemx_status_string(NVSHMEMX_ERROR_NOT_SUPPORTED), "not supported");
+}
+
+/* The variables in a file; what the environment says counts. */
+static void write_settings(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fputs("# settings\n\n  NVSHMEM_MAX_MEMORY_PER_GPU = 64M \r\nNVSHMEM_MAX_MEMORY_PER_GPU=32M\n"
+          "NVSHMEM_DEBUG=TRACE\nNVSHMEM_DEBUG_SUBSYS\nno setting\n",
+          file);
+    fclose(file);
+    setenv("NVSHMEM_CONF_FILE", path, 1);
+    setenv("NVSHMEM_DEBUG", "WARN", 1);
+    unsetenv("NVSHMEM_MAX_MEMORY_PER_GPU");
 }
 
 static void start_by_uid()
@@ -108,8 +156,15 @@ int main(int argc, char **)
     setenv("NVSHMEM_MAX_MEMORY_PER_GPU", "64M", 1);
     setenv("NVSHMEM_SYMMETRIC_SIZE", "1000000000", 1);
     setenv("GSHMEM_DEBUG", "error", 1);
+    char settings[] = "/tmp/nvshmem_host_XXXXXX";
+    const int file = mkstemp(settings);
+    CHECK(file >= 0);
+    close(file);
+    if (argc > 1)
+        write_settings(settings);
     check_versions();
     refuse();
+    unlink(settings);
     if (argc > 1)
         start_by_uid();
     else
@@ -125,6 +180,7 @@ int main(int argc, char **)
     nvshmem_finalize();
     CHECK(nvshmemx_init_status() >= NVSHMEM_STATUS_IS_BOOTSTRAPPED);
     check_job();
+    check_regions();
     nvshmem_finalize();
     CHECK_EQ(nvshmemx_init_status(), NVSHMEM_STATUS_NOT_INITIALIZED);
     return test_result();

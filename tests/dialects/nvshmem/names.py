@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every name of NVSHMEM 3.5 is in names.txt, and every name of names.txt is there where it says:
+"""Every name of NVSHMEM 3.8 is in names.txt, and every name of names.txt is there where it says:
 declared by the headers for files without kernels (C++14) and with them (C++17, for the CPU device),
 and exported by the library, which exports nothing else.
 
@@ -50,7 +50,11 @@ def expected():
                   "buffer_unregister buffer_unregister_all buffer_register_symmetric buffer_unregister_symmetric "
                   "qp_create signal_op_on_stream signal_wait_until_on_stream quiet_on_stream barrier_on_stream "
                   "team_sync_on_stream barrier_all_on_stream sync_all_on_stream".split())
-    extended("hd", "mc_ptr vendor_get_version_info".split())
+    extended("h", "buffer_register_symmetric_at_preferred_address flush_on_stream region_start region_stop "
+                  "collective_launch_attr".split())
+    extended("hd", "mc_ptr vendor_get_version_info flush region_is_active signal_counted_reset".split())
+    extended("d", "flush_warp flush_block region_start_block region_stop_block ask_smem give_smem "
+                  "release_smem status_string".split())
     extended("d", "barrier_warpgroup double2_maxloc_reduce_block signal_op qp_signal_op".split())
     extended("d", [c + s for c in ("barrier", "barrier_all", "team_sync", "sync_all") for s in SCOPES])
     extended("d", [f"qp_{c}{s}" for c in ("quiet", "fence") for s in ("",) + SCOPES])
@@ -70,7 +74,8 @@ def expected():
 
     # atomics, waits
     add("hd", [f"{t}_atomic_{o}" for t in STANDARD for o in "inc fetch_inc add fetch_add compare_swap".split()])
-    add("hd", [f"{t}_atomic_{o}" for t in STANDARD + ["float", "double"] for o in "fetch set swap".split()])
+    add("hd", [f"{t}_atomic_{o}" for t in STANDARD + ["half", "float", "double"] for o in "fetch set swap".split()])
+    extended("hd", [f"{t}_atomic_{o}" for t in ("half", "float", "double") for o in ("add", "fetch_add")])
     add("hd", [f"{t}_atomic_{f}{o}" for t in BITWISE for f in ("", "fetch_") for o in "and or xor".split()])
     many = ("", "_all", "_any", "_some", "_all_vector", "_any_vector", "_some_vector")
     add("d", [f"{t}_{c}{m}" for t in WAIT for c in ("wait_until", "test") for m in many])

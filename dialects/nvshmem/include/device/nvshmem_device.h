@@ -6,6 +6,13 @@
 
 #define NVSHMEM_HD static inline __host__ __device__
 #define NVSHMEM_D  static inline __device__
+#if defined(__CUDA_ARCH__)
+#define NVSHMEM_EITHER(DEVICE, HOST) DEVICE
+#elif defined(__CUDACC__)
+#define NVSHMEM_EITHER(DEVICE, HOST) HOST
+#else
+#define NVSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? DEVICE : HOST)
+#endif
 
 /* The context of a queue pair (teams.c makes the handles). */
 NVSHMEM_D gshmem_ctx_t nvshmem_ctx_of(nvshmemx_qp_handle_t qp)
@@ -118,33 +125,6 @@ NVSHMEM_ORDER(fence)
 NVSHMEM_ORDER(quiet)
 #undef NVSHMEM_ORDER
 
-/* ---- floating-point atomics (NVSHMEM 3.7) -----------------------------------------------------
- */
-
-/* By compare and swap of the bits, so they are compatible with the other atomics by any route. */
-#define NVSHMEM_FLOAT_ADD(NAME, T, BITS)                                                  \
-    NVSHMEM_HD T nvshmem_##NAME##_atomic_fetch_add(T *dest, T value, int pe)              \
-    {                                                                                     \
-        uint##BITS##_t *const word = reinterpret_cast<uint##BITS##_t *>(dest);            \
-        uint##BITS##_t seen = nvshmem_uint##BITS##_atomic_fetch(word, pe), expected, sum; \
-        T old;                                                                            \
-        do {                                                                              \
-            expected = seen;                                                              \
-            memcpy(&old, &expected, sizeof(old));                                         \
-            const T added = old + value;                                                  \
-            memcpy(&sum, &added, sizeof(sum));                                            \
-            seen = nvshmem_uint##BITS##_atomic_compare_swap(word, expected, sum, pe);     \
-        } while (seen != expected);                                                       \
-        return old;                                                                       \
-    }                                                                                     \
-    NVSHMEM_HD void nvshmem_##NAME##_atomic_add(T *dest, T value, int pe)                 \
-    {                                                                                     \
-        nvshmem_##NAME##_atomic_fetch_add(dest, value, pe);                               \
-    }
-NVSHMEM_FLOAT_ADD(float, float, 32)
-NVSHMEM_FLOAT_ADD(double, double, 64)
-#undef NVSHMEM_FLOAT_ADD
-
 /* ---- complex numbers --------------------------------------------------------------------------
  */
 
@@ -188,13 +168,6 @@ template <class Type> using nvshmem_complex_prod = gshmem::complex_of<Type>;
                                                  sizeof(nvshmem_complex_##OP<T>),                  \
                                              0, "nvshmemx_" #NAME "_" #OP "_" #KIND "_" #GROUP);   \
     }
-#if defined(__CUDA_ARCH__)
-#define NVSHMEM_EITHER(DEVICE, HOST) DEVICE
-#elif defined(__CUDACC__)
-#define NVSHMEM_EITHER(DEVICE, HOST) HOST
-#else
-#define NVSHMEM_EITHER(DEVICE, HOST) (gsh_cpu_self ? DEVICE : HOST)
-#endif
 NVSHMEM_COMPLEX(complexf, float, sum, reduce)
 NVSHMEM_COMPLEX(complexf, float, sum, reducescatter)
 NVSHMEM_COMPLEX(complexf, float, prod, reduce)
@@ -203,7 +176,6 @@ NVSHMEM_COMPLEX(complexd, double, sum, reduce)
 NVSHMEM_COMPLEX(complexd, double, sum, reducescatter)
 NVSHMEM_COMPLEX(complexd, double, prod, reduce)
 NVSHMEM_COMPLEX(complexd, double, prod, reducescatter)
-#undef NVSHMEM_EITHER
 #undef NVSHMEM_COMPLEX_BY
 #undef NVSHMEM_COMPLEX
 using nvshmem_host::nvshmemx_complexd_prod_reduce_on_stream;
@@ -216,7 +188,7 @@ using nvshmem_host::nvshmemx_complexf_sum_reduce_on_stream;
 using nvshmem_host::nvshmemx_complexf_sum_reducescatter_on_stream;
 #endif
 
-/* ---- flush (NVSHMEM 3.7) ----------------------------------------------------------------------
+/* ---- flush -----------------------------------------------------------------------------------
  */
 
 /* The sources of this PE's calls may be reused: like nvshmem_quiet, which promises more. */
@@ -225,6 +197,144 @@ NVSHMEM_HD void nvshmemx_flush()
     nvshmem_quiet();
 }
 
+/* The same for the group's calls. */
+#define NVSHMEM_FLUSH(GROUP)                     \
+    NVSHMEM_D void nvshmemx_flush_##GROUP()      \
+    {                                            \
+        gshmem::group_##GROUP().sync();          \
+        if (gshmem::group_##GROUP().rank() == 0) \
+            nvshmem_quiet();                     \
+        gshmem::group_##GROUP().sync();          \
+    }
+NVSHMEM_FLUSH(warp)
+NVSHMEM_FLUSH(block)
+#undef NVSHMEM_FLUSH
+
+/* ---- regions, counted signals ---------------------------------------------------------------- */
+
+namespace nvshmem_host
+{
+extern "C" {
+int nvshmemx_region_is_active(uint32_t hints, int *active);
+void nvshmemx_signal_counted_reset(uint64_t *signal_addr);
+}
+} // namespace nvshmem_host
+
+/* The block's regions. Shared memory is never initialised: valid only if magic is right. */
+struct nvshmem_block_regions {
+    uint64_t magic;
+    uint32_t n, n_batches;
+};
+NVSHMEM_D nvshmem_block_regions *nvshmem_own_regions()
+{
+    __shared__ nvshmem_block_regions regions;
+    return &regions;
+}
+#define NVSHMEM_REGIONS_MAGIC 0x6e76726567696f6eull
+
+NVSHMEM_D bool nvshmem_is_region(const nvshmemx_region_attrs_t *attrs)
+{
+    bool is_right = (attrs->hints & ~(uint32_t)NVSHMEMX_REGION_HINT_BATCH_RMA) == 0;
+    for (int i = 0; i < NVSHMEMX_REGION_ATTRS_RESERVED_BYTES; i++)
+        is_right = is_right && attrs->reserved[i] == 0;
+    return is_right;
+}
+
+/* By all threads of the block; as nvshmemx_region_start. A handle is the region's hints and
+ * depth. */
+NVSHMEM_D int nvshmemx_region_start_block(nvshmemx_region_handle_t *handle,
+                                          const nvshmemx_region_attrs_t *attrs)
+{
+    if (handle == nullptr || attrs == nullptr || !nvshmem_is_region(attrs))
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    nvshmem_block_regions *const r = nvshmem_own_regions();
+    gshmem::group_block().sync();
+    if (gshmem::group_block().rank() == 0) {
+        if (r->magic != NVSHMEM_REGIONS_MAGIC)
+            *r = {NVSHMEM_REGIONS_MAGIC, 0, 0};
+        r->n++;
+        r->n_batches += attrs->hints;
+    }
+    gshmem::group_block().sync();
+    *handle = (uint64_t)attrs->hints << 32 | r->n;
+    return 0;
+}
+
+NVSHMEM_D int nvshmemx_region_stop_block(nvshmemx_region_handle_t handle)
+{
+    nvshmem_block_regions *const r = nvshmem_own_regions();
+    const uint32_t hints = (uint32_t)(handle >> 32);
+    gshmem::group_block().sync();
+    const bool is_right = r->magic == NVSHMEM_REGIONS_MAGIC && (uint32_t)handle > 0 &&
+                          (uint32_t)handle <= r->n && hints <= r->n_batches && hints <= 1;
+    gshmem::group_block().sync();
+    if (is_right && gshmem::group_block().rank() == 0) {
+        r->n--;
+        r->n_batches -= hints;
+    }
+    gshmem::group_block().sync();
+    return is_right ? 0 : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+
+NVSHMEM_D int nvshmem_is_in_region(uint32_t hints, int *active)
+{
+    const nvshmem_block_regions *const r = nvshmem_own_regions();
+    if (active == nullptr || hints > NVSHMEMX_REGION_HINT_BATCH_RMA)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    *active = r->magic == NVSHMEM_REGIONS_MAGIC && (hints ? r->n_batches : r->n) > 0;
+    return 0;
+}
+
+NVSHMEM_HD int nvshmemx_region_is_active(uint32_t hints, int *active)
+{
+    return NVSHMEM_EITHER(nvshmem_is_in_region(hints, active),
+                          nvshmem_host::nvshmemx_region_is_active(hints, active));
+}
+
+NVSHMEM_D void nvshmem_refuse_counted()
+{
+    printf("gshmem: error: nvshmemx_signal_counted_reset: counted signals are not supported\n");
+    nvshmem_global_exit(NVSHMEMX_ERROR_NOT_SUPPORTED);
+}
+
+/* Ends the job. */
+NVSHMEM_HD void nvshmemx_signal_counted_reset(uint64_t *signal_addr)
+{
+    (void)signal_addr;
+    NVSHMEM_EITHER(nvshmem_refuse_counted(),
+                   nvshmem_host::nvshmemx_signal_counted_reset(signal_addr));
+}
+
+/* ---- shared memory for large copies by threads and warps ------------------------------------- */
+
+/* Bytes: with RECOMMENDED a thread reaches nearly a multiprocessor's bandwidth, with MINIMUM half
+ * of it; with BARRIERS_ONLY, too little for copies, give_smem does nothing. */
+NVSHMEM_HD int nvshmemx_ask_smem(nvshmemx_smem_amount_t amount)
+{
+    return amount == NVSHMEMX_SMEM_RECOMMENDED     ? 65536
+           : amount == NVSHMEMX_SMEM_MINIMUM       ? 32768
+           : amount == NVSHMEMX_SMEM_BARRIERS_ONLY ? 128
+                                                   : 0;
+}
+
+/* Gives shared memory of the block, aligned to 16, to its threads' and warps' large copies, as
+ * gshmem::lend_shared does, in files compiled with GSHMEM_LENDING or GSHMEM_ARENA_BYTES; whatever
+ * NVSHMEM_TMA_POLICY says. In others it does nothing. All threads make the call, and the
+ * block synchronises before it copies; release_smem comes before the block ends, after a
+ * synchronisation behind its last copy. */
+NVSHMEM_D void nvshmemx_give_smem(void *smem, size_t size)
+{
+    if (gshmem::group_block().rank() == 0 && smem != nullptr)
+        gshmem::detail::note_lent(smem, size < 4096 ? 0 : size);
+}
+
+NVSHMEM_D void nvshmemx_release_smem()
+{
+    if (gshmem::group_block().rank() == 0)
+        gshmem::detail::note_lent(nullptr, 0);
+}
+
+#undef NVSHMEM_EITHER
 #undef NVSHMEM_HD
 #undef NVSHMEM_D
 

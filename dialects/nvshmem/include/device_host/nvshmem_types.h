@@ -20,13 +20,13 @@
 #define NVSHMEM_MAJOR_VERSION          1
 #define NVSHMEM_MINOR_VERSION          3
 #define NVSHMEM_VENDOR_MAJOR_VERSION   3
-#define NVSHMEM_VENDOR_MINOR_VERSION   5
-#define NVSHMEM_VENDOR_PATCH_VERSION   1
+#define NVSHMEM_VENDOR_MINOR_VERSION   8
+#define NVSHMEM_VENDOR_PATCH_VERSION   0
 #define NVSHMEM_VENDOR_PACKAGE_VERSION 0
 #define NVSHMEM_VENDOR_VERSION                                                   \
     (NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 + \
      NVSHMEM_VENDOR_PATCH_VERSION)
-#define NVSHMEM_VENDOR_STRING "gshmem with the interface of NVSHMEM v3.5.1"
+#define NVSHMEM_VENDOR_STRING "gshmem with the interface of NVSHMEM v3.8.0"
 #define NVSHMEM_MAX_NAME_LEN  256
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -56,7 +56,8 @@ typedef enum {
     NVSHMEM_TEAM_WORLD = 0,
     NVSHMEM_TEAM_SHARED = 1,
     NVSHMEMX_TEAM_NODE = 2,
-    NVSHMEMX_TEAM_SAME_MYPE_NODE = 3
+    NVSHMEMX_TEAM_SAME_MYPE_NODE = 3,
+    NVSHMEM_TEAM_MC_SHARED = 6 /* the PEs that share multicast memory: there is no such team */
 } nvshmem_team_id_t;
 
 /* What nvshmemx_init_status returns; it never returns the last three. */
@@ -90,6 +91,33 @@ typedef enum {
 } nvshmemx_qp_handle_index_t;
 
 enum { NVSHMEM_PE_INVALID = -1, NVSHMEMX_PE_ANY = 1 << 15, NVSHMEMX_PE_ALL = 1 << 15 };
+
+/* ---- regions, shared memory ------------------------------------------------------------------ */
+
+typedef uint64_t nvshmemx_region_handle_t;
+typedef enum {
+    NVSHMEMX_REGION_HINT_NONE = 0,
+    NVSHMEMX_REGION_HINT_BATCH_RMA = 1 /* non-blocking copies may be published together */
+} nvshmemx_region_hint_t;
+#define NVSHMEMX_REGION_ATTRS_RESERVED_BYTES 60
+typedef struct nvshmemx_region_attrs {
+    uint32_t hints;
+    char reserved[NVSHMEMX_REGION_ATTRS_RESERVED_BYTES]; /* 0 */
+} nvshmemx_region_attrs_t;
+
+/* Values of NVSHMEM_TMA_POLICY, and how much shared memory nvshmemx_ask_smem asks for. */
+typedef enum {
+    NVSHMEMX_TMA_DISABLE = 0,
+    NVSHMEMX_TMA_ENABLE = 1,
+    NVSHMEMX_TMA_FORCE = 2,
+    NVSHMEMX_TMA_POLICY_MAX = INT_MAX
+} nvshmemx_tma_policy_t;
+typedef enum nvshmemx_smem_amount_t {
+    NVSHMEMX_SMEM_RECOMMENDED = 0,
+    NVSHMEMX_SMEM_MINIMUM = 1,
+    NVSHMEMX_SMEM_BARRIERS_ONLY = 2,
+    NVSHMEMX_SMEM_AMOUNT_MAX = INT_MAX
+} nvshmemx_smem_amount_t;
 
 /* ---- start-up -------------------------------------------------------------------------------- */
 
@@ -133,17 +161,29 @@ typedef struct {
     void *mpi_comm; /* an MPI_Comm * */
     nvshmemx_init_args_t args;
 } nvshmemx_init_attr_v1;
-typedef nvshmemx_init_attr_v1 nvshmemx_init_attr_t;
+typedef struct {
+    int version;
+    void *mpi_comm; /* an MPI_Comm * */
+    nvshmemx_init_args_t args;
+} nvshmemx_init_attr_v2;
+typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
 
 /* clang-format off */
 #define NVSHMEM_STRUCT_VERSION(v, type) (((v) << 16) + GSH_AS(int, sizeof(type)))
 #define NVSHMEMX_UNIQUEID_INITIALIZER { NVSHMEM_STRUCT_VERSION(1, nvshmemx_uniqueid_t), { 0 } }
 #define NVSHMEMX_UNIQUEID_ARGS_INITIALIZER \
     { NVSHMEM_STRUCT_VERSION(1, nvshmemx_uniqueid_args_t), NULL, 0, 0 }
-#define NVSHMEMX_INIT_ARGS_INITIALIZER                                                              \
-    { NVSHMEM_STRUCT_VERSION(2, nvshmemx_init_args_t), NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, { 0 } }
+#define NVSHMEM_INIT_ARGS_V2_IDENTIFIER NVSHMEM_STRUCT_VERSION(2, nvshmemx_init_args_t)
+#define NVSHMEM_INIT_ATTR_V1_IDENTIFIER NVSHMEM_STRUCT_VERSION(1, nvshmemx_init_attr_t)
+#define NVSHMEM_INIT_ATTR_V2_IDENTIFIER NVSHMEM_STRUCT_VERSION(2, nvshmemx_init_attr_t)
+#define NVSHMEMX_INIT_ARGS_V2_INITIALIZER \
+    { NVSHMEM_INIT_ARGS_V2_IDENTIFIER, NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, { 0 } }
+#define NVSHMEMX_INIT_ARGS_INITIALIZER NVSHMEMX_INIT_ARGS_V2_INITIALIZER
+#define NVSHMEMX_INIT_ATTR_V1_INITIALIZER \
+    { NVSHMEM_INIT_ATTR_V1_IDENTIFIER, NULL, NVSHMEMX_INIT_ARGS_INITIALIZER }
 #define NVSHMEMX_INIT_ATTR_INITIALIZER \
-    { NVSHMEM_STRUCT_VERSION(1, nvshmemx_init_attr_t), NULL, NVSHMEMX_INIT_ARGS_INITIALIZER }
+    { NVSHMEM_INIT_ATTR_V2_IDENTIFIER, NULL, NVSHMEMX_INIT_ARGS_INITIALIZER }
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER { NVSHMEMX_REGION_HINT_NONE, { 0 } }
 /* clang-format on */
 
 /* ---- teams ----------------------------------------------------------------------------------- */
@@ -175,7 +215,8 @@ typedef nvshmem_team_config_v2 nvshmem_team_config_t;
 static_assert(sizeof(nvshmemx_uniqueid_t) == 128 && sizeof(nvshmemx_uniqueid_args_t) == 24 &&
                   sizeof(nvshmemx_init_args_t) == 128 && sizeof(nvshmemx_init_attr_t) == 144 &&
                   sizeof(nvshmem_team_config_t) == 64 && sizeof(nvshmemx_init_args_v1) == 128 &&
-                  sizeof(nvshmem_team_config_v1) == 64,
+                  sizeof(nvshmem_team_config_v1) == 64 && sizeof(nvshmemx_init_attr_v1) == 144 &&
+                  sizeof(nvshmemx_region_attrs_t) == 64,
               "programs hand these structs about by their sizes");
 #endif
 

@@ -4,7 +4,7 @@
  *     nvshmemx::tile_{put,get}SCOPE<Source, Dest, Coord, algorithm>(
  *         source, dest, start_coord, boundary, pe, flag)
  *     nvshmemx::tile_{sum,max,min}_{reduce,rooted_reduce}SCOPE<Source, Dest, Coord, algorithm>(
- *         team, source, dest, start_coord, boundary, root, flag)
+ *         team, source, dest, start_coord, boundary, root, flag), reduce also without root
  *     nvshmemx::tile_broadcastSCOPE, with the same parameters
  *     nvshmemx::tile_allgatherSCOPE, the same without root
  *     nvshmemx::tile_collective_waitSCOPE<algorithm>(team, flag)
@@ -359,6 +359,14 @@ __device__ GSHMEM_NOINLINE int reduce_tile(Group group, nvshmem_team_t team, Sou
         return detail::reduce_tile<gshmem::op_##OP, is_pull>(                                      \
             gshmem::group_##GROUP(), team, source, dest, start_coord, boundary, -1,                \
             "nvshmemx::tile_" #OP "_reduce" #SUFFIX);                                              \
+    }                                                                                              \
+    template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                   \
+    __device__ inline int tile_##OP##_reduce##SUFFIX(nvshmem_team_t team, Source source,           \
+                                                     Dest dest, Coord start_coord, Coord boundary, \
+                                                     uint64_t flag)                                \
+    {                                                                                              \
+        return tile_##OP##_reduce##SUFFIX<Source, Dest, Coord, algorithm>(                         \
+            team, source, dest, start_coord, boundary, 0, flag);                                   \
     }                                                                                              \
     template <class Source, class Dest, class Coord, tile_coll_algo_t algorithm>                   \
     __device__ inline int tile_##OP##_rooted_reduce##SUFFIX(nvshmem_team_t team, Source source,    \
