@@ -296,7 +296,13 @@ static void test_alone()
     CHECK(throws(ErrorCode::Timeout, [&] { first.initialize(TcpBootstrap::createUniqueId(), 1); }));
     text.initialize("lo:127.0.0.1:" + std::to_string(20000 + getpid() % 10000), 30);
     text.barrier();
-    Communicator c(std::make_shared<TcpBootstrap>(0, 1));
+    /* what nobody sends */
+    auto impatient = std::make_shared<TcpBootstrap>(0, 1);
+    impatient->initialize(TcpBootstrap::createUniqueId(), 2);
+    Communicator c(impatient);
+    auto never = c.recvMemory(0);
+    CHECK(throws(ErrorCode::Timeout, [&] { never.get(); }));
+    CHECK(throws(ErrorCode::Timeout, [&] { never.get(); })); /* again, at once */
     CHECK(throws(ErrorCode::InvalidUsage, [] { Communicator nobody(nullptr); }));
     int value = 0;
     text.send(&value, 4, 0, 1);

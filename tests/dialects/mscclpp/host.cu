@@ -2,6 +2,9 @@
  * The host objects of MSCCL++'s names, between ranks: a bootstrap's messages and collective calls;
  * memory, connections and semaphores by a communicator, near and far, also with oneself; what goes
  * wrong in each. Needs no kernel. host_ranks.hpp says how it starts. */
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <mscclpp/core.hpp>
 #include <mscclpp/gpu_utils.hpp>
 
@@ -236,6 +239,28 @@ static void test_order(Communicator &c, const Rank &r)
     c.bootstrap()->barrier();
 }
 
+/* Ranks that know nothing but an address; rank 0 may come last. */
+static void test_address(Bootstrap &b, const Rank &r)
+{
+    struct sockaddr_in at = {};
+    socklen_t bytes = sizeof(at);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(bind(fd, reinterpret_cast<struct sockaddr *>(&at), sizeof(at)) == 0 &&
+          getsockname(fd, reinterpret_cast<struct sockaddr *>(&at), &bytes) == 0);
+    close(fd); /* nobody else is likely to get it now */
+    int port = ntohs(at.sin_port), sum = 1;
+    b.broadcast(&port, sizeof(port), 0);
+    TcpBootstrap second(r.rank, r.n);
+    second.initialize((r.rank % 2 ? "lo:127.0.0.1:" : "127.0.0.1:") + std::to_string(port), 60);
+    second.broadcast(&sum, sizeof(sum), r.n - 1);
+    std::vector<int> all(static_cast<size_t>(r.n), sum);
+    second.allGather(all.data(), sizeof(int));
+    CHECK_EQ(all[0], 1);
+    second.barrier();
+}
+
 /* The last rank's process ends, with connections to all others: their calls say so. */
 static void test_loss(Communicator &c, const Rank &r, uint64_t *memory)
 {
@@ -289,6 +314,7 @@ static int run(const Rank &r)
     CHECK(throws(ErrorCode::InvalidUsage, [&] { bootstrap->initialize(r.id); }));
     test_collective(*bootstrap, r);
     test_messages(*bootstrap, r);
+    test_address(*bootstrap, r);
 
     Communicator c(std::make_shared<Derived>(bootstrap));
     test_order(c, r);
