@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dialects/mscclpp/base/check.h"
+#include "dialects/mscclpp/connection/connection.h"
 
 namespace mscclpp
 {
@@ -172,9 +173,12 @@ std::shared_future<Connection> Communicator::connect(const Endpoint &localEndpoi
     return std::async(
                std::launch::deferred,
                [awaited = pimpl_->await(remoteRank, tag), context = pimpl_->context,
-                known = pimpl_->known, localEndpoint, remoteRank, tag] {
+                known = pimpl_->known, own_rank = pimpl_->bootstrap->getRank(), localEndpoint,
+                remoteRank, tag] {
                    const Endpoint remote = Endpoint::deserialize(awaited->get());
                    Connection connection = context->connect(localEndpoint, remote);
+                   connection.impl_->own_rank = own_rank;
+                   connection.impl_->remote_rank = remoteRank;
                    std::lock_guard<std::mutex> hold(known->mutex);
                    known->connections[connection.impl_.get()] = {connection, {remoteRank, tag}};
                    return connection;

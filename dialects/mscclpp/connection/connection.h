@@ -34,6 +34,7 @@ class BaseConnection
 
     const std::shared_ptr<Context> context_;
     const std::shared_ptr<Endpoint::Impl> local_, remote_;
+    int own_rank = -1, remote_rank = -1; // of the communicator that made it
 };
 
 std::shared_ptr<BaseConnection> connect_near(std::shared_ptr<Context> context,

@@ -267,4 +267,14 @@ bool Connection::isLost() const
     return need(impl_, "a Connection").is_lost();
 }
 
+int Connection::localRank() const
+{
+    return need(impl_, "a Connection").own_rank;
+}
+
+int Connection::remoteRank() const
+{
+    return need(impl_, "a Connection").remote_rank;
+}
+
 } // namespace mscclpp

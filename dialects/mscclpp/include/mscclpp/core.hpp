@@ -348,6 +348,9 @@ class Connection
     int getMaxWriteQueueSize() const;
     /* Whether the other end's process is known to have died or to have left. */
     bool isLost() const;
+    /* The two ends' ranks in the communicator that made it; -1: none did. */
+    int localRank() const;
+    int remoteRank() const;
 
     bool operator==(const Connection &other) const { return impl_ == other.impl_; }
 
