@@ -345,6 +345,10 @@ int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value);
 /* Until all are complete. */
 int gshmemx_layer_copies_wait(void *copies, uint64_t timeout_ns);
 
+/* The NUMA node that this CUDA device is attached to, as Linux says; -1: unknown, no such device,
+ * or there is no GPU. Any thread, with or without a PE. */
+int gshmemx_layer_device_node(int device);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

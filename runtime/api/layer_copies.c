@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies for dialects, in order: at once on the CPU device, on a stream of their own on GPUs. */
+ * Copies for dialects, in order: at once on the CPU device, on a stream of their own on GPUs; and
+ * where a GPU is attached. */
 #include "runtime/layer.h"
 
-#include <poll.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/cuda.h"
@@ -116,7 +118,37 @@ static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
     return gsh_cuda_note(is_done, "cuStreamQuery");
 }
 
+int gshmemx_layer_device_node(int device)
+{
+    char bus[32] = "", path[96];
+    int node = -1;
+    CUdevice d;
+    const struct gsh_cuda *cuda = gsh_cuda_is_installed() ? gsh_cuda() : NULL;
+    if (cuda == NULL || cuda->DeviceGet(&d, device) != CUDA_SUCCESS ||
+        cuda->DeviceGetPCIBusId(bus, sizeof(bus), d) != CUDA_SUCCESS) {
+        return -1;
+    }
+    for (char *c = bus; *c != '\0'; c++) {
+        *c = (char)tolower((unsigned char)*c);
+    }
+    snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bus);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%d", &node) != 1) {
+            node = -1;
+        }
+        fclose(file);
+    }
+    return node;
+}
+
 #else
+
+int gshmemx_layer_device_node(int device)
+{
+    (void)device;
+    return -1;
+}
 
 static enum gsh_result create_stream(struct copies *c, CUdevice device)
 {

@@ -10,18 +10,18 @@
 
 #include <mscclpp/errors.hpp>
 
+#include "runtime/layer.h"
+
 namespace mscclpp
 {
 
-// CUDA's number of a device says nothing here: what names its PCI address is the CUDA runtime,
-// which this library does not link.
 int getDeviceNumaNode(int deviceId)
 {
     if (deviceId < 0) {
         throw Error("getDeviceNumaNode: there is no device " + std::to_string(deviceId),
                     ErrorCode::InvalidUsage);
     }
-    return -1;
+    return gshmemx_layer_device_node(deviceId);
 }
 
 void numaBind(int node)
