@@ -25,29 +25,56 @@ static int my_rank;
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-enum pushing { AS_CALLED, WITHOUT_FENCE };
+/* What orders a push after what the thread did before; AS_CALLED is push() itself. */
+enum pushing { AS_CALLED, NOTHING, FENCE_SYSTEM, FENCE_GPU, RELEASE_STORE };
 
-/* Each thread pushes n triggers. WITHOUT_FENCE, to see what the fence costs: one thread. */
-__global__ static void push(FifoDeviceHandle fifo, int n, pushing how)
+/* A push of one thread, with another fence. */
+__device__ static void push_otherwise(FifoDeviceHandle fifo, pushing how)
+{
+    using namespace gshmem::detail;
+    if (how == FENCE_SYSTEM)
+        fence_acq_rel();
+    else if (how == FENCE_GPU)
+        fence_gpu();
+    const uint64_t cached = load_relaxed(fifo.tailCache),
+                   position = atomic_add(fifo.head, (uint64_t)1);
+    if (position - cached >= (uint64_t)fifo.size)
+        FifoDeviceHandle::awaitRoom(fifo, position, -1);
+#if defined(__CUDA_ARCH__)
+    if (how == RELEASE_STORE) {
+        asm volatile("st.release.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(
+                         __cvta_generic_to_global(fifo.triggers + (position & fifo.sizeMask))),
+                     "l"(position), "l"(mscclpp::detail::lapOf(position, fifo.sizeShift))
+                     : "memory");
+        return;
+    }
+#endif
+    fifo.write(position, ProxyTrigger(position, 0));
+}
+
+/* Each thread pushes n triggers, and stores a word before each. */
+__global__ static void push(FifoDeviceHandle fifo, int n, pushing how, uint32_t *words)
 {
     for (int i = 0; i < n; i++) {
-        if (how == WITHOUT_FENCE) {
-            const uint64_t cached = gshmem::detail::load_relaxed(fifo.tailCache),
-                           position = gshmem::detail::atomic_add(fifo.head, (uint64_t)1);
-            if (position - cached >= (uint64_t)fifo.size)
-                FifoDeviceHandle::awaitRoom(fifo, position, -1);
-            fifo.write(position, ProxyTrigger(position, 0));
-        } else {
+        if (words != nullptr)
+            words[threadIdx.x + (uint32_t)(i % 64) * blockDim.x] = (uint32_t)i;
+        if (how == AS_CALLED)
             fifo.push(ProxyTrigger((uint64_t)i, 0), -1);
-        }
+        else
+            push_otherwise(fifo, how);
     }
 }
 
-__global__ static void signal_hops(MemoryChannelDeviceHandle channel, int me, int n)
+__global__ static void signal_hops(MemoryChannelDeviceHandle channel, int me, int n,
+                                   bool is_relaxed)
 {
     for (int i = 0; i < n; i++) {
-        if (i % 2 == me)
+        if (i % 2 == me && is_relaxed)
+            channel.relaxedSignal();
+        else if (i % 2 == me)
             channel.signal();
+        else if (is_relaxed)
+            channel.relaxedWait(-1);
         else
             channel.wait(-1);
     }
@@ -85,9 +112,8 @@ __global__ static void put_both(MemoryChannelDeviceHandle channel, uint64_t byte
 __global__ static void port_both(PortChannelDeviceHandle channel, uint64_t bytes, int n)
 {
     for (int i = 0; i < n; i++) {
-        channel.putWithSignal(0, bytes);
+        channel.putWithSignalAndFlush(0, 0, bytes, -1);
         channel.wait(-1);
-        channel.flush(-1);
     }
 }
 
@@ -172,23 +198,21 @@ static void push_rows(ends &e)
     proxy.start(true);
     const FifoDeviceHandle fifo = proxy.fifo()->deviceHandle();
     const int n = is_quick ? 400 : 20000;
-    for (int threads : {1, 32, 128}) {
-        char name[64];
-        std::snprintf(name, sizeof name, "FIFO push, %d threads, a trigger", threads);
-        row(name,
-            step_us(e, n,
-                    [&](int steps) {
-                        gshmem_launch(push, 1, threads, 0, *e.stream, fifo, steps, AS_CALLED);
-                    }) /
-                threads,
-            "us");
-    }
-    row("FIFO push, one thread, without its fence",
-        step_us(e, n,
-                [&](int steps) {
-                    gshmem_launch(push, 1, 1, 0, *e.stream, fifo, steps, WITHOUT_FENCE);
-                }),
-        "us");
+    GpuBuffer<uint32_t> words(64 * 128);
+    const auto measure = [&](const char *name, int threads, pushing how, uint32_t *stored) {
+        const double us = step_us(e, n, [&](int steps) {
+            gshmem_launch(push, 1, threads, 0, *e.stream, fifo, steps, how, stored);
+        });
+        row(name, us / threads, "us");
+    };
+    measure("FIFO push, 1 thread, a trigger", 1, AS_CALLED, nullptr);
+    measure("FIFO push, 32 threads, a trigger", 32, AS_CALLED, nullptr);
+    measure("FIFO push, 128 threads, a trigger", 128, AS_CALLED, nullptr);
+    measure("... 1 thread, a word stored before each", 1, AS_CALLED, words.data());
+    measure("... 1 thread, ordered by nothing", 1, NOTHING, nullptr);
+    measure("... 1 thread, by fence.acq_rel.sys", 1, FENCE_SYSTEM, nullptr);
+    measure("... 1 thread, by fence.acq_rel.gpu", 1, FENCE_GPU, nullptr);
+    measure("... 1 thread, by a release store", 1, RELEASE_STORE, nullptr);
     MSCCLPP_CUDATHROW(cudaStreamSynchronize(*e.stream));
     proxy.stop();
 }
@@ -200,13 +224,15 @@ static void memory_rows(ends &e)
     MemoryChannel channel(d2d, e.peer_memory, e.my_memory),
         packets(d2d, e.peer_packets, e.my_memory, e.packets->data());
     const int n = is_quick ? 40 : 4000;
-    row("semaphore, signal and wait, one hop",
-        step_us(e, n,
-                [&](int steps) {
-                    gshmem_launch(signal_hops, 1, 1, 0, *e.stream, channel.deviceHandle(), my_rank,
-                                  steps);
-                }),
-        "us");
+    for (const bool is_relaxed : {false, true})
+        row(is_relaxed ? "semaphore, relaxed signal and wait, one hop"
+                       : "semaphore, signal and wait, one hop",
+            step_us(e, n,
+                    [&](int steps) {
+                        gshmem_launch(signal_hops, 1, 1, 0, *e.stream, channel.deviceHandle(),
+                                      my_rank, steps, is_relaxed);
+                    }),
+            "us");
     uint32_t flag = 0;
     const auto hops = [&](auto kernel, int steps) {
         gshmem_launch(kernel, 1, 1, 0, *e.stream, packets.deviceHandle(), my_rank, steps, flag);

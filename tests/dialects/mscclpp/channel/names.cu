@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proves at compile time that the names of channels exist, with the shapes that programs rely on:
+ * today's and earlier ones, in kernels and on the host. */
+#include <mscclpp/atomic_device.hpp>
+#include <mscclpp/bulk_device.hpp>
+#include <mscclpp/concurrency.hpp>
+#include <mscclpp/copy_device.hpp>
+#include <mscclpp/nvls.hpp>
+#include <mscclpp/packet.hpp>
+#include <mscclpp/poll.hpp>
+#include <mscclpp/proxy_channel.hpp>
+#include <mscclpp/sm_channel.hpp>
+
+#include <type_traits>
+
+using namespace mscclpp;
+
+/* ---- handles are plain values with public members -------------------------------------------- */
+
+template <class Handle>
+constexpr bool is_plain =
+    std::is_trivially_copyable_v<Handle> &&std::is_default_constructible_v<Handle>;
+static_assert(is_plain<FifoDeviceHandle> && is_plain<ProxyTrigger> &&
+              is_plain<MemoryChannelDeviceHandle> && is_plain<BaseMemoryChannelDeviceHandle> &&
+              is_plain<PortChannelDeviceHandle> && is_plain<BasePortChannelDeviceHandle> &&
+              is_plain<Host2DeviceSemaphoreDeviceHandle> &&
+              is_plain<MemoryDevice2DeviceSemaphoreDeviceHandle> &&
+              is_plain<SwitchChannelDeviceHandle>);
+static_assert(sizeof(ProxyTrigger) == 16 && alignof(ProxyTrigger) == 16 &&
+              sizeof(LL16Packet) == 16 && alignof(LL16Packet) == 16 && sizeof(LL8Packet) == 8 &&
+              alignof(LL8Packet) == 8 && sizeof(BulkBarrier) == 8);
+static_assert(std::is_same_v<LLPacket, LL16Packet> &&
+              std::is_same_v<PacketPayload<LL16Packet>, uint2> &&
+              std::is_same_v<PacketPayload<LL8Packet>, uint32_t>);
+static_assert(
+    std::is_same_v<DeviceHandle<MemoryChannel>, MemoryChannelDeviceHandle> &&
+    std::is_same_v<DeviceHandle<BaseMemoryChannel>, BaseMemoryChannelDeviceHandle> &&
+    std::is_same_v<DeviceHandle<PortChannel>, PortChannelDeviceHandle> &&
+    std::is_same_v<DeviceHandle<BasePortChannel>, BasePortChannelDeviceHandle> &&
+    std::is_same_v<DeviceHandle<SwitchChannel>, SwitchChannelDeviceHandle> &&
+    std::is_same_v<DeviceHandle<Host2DeviceSemaphore>, Host2DeviceSemaphoreDeviceHandle> &&
+    std::is_same_v<DeviceHandle<MemoryDevice2DeviceSemaphore>,
+                   MemoryDevice2DeviceSemaphoreDeviceHandle>);
+static_assert(
+    std::is_same_v<decltype(FifoDeviceHandle::triggers), ProxyTrigger *> &&
+    std::is_same_v<decltype(FifoDeviceHandle::head), uint64_t *> &&
+    std::is_same_v<decltype(FifoDeviceHandle::tail), uint64_t *> &&
+    std::is_same_v<decltype(FifoDeviceHandle::tailCache), uint64_t *> &&
+    std::is_same_v<decltype(FifoDeviceHandle::size), int> &&
+    std::is_same_v<decltype(MemoryChannelDeviceHandle::dst_), void *> &&
+    std::is_same_v<decltype(MemoryChannelDeviceHandle::src_), void *> &&
+    std::is_same_v<decltype(MemoryChannelDeviceHandle::packetBuffer_), void *> &&
+    std::is_same_v<decltype(PortChannelDeviceHandle::dst_), MemoryId> &&
+    std::is_same_v<decltype(BasePortChannelDeviceHandle::semaphoreId_), SemaphoreId> &&
+    std::is_same_v<decltype(BasePortChannelDeviceHandle::flushDonePos_), uint64_t *> &&
+    std::is_same_v<decltype(MemoryDevice2DeviceSemaphoreDeviceHandle::inboundToken), uint64_t *> &&
+    std::is_same_v<decltype(MemoryDevice2DeviceSemaphoreDeviceHandle::remoteInboundToken),
+                   uint64_t *>);
+static_assert(TriggerData == 1 && TriggerFlag == 2 && TriggerSync == 4 && TriggerBitsSize == 32 &&
+              TriggerBitsOffset == 32 && TriggerBitsMemoryId == 9 && TriggerBitsType == 3 &&
+              TriggerBitsSemaphoreId == 10 && TriggerBitsFifoReserved == 1 &&
+              DEFAULT_FIFO_SIZE == 512);
+
+/* ---- host classes ---------------------------------------------------------------------------- */
+
+static_assert(std::is_abstract_v<BaseProxyService> &&
+              std::is_base_of_v<BaseProxyService, ProxyService> &&
+              std::is_base_of_v<BasePortChannel, PortChannel> &&
+              std::is_base_of_v<BaseMemoryChannel, MemoryChannel>);
+static_assert(
+    std::is_constructible_v<Proxy, ProxyHandler> &&
+    std::is_constructible_v<Proxy, ProxyHandler, int> &&
+    std::is_constructible_v<Proxy, ProxyHandler, std::function<void()>, int> &&
+    std::is_constructible_v<Fifo> && std::is_constructible_v<Fifo, int> &&
+    std::is_constructible_v<MemoryChannel, Semaphore, RegisteredMemory, RegisteredMemory, void *> &&
+    std::is_constructible_v<MemoryChannel, std::shared_ptr<MemoryDevice2DeviceSemaphore>,
+                            RegisteredMemory, RegisteredMemory> &&
+    std::is_constructible_v<Host2HostSemaphore, Communicator &, const Connection &> &&
+    std::is_constructible_v<Host2DeviceSemaphore, Communicator &, const Connection &>);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#if !defined(__CUDACC__) /* nvcc warns by itself */
+static_assert(std::is_same_v<SmChannel, MemoryChannel> &&
+              std::is_same_v<ProxyChannel, PortChannel> &&
+              std::is_same_v<BaseProxyChannel, BasePortChannel> &&
+              std::is_same_v<SmDevice2DeviceSemaphore, MemoryDevice2DeviceSemaphore> &&
+              std::is_same_v<SmChannelDeviceHandle, MemoryChannelDeviceHandle>);
+#endif
+#pragma GCC diagnostic pop
+static_assert(std::is_same_v<SimpleProxyChannel, PortChannel> &&
+              std::is_same_v<SimpleProxyChannelDeviceHandle, PortChannelDeviceHandle>);
+
+/* ---- in kernels ------------------------------------------------------------------------------ */
+
+__global__ static void every_call(MemoryChannelDeviceHandle m, PortChannelDeviceHandle p,
+                                  BasePortChannelDeviceHandle b, SwitchChannelDeviceHandle s,
+                                  void *memory, DeviceSyncer *syncer, DeviceSemaphore *semaphore)
+{
+    const uint32_t t = threadIdx.x, n = blockDim.x;
+    m.put<8, false>(0, 0, 64, t, n);
+    m.put(0, 64, t, n);
+    m.get<4>(0, 0, 64, t, n);
+    m.get(0, 64, t, n);
+    m.write<int>(0, m.read<int>(1));
+    m.putPackets(0, 0, 64, t, n, 1);
+    m.putPackets<LL8Packet>(0, 0, 64, t, n, 1);
+    const uint2 two = m.unpackPacket(0, 1);
+    const uint32_t one = m.unpackPacket<LL8Packet>(0, 1, -1);
+    m.unpackPackets(0, 0, 64, t, n, 1);
+    m.getPackets<LL8Packet>(0, 0, 64, t, n, 1);
+    m.signal();
+    m.relaxedSignal();
+    m.signalPacket();
+    m.wait();
+    m.relaxedWait(100);
+    m.semaphore_.wait(m.poll());
+    p.put(0, 0, 64);
+    p.put(0, 64);
+    p.signal();
+    p.putWithSignal(0, 0, 64);
+    p.putWithSignal(0, 64);
+    p.putWithSignalAndFlush(0, 0, 64);
+    p.putWithSignalAndFlush(0, 64);
+    p.flush();
+    p.wait(p.poll());
+    b.put(1, 0, 0, 0, 64);
+    b.put(1, 0, 0, 64);
+    b.putWithSignal(1, 0, 0, 0, 64);
+    b.putWithSignalAndFlush(MemoryId(1), uint64_t(0), MemoryId(0), uint64_t(0), uint64_t(64));
+    b.fifo_.sync(b.fifo_.push({TriggerFlag, 0, 0, 0, 0, 1, 5}));
+    if (b.fifo_.poll(7))
+        b.semaphore_.wait();
+    copy(memory, m.src_, 64, t, n);
+    copyToPackets<LL16Packet>(memory, m.src_, 64, t, n, 1);
+    copyFromPackets<LL8Packet>(m.src_, memory, 64, t, n, 1);
+    write<uint32_t>(memory, 0, read<uint32_t>(memory, 1) + two.x + one);
+    syncer->sync((int)gridDim.x);
+    semaphore->set(1);
+    semaphore->acquire();
+    semaphore->release();
+    uint64_t *const word = static_cast<uint64_t *>(memory);
+    atomicStore(word, atomicFetchAdd(word, (uint64_t)1, memoryOrderRelaxed), memoryOrderRelease);
+    POLL_MAYBE_JAILBREAK((atomicLoad<uint64_t, scopeDevice>(word, memoryOrderAcquire) == 0), 1000);
+    OR_POLL_MAYBE_JAILBREAK(*word == 1, *word == 2, 1000);
+    MSCCLPP_ASSERT_DEVICE(*word != 3, "a text");
+    s.broadcast<float>(0, s.reduce<float>(0));
+    s.barrier().signal();
+    s.barrier().wait();
+}
+
+int main()
+{
+    (void)every_call;
+    return 0;
+}
