@@ -196,7 +196,7 @@ static void test_sizes()
 /* All that has been pushed is handled before stop returns. */
 static void test_proxy()
 {
-    const uint32_t n_threads = 64, n = 100;
+    const uint32_t n_threads = 64, n = 40;
     uint32_t *data = device_memory<uint32_t>(n_threads * n),
              *replies = device_memory<uint32_t>(n_threads * n),
              *n_wrong = device_memory<uint32_t>(1);
@@ -335,11 +335,11 @@ int main(int argc, char **argv)
 #endif
     test_sizes();
     test_zeros();
-    test_push(1, 1, 1, 40);
-    test_push(1, 1, 64, 8);
-    test_push(2, 3, 33, 8);
-    test_push(16, 2, 64, 16);
-    test_push(512, 2, 96, 24);
+    test_push(1, 1, 1, 16);
+    test_push(1, 1, 64, 2);
+    test_push(2, 3, 33, 3);
+    test_push(16, 2, 64, 8);
+    test_push(512, 2, 96, 16);
     test_divergent(8);
     test_divergent(64);
     test_proxy();
