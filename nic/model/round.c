@@ -11,6 +11,9 @@
 #define DELAY_RARITY 16
 #define DELAY_LONG   200
 
+/* So many, at most, an entry that a WRITE has overtaken. */
+#define DELAY_OVERTAKEN 1000
+
 /* A READ or atomic is put off, if that is possible, one time in so many. */
 #define DEFER_RARITY 3
 
@@ -59,13 +62,13 @@ static bool execute_deferred(struct gsh_model *model, struct gsh_model_queue *qu
     return position == UINT64_MAX || execute_at(model, queue, position);
 }
 
-/* The next entry, in order but for a READ or atomic that writes overtake. */
+/* The next entry, in order but for a READ or atomic that WRITEs and NOPs overtake. */
 static void execute_next(struct gsh_model *model, struct gsh_model_queue *queue)
 {
     const uint64_t position = queue->executed;
     const struct gsh_wq_block *entry = gsh_model_entry(queue, position);
     const uint32_t n = gsh_model_entry_blocks(entry);
-    bool may_overtake = gsh_model_is_write(entry) && !gsh_model_is_fenced(entry);
+    bool may_overtake = !gsh_model_is_loose(entry) && !gsh_model_is_fenced(entry);
     if (!may_overtake && !execute_deferred(model, queue)) {
         return;
     }
@@ -77,6 +80,9 @@ static void execute_next(struct gsh_model *model, struct gsh_model_queue *queue)
     }
     if (execute_at(model, queue, position)) {
         queue->executed = position + n;
+    }
+    if (queue->deferred != UINT64_MAX && gsh_model_is_write(entry) && model->settings.delay != 0) {
+        queue->delay = gsh_model_any_below(model, DELAY_OVERTAKEN); /* others are to see it so */
     }
 }
 
