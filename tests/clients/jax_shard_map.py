@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""JAX's collectives under shard_map on two GPUs of one process, and a data-parallel step, compared with numpy.
+
+    jax_shard_map.py"""
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec
+
+N = 2
+failed = 0
+
+
+def check(name, got, wanted, exact=True):
+    global failed
+    got = numpy.asarray(got)
+    right = got.shape == wanted.shape and (numpy.array_equal(got, wanted) if exact
+                                           else numpy.allclose(got, wanted, rtol=1e-5))
+    failed += not right
+    print(f'{name}: {"right" if right else "wrong"}', flush=True)
+
+
+def main():
+    if len(jax.devices()) < N:
+        sys.exit(f'{N} GPUs are needed')
+    mesh = Mesh(numpy.array(jax.devices()[:N]), 'x')
+    rows = PartitionSpec('x')
+
+    def over(f, out=rows):
+        return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=rows, out_specs=out, check_vma=False))
+
+    for dtype in (numpy.float32, numpy.int32, jnp.bfloat16):
+        host = (numpy.arange(N * N * 300).reshape(N * N, 300) % 7).astype(dtype)
+        halves, name = numpy.split(host, N), numpy.dtype(dtype).name
+        both = halves[0] + halves[1]
+        check(f'psum {name}', over(lambda a: lax.psum(a, 'x'), PartitionSpec())(host), both)
+        check(f'pmax {name}', over(lambda a: lax.pmax(a, 'x'), PartitionSpec())(host), numpy.maximum(*halves))
+        check(f'all_gather {name}', over(lambda a: lax.all_gather(a, 'x', tiled=True), PartitionSpec())(host), host)
+        check(f'psum_scatter {name}', over(lambda a: lax.psum_scatter(a, 'x', tiled=True))(host), both)
+        turn = [(i, (i + 1) % N) for i in range(N)]
+        check(f'ppermute {name}', over(lambda a: lax.ppermute(a, 'x', turn))(host),
+              numpy.concatenate([halves[1], halves[0]]))
+        exchanged = numpy.concatenate([numpy.concatenate([h[r:r + 1] for h in halves]) for r in range(N)])
+        check(f'all_to_all {name}', over(lambda a: lax.all_to_all(a, 'x', 0, 0, tiled=True))(host), exchanged)
+
+    def gradient(weights, inputs, targets):
+        return jax.grad(lambda w: jnp.mean((inputs @ w - targets) ** 2))(weights)
+
+    key = numpy.random.default_rng(1)
+    weights = key.normal(size=(16, 4)).astype(numpy.float32)
+    inputs = key.normal(size=(N * 32, 16)).astype(numpy.float32)
+    targets = key.normal(size=(N * 32, 4)).astype(numpy.float32)
+    step = jax.jit(jax.shard_map(lambda w, a, b: w - 0.1 * lax.pmean(gradient(w, a, b), 'x'), mesh=mesh,
+                                 in_specs=(PartitionSpec(), rows, rows), out_specs=PartitionSpec(),
+                                 check_vma=False))
+    wanted = weights - 0.1 * 2 * inputs.T @ (inputs @ weights - targets) / targets.size
+    check('a data-parallel step', step(weights, inputs, targets), wanted, exact=False)
+    sys.exit(failed > 0)
+
+
+main()
