@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's process group "nccl" on two GPUs, each call of it compared with what the ranks compute for themselves.
 
-    process_group.py [--library libnccl.so.2] [--limit SECONDS] [CASE...]
+    torch_process_group.py [--library libnccl.so.2] [--limit SECONDS] [CASE...]
 
 Without --library PyTorch's own NCCL runs: the same cases beside the real one. A CASE is a part of a case's name.
 Prints a line for each case, and ends with status 1 if one failed. Ranks that hang are killed at the limit."""
