@@ -8,7 +8,8 @@ import os, re, subprocess, sys, tempfile
 
 names, library, language, compiler = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 VERSIONS = (22809, 23203)
-KINDS = {'c': ('call', 'macro', 'name', 'inline'), 'c++': ('call', 'macro', 'name', 'inline', 'host++')}
+KINDS = {'c': ('call', 'macro', 'name', 'field', 'inline'),
+         'c++': ('call', 'macro', 'name', 'field', 'inline', 'host++')}
 SUFFIX = {'c': '.c', 'c++': '.cc', 'cpu': '.cc', 'cuda': '.cu'}
 OURS = {'gsh_ncclDevCommCreate', 'gsh_ncclDevCommDestroy'}
 missing = 0
@@ -27,6 +28,10 @@ def miss(text):
 
 def line_of(kind, name):
     """One line for each name, so that an error's line number tells which it is."""
+    if kind == 'field':
+        struct, field = name.split('.')
+        word = '_Static_assert' if language == 'c' else 'static_assert'
+        return f'{word}(sizeof((({struct} *)0)->{field}) > 0, "");'
     if language != 'c':
         also = f' using ::p{name};' if kind == 'call' else ''
         return f'namespace of_{name} {{ using ::{name};{also} }}'

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each name in the headers of NCCL's wheels (wheel_names.txt) is offered (names.txt) since the version that the wheels
+say, or is left out for a reason (left_out.txt). No reason is left over, and nothing is both.
+
+    complete.py FOLDER"""
+import os, re, sys
+
+folder = sys.argv[1]
+faults = []
+
+
+def rows(name, n):
+    with open(os.path.join(folder, name)) as f:
+        return [line.split(None, n - 1) for line in f.read().splitlines() if line and not line.startswith('#')]
+
+
+wheels = {name: version for version, name in rows('wheel_names.txt', 2)}
+offered = {name: version for _, version, name in rows('names.txt', 3)}
+reasons = [(re.compile(pattern), set()) for pattern, _ in rows('left_out.txt', 2)]
+if len(wheels) < 500 or len(offered) < 300:
+    sys.exit('the lists are not whole')
+for name, version in wheels.items():
+    if name not in offered:
+        found = [names for pattern, names in reasons if pattern.fullmatch(name)]
+        for names in found:
+            names.add(name)
+        if not found:
+            faults.append(f'{name}: in the wheels since {version}, neither offered nor left out')
+for name, version in offered.items():
+    if name not in wheels:
+        faults.append(f'{name}: in no wheel')
+    elif version > wheels[name]: # it may be of a version between two of the wheels
+        faults.append(f'{name}: since {wheels[name]} in the wheels, since {version} in names.txt')
+faults += [f'{pattern.pattern}: no name is left out by it' for pattern, names in reasons if not names]
+print('\n'.join(faults))
+sys.exit(len(faults) > 0)
