@@ -55,8 +55,8 @@ FAMILIES = [
 THINGS = {
     'gshmem_device.cuh': ('calls of kernels, and macros that choose what is compiled', 'gshmem_device.cuh',
                           r'\A(/\*.*?\*/)()',
-                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS', 'GSHMEM_NEAR_ONLY', 'GSHMEM_SHARED_DEVICE',
-                           'GSHMEM_WIDE_COPIES']),
+                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS', 'GSHMEM_LENDING', 'GSHMEM_NEAR_ONLY',
+                           'GSHMEM_SHARED_DEVICE', 'GSHMEM_WIDE_COPIES']),
     'GSHMEM_DYNAMIC_SHARED': ('dynamic shared memory on either device', 'gshmem/launch.h',
                               r'(/\* In a kernel, declares(?:(?!\*/).)*\*/)()', []),
     'gshmem::lend_shared': ('shared memory for large copies by threads and warps', 'device/bulk.cuh',

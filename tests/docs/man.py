@@ -99,6 +99,7 @@ for folder in ('include', 'include/gshmem'):
             written |= {constant for body in re.findall(r'\benum \{([^}]*)\}', text)
                         for constant in re.findall(r'\b(GSHMEMX?_\w+)', body)}
 written = {name for name in written if not HIDDEN.fullmatch(name)} | {'GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS',
+                                                                     'GSHMEM_LENDING',
                                                                      'GSHMEM_NEAR_ONLY', 'GSHMEM_SHARED_DEVICE',
                                                                      'GSHMEM_WIDE_COPIES'}
 classes = {'gshmem::' + name for path in ('device/default.cuh', 'device/group.cuh')
