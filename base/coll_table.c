@@ -60,7 +60,12 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
     fprintf(out,
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"
-            "  on a stream     %u bytes for each block, up to %u blocks, and on at most half of a\n"
+            "  on a stream     above %u and up to %u bytes in lines with flags through an\n"
+            "                  inbox, where the team has one; what is added up to all at once if\n"
+            "                  that is at most %u bytes more\n",
+            t->lines_above, t->lines_most, t->lines_flat);
+    fprintf(out,
+            "  otherwise       %u bytes for each block, up to %u blocks, and on at most half of a\n"
             "                  GPU's multiprocessors\n"
             "  several nodes   up to %u bytes of all together by way of the nodes' leaders, in\n"
             "                  log2(nodes) messages of each\n"

@@ -1,20 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel that carries out collectives on any memory, one or several in one launch
- * (device/coll/lines.cuh). */
+ * The kernels that carry out collectives on any memory, one or several in one launch
+ * (device/coll/lines.cuh): those that move data alone, and all of a team of two, or of more. */
 #define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/lines.cuh"
 #include "device/default.cuh"
 #include "wire/lines.h"
 
-extern "C" {
+namespace
+{
 
-__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
-    gsh_kernel_lines(const __grid_constant__ gsh_kernel_lines_args a)
+template <gshmem::detail::line_ways ways>
+__device__ __forceinline__ void run(const gsh_kernel_lines_args &a)
 {
 #if !defined(__CUDACC__)
     if (gshmem::detail::is_given_up(gshmem::default_context()))
         return;
 #endif
-    gshmem::detail::run_lines(gshmem::default_context(), a);
+    gshmem::detail::run_lines<ways>(gshmem::default_context(), a);
+}
+
+} // namespace
+
+extern "C" {
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_move(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::move>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_of_two(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::of_two>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_of_more(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::of_more>(a);
 }
 }

@@ -5,10 +5,12 @@
 
 #include "kernels/lines.cu"
 
-#define ENTRY(NAME)                                           \
-    void NAME##_on_cpu(void *args)                            \
-    {                                                         \
-        NAME(*static_cast<const struct NAME##_args *>(args)); \
+#define ENTRY(NAME)                                              \
+    void NAME##_on_cpu(void *args)                               \
+    {                                                            \
+        NAME(*static_cast<const gsh_kernel_lines_args *>(args)); \
     }
-ENTRY(gsh_kernel_lines)
+ENTRY(gsh_kernel_lines_move)
+ENTRY(gsh_kernel_lines_of_two)
+ENTRY(gsh_kernel_lines_of_more)
 #undef ENTRY

@@ -19,11 +19,19 @@
 #define GSH_LINE_ROOM_WORDS   256u
 #define GSH_LINES_THREADS_MAX 512u
 #define GSH_LINES_BLOCKS_MAX  1024u
-/* How many lines a group of eight threads has under way at a time. */
-#define GSH_LINES_AHEAD 4u
+/* How many lines a group of eight threads has under way at a time, in sums of many members, and
+ * otherwise: on GPUs a block has no more units than that. */
+#define GSH_LINES_AHEAD   4
+#define GSH_LINES_STREAMS 2
 
-/* The number of the kernel, behind those of wire/coll.h; it is named gsh_kernel_lines. */
-enum { GSH_COLL_KERNEL_lines = GSH_COLL_KERNEL_COUNT, GSH_COLL_ALL_KERNELS };
+/* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone, and for
+ * all items of two members, or of more. */
+enum gsh_lines_kernel {
+    GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
+    GSH_COLL_KERNEL_lines_of_two,
+    GSH_COLL_KERNEL_lines_of_more,
+    GSH_COLL_ALL_KERNELS
+};
 
 /* Members that an item concerns, besides this one. */
 enum gsh_lines_whom { GSH_LINES_NOBODY, GSH_LINES_ALL, GSH_LINES_ROOT };
@@ -122,7 +130,9 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_lines_args) <= 4096,
 #ifdef __cplusplus
 extern "C" {
 #endif
-void gsh_kernel_lines_on_cpu(void *args);
+void gsh_kernel_lines_move_on_cpu(void *args);
+void gsh_kernel_lines_of_two_on_cpu(void *args);
+void gsh_kernel_lines_of_more_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

@@ -103,6 +103,13 @@ GSH_ROUNDS_INLINE uint64_t gsh_lines_first(uint32_t n_rounds, uint32_t lines, ui
     return ((uint64_t)block * n_rounds + round) * lines;
 }
 
+/* Whether members that give each other no data in an item exchange a line in its round: so that
+ * every pair exchanges one in each item, and for each pair the two buffers alternate. */
+GSH_ROUNDS_INLINE int gsh_lines_both_call(uint32_t n_rounds, uint32_t round)
+{
+    return round == 0 || (round + 1 == n_rounds && n_rounds % 2 == 0);
+}
+
 /* The bytes of block m of an item. */
 GSH_ROUNDS_INLINE uint64_t gsh_lines_block_bytes(const struct gsh_lines_item *t, int m)
 {

@@ -34,11 +34,9 @@ struct line_terms {
 /* How many floats the terms have. */
 __device__ __forceinline__ uint32_t n_floats_of(uint32_t element)
 {
-    if constexpr (!is_cpu_device)
-        return 8 * part_words; /* the others are 0: a loop of fixed length */
-    return element == GSH_ELEMENT_float                                     ? 2 * part_words
-           : element == GSH_ELEMENT_half || element == GSH_ELEMENT_bfloat16 ? 4 * part_words
-                                                                            : 8 * part_words;
+    return element == GSH_ELEMENT_half || element == GSH_ELEMENT_bfloat16 ? 4 * part_words
+           : element == GSH_ELEMENT_e4m3 || element == GSH_ELEMENT_e5m2   ? 8 * part_words
+                                                                          : 2 * part_words;
 }
 
 template <class Type> struct elements_of_word {
@@ -166,6 +164,15 @@ __device__ __forceinline__ line_part close_part(uint32_t element, const line_ter
     return p;
 }
 
+template <class Op, uint32_t begin, uint32_t end>
+__device__ __forceinline__ void fold_floats(line_terms &sum, const line_terms &t)
+{
+    GSHMEM_UNROLL
+    for (uint32_t i = begin; i < end; i++)
+        sum.bits[i] =
+            bit_cast<uint32_t>(Op::of(bit_cast<float>(sum.bits[i]), bit_cast<float>(t.bits[i])));
+}
+
 template <class Op, class Type> struct fold_terms {
     static __device__ __forceinline__ void of(uint32_t, line_terms &sum, const line_terms &t)
     {
@@ -181,10 +188,12 @@ template <class Op, class Type> struct fold_terms {
 template <class Op> struct fold_terms<Op, float> {
     static __device__ __forceinline__ void of(uint32_t n, line_terms &sum, const line_terms &t)
     {
-        GSHMEM_UNROLL
-        for (uint32_t i = 0; i < n; i++)
-            sum.bits[i] = bit_cast<uint32_t>(
-                Op::of(bit_cast<float>(sum.bits[i]), bit_cast<float>(t.bits[i])));
+        /* in loops of fixed length */
+        fold_floats<Op, 0, 2 * part_words>(sum, t);
+        if (n > 2 * part_words)
+            fold_floats<Op, 2 * part_words, 4 * part_words>(sum, t);
+        if (n > 4 * part_words)
+            fold_floats<Op, 4 * part_words, 8 * part_words>(sum, t);
     }
 };
 

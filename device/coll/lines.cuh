@@ -79,38 +79,50 @@ __device__ GSHMEM_NOINLINE inline void store_bytes(uint8_t *p, uint64_t rest, ui
         store_plain(p + i, (uint8_t)(v >> 8 * i));
 }
 
-/* This thread's part of a line of a block of that many bytes; 0 for what is past its end. */
-__device__ __forceinline__ line_part load_part(const uint8_t *block, uint64_t bytes, uint64_t line,
-                                               uint32_t index)
+/* This thread's part of a line of a block of that many bytes, at its first word; 0 for what is past
+ * the block's end. */
+__device__ __forceinline__ line_part load_words(const uint8_t *block, uint64_t bytes, uint64_t at,
+                                                uint32_t index)
 {
     line_part p;
     GSHMEM_UNROLL
     for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = line * line_data_bytes + 8 * word_of_line(index, w);
-        const uint8_t *const at = block + off;
+        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
+        const uint8_t *const from = block + off;
+        p.word[w] = 0;
         if (!has_word(index, w) || off >= bytes)
-            p.word[w] = 0;
-        else if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(at) & 7) == 0)
-            p.word[w] = load_plain(reinterpret_cast<const uint64_t *>(at));
+            continue;
+        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(from) & 7) == 0)
+            p.word[w] = load_plain(reinterpret_cast<const uint64_t *>(from));
         else
-            p.word[w] = load_bytes(at, bytes - off);
+            p.word[w] = load_bytes(from, bytes - off);
     }
     return p;
+}
+__device__ __forceinline__ void store_words(uint8_t *block, uint64_t bytes, uint64_t at,
+                                            uint32_t index, const line_part &p)
+{
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++) {
+        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
+        uint8_t *const to = block + off;
+        if (!has_word(index, w) || off >= bytes)
+            continue;
+        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(to) & 7) == 0)
+            store_plain(reinterpret_cast<uint64_t *>(to), p.word[w]);
+        else
+            store_bytes(to, bytes - off, p.word[w]);
+    }
+}
+__device__ __forceinline__ line_part load_part(const uint8_t *block, uint64_t bytes, uint64_t line,
+                                               uint32_t index)
+{
+    return load_words(block, bytes, line * line_data_bytes + 8 * index, index);
 }
 __device__ __forceinline__ void store_part(uint8_t *block, uint64_t bytes, uint64_t line,
                                            uint32_t index, const line_part &p)
 {
-    GSHMEM_UNROLL
-    for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = line * line_data_bytes + 8 * word_of_line(index, w);
-        uint8_t *const at = block + off;
-        if (!has_word(index, w) || off >= bytes)
-            continue;
-        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(at) & 7) == 0)
-            store_plain(reinterpret_cast<uint64_t *>(at), p.word[w]);
-        else
-            store_bytes(at, bytes - off, p.word[w]);
-    }
+    store_words(block, bytes, line * line_data_bytes + 8 * index, index, p);
 }
 
 /* ---- lines in slots ---- */
@@ -219,7 +231,7 @@ __device__ __forceinline__ bool all_of_warp(bool is)
 
 /* ---- a block's work in an item ---- */
 
-constexpr int lines_ahead_of_group = GSH_LINES_AHEAD;
+constexpr int lines_ahead_of_group = GSH_LINES_AHEAD, streams_of_group = GSH_LINES_STREAMS;
 
 /* A line that is under way: the threads' place in it, or NULL if the group has none there. */
 struct line_at {
@@ -230,14 +242,13 @@ struct line_at {
 };
 
 /* Element k of a small array in registers. */
-template <class Type>
-__device__ __forceinline__ Type picked(const Type (&from)[lines_ahead_of_group], int k)
+template <class Type, int n> __device__ __forceinline__ Type picked(const Type (&from)[n], int k)
 {
     if constexpr (is_cpu_device)
         return from[k];
     Type v = from[0];
     GSHMEM_UNROLL
-    for (int i = 1; i < lines_ahead_of_group; i++)
+    for (int i = 1; i < n; i++)
         if (k == i)
             v = from[i];
     return v;
@@ -254,6 +265,7 @@ template <class Context> struct line_worker {
     const gsh_lines_item &t;
     const char *name;
     uint64_t channel; /* the address of this member's first buffer */
+    uint64_t buffer_bytes;
     line_thread me;
     uint32_t group, n_groups; /* of eight threads, in the block */
     uint32_t first_group;     /* of the warp */
@@ -263,6 +275,7 @@ template <class Context> struct line_worker {
         : all(c, h.team), in(h.inbox), t(item), name(h.call)
     {
         channel = state_of(c).base + in.off + gsh_lines_channel_off(&in, all.n, blockIdx.x);
+        buffer_bytes = (uint64_t)(uint32_t)(all.n - 1) * in.slot_lines * in.line_room;
         me.index = threadIdx.x % line_threads;
         me.is_whole = !is_cpu_device && in.line_room == GSH_LINE_ROOM_WHOLE;
         group = threadIdx.x / line_threads;
@@ -309,13 +322,13 @@ template <class Context> struct line_worker {
     }
 
     /* Now and then in a long wait: the first of the warp's lines that is missing. */
-    __device__ __forceinline__ uint64_t look_around_for(const line_at (&v)[lines_ahead_of_group],
-                                                        uint32_t missing, uint64_t flag,
-                                                        uint64_t start) const
+    template <int n>
+    __device__ __forceinline__ uint64_t look_around_for(const line_at (&v)[n], uint32_t missing,
+                                                        uint64_t flag, uint64_t start) const
     {
         int k = 0;
         GSHMEM_NO_UNROLL
-        while (k + 1 < lines_ahead_of_group && all_of_warp((missing >> k & 1) == 0))
+        while (k + 1 < n && all_of_warp((missing >> k & 1) == 0))
             k++;
         const line_at at = picked(v, k);
         const words2 *const line = at.slot != nullptr ? at.slot : own(at.member, 0, flag);
@@ -326,15 +339,15 @@ template <class Context> struct line_worker {
     }
     /* Looks at the lines that are given until they are there. Those without a slot need not come.
      */
-    __device__ __forceinline__ void await(const line_at (&v)[lines_ahead_of_group],
-                                          seen_part (&seen)[lines_ahead_of_group],
+    template <int n>
+    __device__ __forceinline__ void await(const line_at (&v)[n], seen_part (&seen)[n],
                                           uint64_t flag) const
     {
         uint64_t start = 0;
         for (uint32_t polls = 1;; polls++) {
             uint32_t missing = 0;
             GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
+            for (int k = 0; k < n; k++)
                 if (v[k].slot != nullptr && !me.is_here(seen[k], flag, v[k].has_data))
                     missing |= 1u << k;
             if (all_of_warp(missing == 0))
@@ -346,16 +359,14 @@ template <class Context> struct line_worker {
         }
         spin_done();
     }
-    __device__ __forceinline__ void look_at(const line_at (&v)[lines_ahead_of_group],
-                                            seen_part (&seen)[lines_ahead_of_group]) const
+    template <int n>
+    __device__ __forceinline__ void look_at(const line_at (&v)[n], seen_part (&seen)[n]) const
     {
         GSHMEM_UNROLL
-        for (int k = 0; k < lines_ahead_of_group; k++)
+        for (int k = 0; k < n; k++)
             if (v[k].slot != nullptr)
                 seen[k] = me.look(v[k].slot, v[k].has_data);
     }
-
-    /* ---- MOVE: a unit is one group's, whichever ---- */
 
     /* Whether data go between this member and that one. */
     __device__ __forceinline__ bool gives(int member) const
@@ -366,94 +377,187 @@ template <class Context> struct line_worker {
     {
         return concerns(t.takes, t.root, member);
     }
-    /* What unit u of the round does, with a slot if it does something. is_met: members without data
-     * for each other exchange a line in this round, too. */
-    template <bool is_to_send>
-    __device__ __forceinline__ line_at unit(uint32_t u, uint64_t first, uint64_t round,
-                                            bool is_met) const
+
+    /* ---- MOVE, and ADD of two members: a unit is one group's, whichever ----
+     * All blocks have the same size. What a thread needs of a unit stays in registers from round to
+     * round; the next round's source is loaded before the wait for this round's lines. */
+
+    struct stream {
+        words2 *out, *in; /* lines in buffer 0; NULL: there is no such unit */
+        const uint8_t *from, *own_from;
+        uint8_t *to, *own_to; /* of my own block, in a MOVE; NULL: it is not this unit's */
+        uint64_t at;          /* of this thread's first word, in the block */
+        int member;
+        bool gives, takes, is_first_line;
+    };
+
+    template <bool is_add>
+    __device__ __forceinline__ stream stream_of(uint32_t u, uint64_t first) const
     {
-        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
-        const uint32_t i = all.n == 2 || u >= n_units ? 0 : u / t.lines, line = u - i * t.lines;
-        line_at v = {nullptr, first + line, all.after(1 + (int)i), false};
-        if (u >= n_units)
-            return v;
-        const bool is_given = gives(v.member), is_taken = takes(v.member);
-        if (is_given || is_taken || (is_met && line == 0))
-            v.slot = is_to_send ? its(v.member, line, round) : own(v.member, line, round);
-        v.has_data = (is_to_send ? is_given : is_taken) && is_in(v.line, 0);
-        return v;
+        const uint32_t i = all.n <= 2 ? 0 : u / t.lines, line = u - i * t.lines;
+        const bool is_unit = u < n_units();
+        stream s;
+        s.member = is_unit ? all.after(1 + (int)i) : all.me;
+        if (all.n == 1)
+            s.member = all.me;
+        const bool is_used = is_unit && s.member != all.me;
+        s.out = is_used ? its(s.member, line, 0) : nullptr;
+        s.in = is_used ? own(s.member, line, 0) : nullptr;
+        s.gives = is_used && gives(s.member);
+        s.takes = is_used && takes(s.member);
+        s.is_first_line = line == 0;
+        s.from = source(s.member);
+        s.own_from = source(all.me);
+        s.to = is_add ? reinterpret_cast<uint8_t *>(t.result) : dest(s.member);
+        s.own_to = !is_add && is_unit && i == 0 ? reinterpret_cast<uint8_t *>(t.own_dest) : nullptr;
+        s.at = (first + line) * line_data_bytes + 8 * me.index;
+        return s;
     }
-    __device__ __forceinline__ void give_round(uint64_t first, uint64_t round, bool is_met) const
+    __device__ __forceinline__ uint32_t n_units() const
     {
-        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
-        GSHMEM_NO_UNROLL
-        for (uint32_t u = 0; u < n_units; u += n_groups * lines_ahead_of_group) {
-            line_at v[lines_ahead_of_group];
-            line_part p[lines_ahead_of_group] = {};
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++) {
-                v[k] = unit<true>(u + (uint32_t)k * n_groups + group, first, round, is_met);
-                if (v[k].has_data)
-                    p[k] = load(v[k].member, v[k].line);
+        return (all.n > 1 ? (uint32_t)all.n - 1 : 1) * t.lines;
+    }
+    /* Whether the unit exchanges a line in the round. */
+    __device__ __forceinline__ bool is_on(const stream &s, bool is_met) const
+    {
+        return s.out != nullptr && (s.gives || s.takes || (is_met && s.is_first_line));
+    }
+    __device__ __forceinline__ words2 *in_round(words2 *line, uint64_t round) const
+    {
+        return reinterpret_cast<words2 *>(reinterpret_cast<uint64_t>(line) +
+                                          (round & 1 ? buffer_bytes : 0));
+    }
+
+    /* What the round begins with: the part for the other member, and in an ADD my own. */
+    template <bool is_add>
+    __device__ __forceinline__ void begin_stream(const stream &s, line_part &p, line_part &mine,
+                                                 uint64_t scalar) const
+    {
+        const bool is_mine = is_add ? t.takes == GSH_LINES_ALL : s.own_to != nullptr;
+        if (s.gives)
+            p = load_words(s.from, t.block_bytes, s.at, me.index);
+        if (is_mine && s.gives && t.source_step == 0)
+            mine = p;
+        else if (is_mine)
+            mine = load_words(s.own_from, t.block_bytes, s.at, me.index);
+        if constexpr (is_add) {
+            if (t.scaling == GSH_LINES_MULTIPLIED) {
+                GSHMEM_NO_UNROLL
+                for (int i = 0; i < 2; i++) {
+                    line_part x = i == 0 ? p : mine;
+                    multiply_part(t.element, x, scalar);
+                    p = i == 0 ? x : p;
+                    mine = i == 0 ? mine : x;
+                }
             }
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
-                if (v[k].slot != nullptr)
-                    me.send(v[k].slot, round, p[k], v[k].has_data);
         }
     }
-    /* My own block, while the others' are on their way. */
-    __device__ __forceinline__ void move_own(uint64_t first) const
+    __device__ __forceinline__ void give(const stream &s, const line_part &p, const line_part &mine,
+                                         uint64_t round, bool is_met) const
     {
-        GSHMEM_NO_UNROLL
-        for (uint32_t l = group; l < t.lines; l += n_groups * lines_ahead_of_group) {
-            line_part p[lines_ahead_of_group];
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
-                if (l + (uint32_t)k * n_groups < t.lines)
-                    p[k] = load(all.me, first + l + (uint32_t)k * n_groups);
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
-                if (l + (uint32_t)k * n_groups < t.lines)
-                    store(t.own_dest, all.me, first + l + (uint32_t)k * n_groups, p[k]);
-        }
+        if (is_on(s, is_met))
+            me.send(in_round(s.out, round), round, p, s.gives);
+        if (s.own_to != nullptr)
+            store_words(s.own_to, t.block_bytes, s.at, me.index, mine);
     }
-    __device__ __forceinline__ void take_round(uint64_t first, uint64_t round, bool is_met) const
+    /* The two members' parts are added up in their order. */
+    __device__ __forceinline__ line_part sum_of_two(const line_part &mine,
+                                                    const line_part &its_part,
+                                                    uint64_t scalar) const
     {
-        const uint32_t n_units = (uint32_t)(all.n - 1) * t.lines;
-        GSHMEM_NO_UNROLL
-        for (uint32_t u = 0; u < n_units; u += n_groups * lines_ahead_of_group) {
-            line_at v[lines_ahead_of_group];
-            seen_part seen[lines_ahead_of_group];
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
-                v[k] = unit<false>(u + (uint32_t)k * n_groups + group, first, round, is_met);
-            look_at(v, seen);
-            await(v, seen, round);
-            GSHMEM_UNROLL
-            for (int k = 0; k < lines_ahead_of_group; k++)
-                if (v[k].slot != nullptr && v[k].has_data)
-                    store_part(dest(v[k].member), gsh_lines_block_bytes(&t, v[k].member), v[k].line,
-                               me.index, me.data_of(seen[k]));
-        }
+        line_terms sum = open_part(t.element, all.me == 0 ? mine : its_part);
+        if (all.n > 1)
+            fold(t.fold, t.element, sum, open_part(t.element, all.me == 0 ? its_part : mine));
+        if (t.scaling == GSH_LINES_DIVIDED)
+            divide_terms(t.element, sum, scalar);
+        return close_part(t.element, sum);
     }
+    template <bool is_add>
+    __device__ __forceinline__ void take(const stream (&s)[streams_of_group],
+                                         const line_part (&mine)[streams_of_group], uint64_t round,
+                                         bool is_met, uint64_t scalar) const
+    {
+        line_at v[streams_of_group];
+        seen_part seen[streams_of_group];
+        line_part p[streams_of_group];
+        GSHMEM_UNROLL
+        for (int k = 0; k < streams_of_group; k++)
+            v[k] = {is_on(s[k], is_met) ? in_round(s[k].in, round) : nullptr, 0, s[k].member,
+                    s[k].takes};
+        look_at(v, seen);
+        await(v, seen, round);
+        GSHMEM_UNROLL
+        for (int k = 0; k < streams_of_group; k++)
+            p[k] = me.data_of(seen[k]);
+        if constexpr (is_add) {
+            GSHMEM_NO_UNROLL
+            for (int k = 0; k < streams_of_group && t.takes == GSH_LINES_ALL; k++) {
+                const line_part x = sum_of_two(picked(mine, k), picked(p, k), scalar);
+                GSHMEM_UNROLL
+                for (int i = 0; i < streams_of_group; i++)
+                    if (i == k)
+                        p[i] = x;
+            }
+        }
+        GSHMEM_UNROLL
+        for (int k = 0; k < streams_of_group; k++)
+            if (s[k].takes || (is_add && all.n == 1))
+                store_words(s[k].to, t.block_bytes, s[k].at, me.index, p[k]);
+    }
+
     /* before: the channel's rounds so far. Returns them with those of the item. */
-    __device__ __forceinline__ uint64_t move(uint32_t block, uint64_t before) const
+    template <bool is_add>
+    __device__ __forceinline__ uint64_t run_streams(uint32_t block, uint64_t before) const
     {
+        const uint64_t by = is_add ? scalar() : 0;
+        const uint32_t at_once = is_cpu_device ? n_groups * streams_of_group : n_units();
+        stream s[streams_of_group];
+        line_part p[streams_of_group] = {}, mine[streams_of_group] = {};
+        auto each = [&](auto f) {
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
+                f(k);
+        };
+        auto begin_at = [&](uint32_t u, uint32_t r) {
+            const uint64_t first = gsh_lines_first(t.n_rounds, t.lines, block, r);
+            each([&](int k) {
+                s[k] = stream_of<is_add>(u + (uint32_t)k * n_groups + group, first);
+                begin_stream<is_add>(s[k], p[k], mine[k], by);
+            });
+        };
+        begin_at(0, 0);
         GSHMEM_NO_UNROLL
         for (uint32_t r = 0; r < t.n_rounds; r++) {
-            const uint64_t first = gsh_lines_first(t.n_rounds, t.lines, block, r);
             const uint64_t round = before + 1 + r;
-            const bool is_met = r == 0 || (r + 1 == t.n_rounds && t.n_rounds % 2 == 0);
-            give_round(first, round, is_met);
-            if (t.own_dest != 0)
-                move_own(first);
-            take_round(first, round, is_met);
+            const bool is_met = gsh_lines_both_call(t.n_rounds, r) != 0;
+            if constexpr (is_cpu_device) { /* few threads: each has many units, one after the other
+                                            */
+                for (uint32_t u = 0; u < n_units(); u += at_once) {
+                    begin_at(u, r);
+                    each([&](int k) { give(s[k], p[k], mine[k], round, is_met); });
+                }
+                for (uint32_t u = 0; u < n_units(); u += at_once) {
+                    begin_at(u, r);
+                    take<is_add>(s, mine, round, is_met, by);
+                }
+            } else {
+                each([&](int k) { give(s[k], p[k], mine[k], round, is_met); });
+                stream now[streams_of_group];
+                line_part mine_now[streams_of_group];
+                each([&](int k) {
+                    now[k] = s[k];
+                    mine_now[k] = mine[k];
+                    s[k].at += t.lines * line_data_bytes;
+                    if (r + 1 < t.n_rounds)
+                        begin_stream<is_add>(s[k], p[k], mine[k], by);
+                });
+                take<is_add>(now, mine_now, round, is_met, by);
+            }
         }
         return before + t.n_rounds;
     }
 
-    /* ---- ADD and ADD_AND_GIVE: the units of a line, with all members, are one group's ---- */
+    /* ---- ADD of more members, and ADD_AND_GIVE: the units of a line are one group's ---- */
 
     /* Walks over the group's lines of a round, and for each of them over n members. */
     struct walk {
@@ -658,8 +762,10 @@ template <class Context> struct line_worker {
     }
 };
 
-/* The calling block's part of all items. */
-template <class Context>
+/* The calling block's part of all items. Which are there: the fewer, the less code and registers a
+ * kernel has. */
+enum class line_ways { move, of_two, of_more };
+template <line_ways ways, class Context>
 __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lines_args &h)
 {
     uint64_t *const count =
@@ -667,17 +773,23 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
     const uint64_t before = h.team.n_pes > 1 ? load_plain(count) : 0;
     const uint32_t has_left = load_has_left(c);
     uint64_t so_far = before;
-    leave_if_given_up(c, has_left);
     GSHMEM_NO_UNROLL
     for (uint32_t i = 0; i < h.n_items; i++) {
         const gsh_lines_item &t = h.item[i];
-        if (blockIdx.x - (uint32_t)t.first_block >= (uint32_t)t.n_blocks)
+        const uint32_t block = blockIdx.x - (uint32_t)t.first_block;
+        if (block >= (uint32_t)t.n_blocks)
             continue;
         if (so_far != before)
             group_block().sync();
         const line_worker<Context> worker(c, h, t);
-        const uint32_t block = blockIdx.x - (uint32_t)t.first_block;
-        so_far = t.way == GSH_LINES_MOVE ? worker.move(block, so_far) : worker.add(block, so_far);
+        if (i == 0)
+            leave_if_given_up(c, has_left);
+        if (ways == line_ways::move || t.way == GSH_LINES_MOVE)
+            so_far = worker.template run_streams<false>(block, so_far);
+        else if constexpr (ways == line_ways::of_two)
+            so_far = worker.template run_streams<true>(block, so_far);
+        else if constexpr (ways == line_ways::of_more)
+            so_far = worker.add(block, so_far);
     }
     group_block().sync(); /* all threads have read the count */
     if (threadIdx.x == 0 && h.team.n_pes > 1)

@@ -19,12 +19,13 @@ bool gsh_lines_inbox_in(const struct gsh_instance *pe, const struct gsh_team *te
     *inbox = (struct gsh_lines_inbox){
         .off = off,
         .n_channels = is_cuda ? pe->coll_table.max_blocks : 1, /* the CPU device has one thread */
-        .slot_lines = 2 * GROUPS,
+        .slot_lines = GSH_LINES_STREAMS * GROUPS,
         .line_room = is_cuda && pe->has_whole_lines ? GSH_LINE_ROOM_WHOLE : GSH_LINE_ROOM_WORDS,
         .line_bytes = is_cuda ? GSH_LINE_BYTES_CUDA : GSH_LINE_BYTES_CPU,
     };
-    return team->is_mapped && (team->n_pes == 1 || gsh_lines_divide(inbox, team->n_pes, bytes,
-                                                                    inbox->n_channels, 2 * GROUPS));
+    return team->is_mapped && (!is_cuda || team->n_pes <= (int)(GSH_LINES_STREAMS * GROUPS)) &&
+           (team->n_pes == 1 || gsh_lines_divide(inbox, team->n_pes, bytes, inbox->n_channels,
+                                                 GSH_LINES_STREAMS * GROUPS));
 }
 
 bool gsh_lines_inbox_of_team(const struct gsh_instance *pe, const struct gsh_team *team,
@@ -212,13 +213,17 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
 {
     struct gsh_kernel_lines_args args = {
         .team = team->state, .inbox = *inbox, .n_items = (uint32_t)n};
-    struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines, .team = team, .lines = &args};
+    struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
     const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
     uint32_t next_block = 0;
     gsh_copy_name(args.call, sizeof(args.call), site.call);
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
+        if (t->way != GSH_LINES_MOVE) {
+            l.kernel =
+                team->n_pes <= 2 ? GSH_COLL_KERNEL_lines_of_two : GSH_COLL_KERNEL_lines_of_more;
+        }
         share_out(inbox, n_others, t, &next_block, &l.n_threads);
         l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
     }

@@ -32,11 +32,11 @@ struct gsh_word_kind {
 
 /* A launch of one of the collectives' kernels. */
 struct gsh_coll_launch {
-    uint32_t kernel; /* enum gsh_coll_kernel, or GSH_COLL_KERNEL_lines */
+    uint32_t kernel; /* enum gsh_coll_kernel or gsh_lines_kernel */
     const struct gsh_team *team;
     uint64_t bytes; /* from each member to each other; the grid follows from it */
     struct gsh_kernel_coll_args *args;
-    /* of GSH_COLL_KERNEL_lines, in place of bytes and args */
+    /* of a gsh_lines_kernel, in place of bytes and args */
     struct gsh_kernel_lines_args *lines;
     uint32_t n_blocks, n_threads; /* on GPUs */
 };

@@ -9,7 +9,9 @@ static void (*const entries[GSH_COLL_ALL_KERNELS])(void *) = {
     [GSH_COLL_KERNEL_move] = gsh_kernel_coll_move_on_cpu,
     [GSH_COLL_KERNEL_alltoalls] = gsh_kernel_coll_alltoalls_on_cpu,
     [GSH_COLL_KERNEL_far] = gsh_kernel_coll_far_on_cpu,
-    [GSH_COLL_KERNEL_lines] = gsh_kernel_lines_on_cpu,
+    [GSH_COLL_KERNEL_lines_move] = gsh_kernel_lines_move_on_cpu,
+    [GSH_COLL_KERNEL_lines_of_two] = gsh_kernel_lines_of_two_on_cpu,
+    [GSH_COLL_KERNEL_lines_of_more] = gsh_kernel_lines_of_more_on_cpu,
 #define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,
     GSH_REDUCE_KERNELS(ENTRY) GSH_SCAN_KERNELS(ENTRY) GSH_CPU_REDUCE_KERNELS(ENTRY)
         GSH_CPU_SCAN_KERNELS(ENTRY)
@@ -18,7 +20,7 @@ static void (*const entries[GSH_COLL_ALL_KERNELS])(void *) = {
 
 static void *args_of(const struct gsh_coll_launch *launch)
 {
-    return launch->kernel == GSH_COLL_KERNEL_lines ? (void *)launch->lines : (void *)launch->args;
+    return launch->kernel >= GSH_COLL_KERNEL_COUNT ? (void *)launch->lines : (void *)launch->args;
 }
 
 /* On the caller's own stack: a launch would cost more than most collectives. */
@@ -32,6 +34,6 @@ enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe, const struct gsh_co
                                     gsh_stream stream)
 {
     size_t bytes =
-        launch->kernel == GSH_COLL_KERNEL_lines ? sizeof(*launch->lines) : sizeof(*launch->args);
+        launch->kernel >= GSH_COLL_KERNEL_COUNT ? sizeof(*launch->lines) : sizeof(*launch->args);
     return gsh_cpu_launch_kernel(pe, entries[launch->kernel], args_of(launch), bytes, stream);
 }

@@ -28,7 +28,9 @@ static const struct kernel_location locations[GSH_COLL_ALL_KERNELS] = {
     [GSH_COLL_KERNEL_move] = {"gsh_kernel_coll_move", 0},
     [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
     [GSH_COLL_KERNEL_far] = {"gsh_kernel_coll_far", 5},
-    [GSH_COLL_KERNEL_lines] = {"gsh_kernel_lines", LINES},
+    [GSH_COLL_KERNEL_lines_move] = {"gsh_kernel_lines_move", LINES},
+    [GSH_COLL_KERNEL_lines_of_two] = {"gsh_kernel_lines_of_two", LINES},
+    [GSH_COLL_KERNEL_lines_of_more] = {"gsh_kernel_lines_of_more", LINES},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
     GSH_COLL_PART_1_KERNELS(ROW)
 #undef ROW
@@ -112,7 +114,7 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
 static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_launch *l)
 {
     const struct gsh_coll_table *t = &pe->coll_table;
-    if (l->kernel == GSH_COLL_KERNEL_lines) {
+    if (l->kernel >= GSH_COLL_KERNEL_COUNT) {
         return l->n_blocks;
     }
     const struct gsh_block_limit limit = gsh_block_limit_get();
@@ -133,7 +135,7 @@ static unsigned blocks_for(const struct gsh_instance *pe, const struct gsh_coll_
 
 static unsigned threads_for(const struct gsh_coll_launch *l)
 {
-    if (l->kernel == GSH_COLL_KERNEL_lines) {
+    if (l->kernel >= GSH_COLL_KERNEL_COUNT) {
         return l->n_threads;
     }
     return l->bytes <= 256 ? 64 : l->bytes <= 1024 ? 128 : THREADS;
@@ -144,7 +146,7 @@ enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe, const struct gsh_c
 {
     struct gsh_cuda_device *d = pe->device;
     CUfunction function = NULL;
-    void *params[] = {launch->kernel == GSH_COLL_KERNEL_lines ? (void *)launch->lines
+    void *params[] = {launch->kernel >= GSH_COLL_KERNEL_COUNT ? (void *)launch->lines
                                                               : (void *)launch->args};
     bool entered = gsh_cuda_enter(d);
     enum gsh_result r = find_kernel(pe, launch, &function);
