@@ -331,7 +331,8 @@ template <class Context> struct line_worker {
         while (k + 1 < n && all_of_warp((missing >> k & 1) == 0))
             k++;
         const line_at at = picked(v, k);
-        const words2 *const line = at.slot != nullptr ? at.slot : own(at.member, 0, flag);
+        const words2 *const line =
+            at.slot != nullptr ? at.slot : reinterpret_cast<const words2 *>(channel);
         const uint64_t *const word = me.flag_word(line);
         return look_around_at(all.c, is_cpu_device ? start | abort_bits : start,
                               GSH_REPORT_SYNC_TIMEOUT, name, all.pe(at.member), GSHMEM_CMP_EQ, word,
@@ -397,10 +398,8 @@ template <class Context> struct line_worker {
         const uint32_t i = all.n <= 2 ? 0 : u / t.lines, line = u - i * t.lines;
         const bool is_unit = u < n_units();
         stream s;
-        s.member = is_unit ? all.after(1 + (int)i) : all.me;
-        if (all.n == 1)
-            s.member = all.me;
-        const bool is_used = is_unit && s.member != all.me;
+        s.member = all.n > 1 ? all.after(is_unit ? 1 + (int)i : 1) : all.me;
+        const bool is_used = is_unit && all.n > 1;
         s.out = is_used ? its(s.member, line, 0) : nullptr;
         s.in = is_used ? own(s.member, line, 0) : nullptr;
         s.gives = is_used && gives(s.member);
