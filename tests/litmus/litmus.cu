@@ -158,6 +158,10 @@ template <class R> static void run_kernels(R *r)
         if (kernel == grid_collectives)
             test_collective(r->pe, coll_kernel<grid_collectives>, (unsigned)coll_blocks, threads,
                             r->s, r->m, r->rounds, r->v);
+    if constexpr (some_have(&shape::kernel, lines))
+        if (kernel == lines)
+            test_collective(r->pe, lines_kernel<>, r->replicas, threads, r->s, r->m, r->rounds,
+                            r->v);
     if constexpr (some_have(&shape::kernel, buffering))
         if (kernel == buffering)
             run_buffering(r);
@@ -202,8 +206,10 @@ static void run_shape(run *r)
 /* Why the shape cannot run here; NULL: it can. */
 static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
-    if (s.kernel == buffering && pe->n < 2)
+    if ((s.kernel == buffering || s.kernel == lines) && pe->n < 2)
         return "needs 2 PEs";
+    if (s.kernel == lines && !are_near)
+        return "needs near PEs";
     if (s.kernel != chain)
         return NULL;
     return pe->n < 3                            ? "needs 3 PEs"

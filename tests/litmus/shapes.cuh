@@ -12,6 +12,7 @@
 
 #include <type_traits>
 #include "tests/rig/pe.cuh"
+#include "device/coll/lines.cuh"
 
 enum { n_slots = 4, line_words = 16, apart_bytes = 512 };
 
@@ -23,6 +24,7 @@ enum shape_kernel {
     barriers,
     collectives,
     grid_collectives,
+    lines,
     by_host
 };
 enum shape_group { thread, warp, block };
@@ -149,6 +151,7 @@ static constexpr shape shapes[] = {
      look_wait},
     {"coll_grid_small", grid_collectives, block, 32, 128, 0, with_put, then_nothing, flag_p,
      look_wait},
+    {"whole_lines", lines, warp, 32, 8 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
 };
 
@@ -600,6 +603,41 @@ template <shape_kernel kind> __global__ void coll_kernel(shape s, mail m, long r
             EXPECT_AT(v, dest[k], value_of<uint64_t>(r, k), r);
         }
     }
+}
+
+/* Each line of a collective in lines is seen whole with its flag: pairs of PEs exchange lines, in
+ * two buffers by turns, of which each word says its round. */
+template <shape_kernel kind = lines>
+__global__ void lines_kernel(shape s, mail m, long rounds, verdict *v)
+{
+    using namespace gshmem::detail;
+    const int partner = gshmem_my_pe() ^ 1;
+    if (partner >= gshmem_n_pes())
+        return;
+    const line_thread t = {threadIdx.x % line_threads, !is_cpu_device};
+    const size_t room = t.is_whole ? GSH_LINE_ROOM_WHOLE : GSH_LINE_ROOM_WORDS;
+    for (long r = 1; r <= rounds; r++) {
+        char *slot = m.data + (size_t)(blockIdx.x * n_slots + r % 2) * m.slot_bytes;
+        slot += (128 - reinterpret_cast<uint64_t>(slot) % 128) % 128 +
+                threadIdx.x / line_threads * room;
+        words2 *const line = reinterpret_cast<words2 *>(slot);
+        line_part p;
+        for (uint32_t w = 0; w < part_words; w++)
+            p.word[w] = value_of<uint64_t>(r, word_of_line(t.index, w));
+        t.send(static_cast<words2 *>(gshmem_ptr(line, partner)), (uint64_t)r, p, true);
+        seen_part seen = t.look(line, true);
+        while (!all_of_warp(t.is_here(seen, (uint64_t)r, true))) {
+            spin_pause();
+            seen = t.look(line, true);
+        }
+        spin_done();
+        p = t.data_of(seen);
+        for (uint32_t w = 0; w < part_words; w++)
+            if (has_word(t.index, w))
+                expect(v, p.word[w] == value_of<uint64_t>(r, word_of_line(t.index, w)), __LINE__,
+                       (long long)p.word[w], (long long)w, r);
+    }
+    (void)s;
 }
 
 /* The previous PE's host writes, this block reads and writes back to that host. */

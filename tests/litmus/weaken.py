@@ -126,14 +126,15 @@ WEAKENED = {
                       "get_8,get_64k,get_64k_block"),
     "nic_overtaken": ("nic.cuh", [("void nic_fence_queue(", "if (n == load_acquire(&queue_at(c, index)->gpu_fenced))",
                                    "if (n != UINT64_MAX)")], "amo_put"),
+    "lines_flag": ("coll/lines.cuh", [("bool is_here(", "is = is && (", "is = is || (")], "whole_lines"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
 
 # What the thread sanitizer, which models no caches and no sequentially consistent fences, cannot
 # notice, and what notices it instead.
-NOTICED_BY = {"quiet_is_acq_rel": "violate", "nic_overtaken": "violate", "get_from_cache": "GPU", "bulk_stores": "GPU",
-              "bulk_proxy": "GPU"}
+NOTICED_BY = {"quiet_is_acq_rel": "violate", "nic_overtaken": "violate", "lines_flag": "violate",
+              "get_from_cache": "GPU", "bulk_stores": "GPU", "bulk_proxy": "GPU"}
 
 
 def fail(text):
