@@ -17,12 +17,15 @@
  * Guarantee: what the thread did and saw before push() is seen by the host's poll() that finds the
  * trigger, and by what the host then does.
  *
- * What a push costs on a GPU: one atomic with a result on device memory, for all threads of the
- * warp that push together (0.25 us); a fence at system scope, which has to wait until what the
- * thread, or its warp, stored before has arrived, over PCIe where that was an earlier trigger; and
- * one store of 16 bytes over PCIe, which is not waited for: 32 threads' make 512 bytes, 16 ns at 32
- * GB/s. tail is read over PCIe (2.3 us) only when tailCache shows no room: after `size` pushes at
- * the most, 4.6 ns a trigger in a FIFO of 512. */
+ * What a push costs on an H200, by one thread, back to back: 1.77 us, of which 1.38 us are the
+ * fence. It has to be one at system scope, since the data may be in a peer's memory or the host's,
+ * and then waits until the trigger before has arrived over PCIe; each way to write it takes as
+ * long. The rest is one atomic with a result on device memory (0.25 us), and one store of 16 bytes
+ * over PCIe, which is not waited for. Threads of a warp that push together share the atomic and the
+ * fence, and their stores make 512 bytes: 0.063 us a trigger, 0.024 us by four warps. tail is read
+ * over PCIe (2.3 us) only when tailCache shows no room: after `size` pushes at the most, 4.6 ns a
+ * trigger with 512.
+ */
 #ifndef MSCCLPP_FIFO_DEVICE_HPP_
 #define MSCCLPP_FIFO_DEVICE_HPP_
 
