@@ -164,6 +164,13 @@ template <class Context> __device__ __forceinline__ void far_fence(const Context
         call_indirect<ring_fence<Context>>(c);
 }
 
+/* The same with a limit of cycles: false once they have passed. */
+template <class Context>
+__device__ __forceinline__ bool far_quiet_within(const Context &c, uint64_t cycles)
+{
+    return call_indirect<ring_quiet_within<Context>>(c, cycles);
+}
+
 /* The far part of quiet; the near part's fence must come after it. */
 template <class Context> __device__ __forceinline__ void far_quiet(const Context &c)
 {

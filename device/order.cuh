@@ -31,6 +31,16 @@ template <class Context> __device__ __forceinline__ void quiet(const Context &c)
     detail::fence_seq_cst();
 }
 
+/* The same, if it is complete within so many cycles of clock64; else false, and nothing is known.
+ */
+template <class Context>
+__device__ __forceinline__ bool quiet_within(const Context &c, uint64_t cycles)
+{
+    const bool is_quiet = !detail::has_far(c) || detail::far_quiet_within(c, cycles);
+    detail::fence_seq_cst();
+    return is_quiet;
+}
+
 } // namespace gshmem
 
 #endif

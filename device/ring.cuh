@@ -391,6 +391,38 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY void ring_quiet(const C
         call_noinline<await_quiet<Context>>(c);
 }
 
+/* As ring_quiet, for at most so many cycles of clock64 once it has been asked for, which may wait
+ * for room: false once they have passed. The quiet is then under way, and a later one finds it so.
+ */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY bool ring_quiet_within(const Context &c, uint64_t cycles)
+{
+    uint64_t ends[GSH_RING_MAX_RINGS];
+    request r = token(c, first_ring(c), GSH_RING_QUIET, "gshmem_quiet");
+    for (; r.ring < end_ring(c); r.ring++)
+        ends[r.ring - first_ring(c)] = start_quiet(c, &r);
+    const uint64_t start = (uint64_t)clock64();
+    for (r.ring = first_ring(c); r.ring < end_ring(c); r.ring++) {
+        const uint64_t end = ends[r.ring - first_ring(c)];
+        const uint64_t *done = &proxy_words(ring_of(c, &r))->cpu_done;
+        if (end == 0)
+            continue;
+        spin s;
+        uint64_t seen = load_acquire(done); /* pairs with the proxy's release of cpu_done */
+        while (seen < end) {
+            if ((uint64_t)clock64() - start >= cycles)
+                return false;
+            s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, r.call, r.pe, GSHMEM_CMP_GE, done, end, seen);
+            seen = load_acquire(done);
+        }
+        s.done();
+        store_relaxed(&ring_of(c, &r)->gpu_fenced, end);
+        /* as in await_quiet */
+        store_release(&ring_of(c, &r)->gpu_quieted, end);
+    }
+    return true;
+}
+
 /* Every request so far is complete in its own sense: a put's source may be used again. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void await_done(const Context &c, const char *call)

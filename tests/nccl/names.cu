@@ -6,6 +6,7 @@
  * (NAMES multimem). Builds for each version that a program may say it is for. */
 #include <cooperative_groups.h>
 #include "tests/nccl/configs.cuh"
+#include "tests/nccl/names_gin.cuh"
 #include "tests/nccl/names_reduce.cuh"
 #include "tests/nccl/names_setup.cuh"
 
@@ -445,6 +446,8 @@ static int run_rank(const test_rank *r)
     run(groups_kernel, s, "groups");
     run(gin_kernel, s, "GIN");
     run(gin_c_kernel, s, "GIN by functions");
+    run(gin_any_kernel, s, "GIN by functions, any signal");
+    run(endpoints_kernel, s, "logical endpoints");
     run(barriers_kernel, s, "barriers");
     run(memory_kernel, s, "memory");
     run(reduce_kernel, s, "reduce and copy");

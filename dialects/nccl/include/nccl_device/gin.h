@@ -27,6 +27,17 @@ struct ncclGin_SegmentHostNuma {
 };
 
 enum ncclGinSignalOp_t { ncclGinSignalInc, ncclGinSignalAdd };
+/* For the functions of gin_c.h. */
+enum ncclGinSignalType {
+    NCCL_GIN_SIGNAL_TYPE_NONE,
+    NCCL_GIN_SIGNAL_TYPE_VA, /* by window and offset */
+    NCCL_GIN_SIGNAL_TYPE_INDEXED
+};
+typedef enum ncclGinSegmentType {
+    ncclGinSegmentTypeDevice = 0,
+    ncclGinSegmentTypeMixed = 1,
+    ncclGinSegmentTypeHostNuma = 2
+} ncclGinSegmentType_t;
 enum ncclGinOptFlags : uint32_t {
     ncclGinOptFlagsDefault = 0,
     ncclGinOptFlagsMaySkipCreditCheck = 1,
@@ -235,6 +246,26 @@ template <unsigned backendMask> class ncclGin_BackendMask
         coop.sync();
     }
 
+    /* The same within so many cycles of the first thread, which alone learns of a time-out. */
+    template <class Coop>
+    __device__ __forceinline__ ncclResult_t wait_within(Coop coop, const uint64_t *word,
+                                                        uint64_t least, int bits,
+                                                        cuda::memory_order order, const char *call,
+                                                        uint64_t cycles) const
+    {
+        using namespace gshmem;
+        bool has_come = true;
+        if (coop.thread_rank() == 0) {
+            has_come = nccl::await_word(
+                comm, word, [=](uint64_t seen) { return nccl::has_reached(seen, least, bits); },
+                least, GSH_REPORT_WAIT_TIMEOUT, call, -1, cycles > 0 ? cycles : 1);
+            if (detail::is_cpu_device || nccl::is_acquire(order))
+                detail::acquire_awaited();
+        }
+        coop.sync();
+        return has_come ? ncclSuccess : ncclTimeout;
+    }
+
     __device__ __forceinline__ uint64_t read_word(const uint64_t *word, int bits,
                                                   cuda::memory_order order) const
     {
@@ -418,6 +449,24 @@ template <unsigned backendMask> class ncclGin_BackendMask
         }
     }
 
+    /* With a limit: the first thread gets ncclTimeout once so many cycles of clock64 have passed,
+     * and nothing is known of the sources; the others get ncclSuccess. */
+    template <class Coop, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ ncclResult_t flush(Coop coop, cuda::memory_order order,
+                                                  Descriptor descriptor,
+                                                  uint64_t timeoutCycles) const
+    {
+        (void)order, (void)descriptor;
+        bool is_flushed = true;
+        coop.sync();
+        if (gshmem::detail::has_far(base())) {
+            if (coop.thread_rank() == 0)
+                is_flushed = gshmem::quiet_within(base(), timeoutCycles);
+            coop.sync();
+        }
+        return is_flushed ? ncclSuccess : ncclTimeout;
+    }
+
     /* A flush of what went to one peer; wait completes it. */
     template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
@@ -437,6 +486,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
     {
         (void)request;
         flush(coop, order, descriptor);
+    }
+
+    template <class Coop, class Descriptor = ncclGin_None>
+    __device__ __forceinline__ ncclResult_t wait(ncclGinRequest_t &request, Coop coop,
+                                                 Descriptor descriptor, cuda::memory_order order,
+                                                 uint64_t timeoutCycles) const
+    {
+        (void)request;
+        return flush(coop, order, descriptor, timeoutCycles);
     }
 
     /* ---- signals: this rank's own ---- */
@@ -470,6 +528,28 @@ template <unsigned backendMask> class ncclGin_BackendMask
     {
         wait_on(coop, gshmem::nccl::word_at(window, offset), least, bits, order,
                 "ncclGin::waitSignal");
+    }
+
+    /* With a limit: the first thread gets ncclTimeout once so many cycles of clock64 have passed;
+     * the others get ncclSuccess. */
+    template <class Coop>
+    __device__ __forceinline__ ncclResult_t waitSignal(Coop coop, ncclGinSignal_t signal,
+                                                       uint64_t least, int bits,
+                                                       cuda::memory_order order,
+                                                       uint64_t timeoutCycles) const
+    {
+        return wait_within(coop, signal_word(signal), least, bits, order, "ncclGin::waitSignal",
+                           timeoutCycles);
+    }
+
+    template <class Coop>
+    __device__ __forceinline__ ncclResult_t waitSignal(Coop coop, ncclWindow_t window,
+                                                       size_t offset, uint64_t least, int bits,
+                                                       cuda::memory_order order,
+                                                       uint64_t timeoutCycles) const
+    {
+        return wait_within(coop, gshmem::nccl::word_at(window, offset), least, bits, order,
+                           "ncclGin::waitSignal", timeoutCycles);
     }
 
     /* Resets the signal and its shadow to 0; nothing else may change it meanwhile. */
@@ -546,6 +626,16 @@ template <unsigned backendMask> class ncclGin_BackendMask
                 cuda::memory_order order = cuda::memory_order_acquire) const
     {
         wait_on(coop, counter_word(counter), least, bits, order, "ncclGin::waitCounter");
+    }
+
+    template <class Coop>
+    __device__ __forceinline__ ncclResult_t waitCounter(Coop coop, ncclGinCounter_t counter,
+                                                        uint64_t least, int bits,
+                                                        cuda::memory_order order,
+                                                        uint64_t timeoutCycles) const
+    {
+        return wait_within(coop, counter_word(counter), least, bits, order, "ncclGin::waitCounter",
+                           timeoutCycles);
     }
 
     __device__ __forceinline__ void resetCounter(ncclGinCounter_t counter) const

@@ -48,6 +48,41 @@ __device__ __forceinline__ void with_signal(bool is_signal, ncclGinSignal_t sign
         f(ncclGin_SignalAdd{signal, op == ncclGinSignalInc ? 1 : value});
 }
 
+/* The same for any signal, strong or weak. */
+template <class Function>
+__device__ __forceinline__ void
+with_any_signal(ncclGinSignalType type, ncclWindow_t window, size_t offset, ncclGinSignal_t signal,
+                bool isStrong, ncclGinSignalOp_t op, uint64_t value, Function f)
+{
+    const uint64_t n = op == ncclGinSignalInc ? 1 : value;
+    if (type == NCCL_GIN_SIGNAL_TYPE_NONE)
+        f(ncclGin_None{});
+    else if (type == NCCL_GIN_SIGNAL_TYPE_VA && isStrong)
+        f(ncclGin_StrongVASignalAdd{window, offset, n});
+    else if (type == NCCL_GIN_SIGNAL_TYPE_VA)
+        f(ncclGin_WeakVASignalAdd{window, offset, n});
+    else if (isStrong)
+        f(ncclGin_StrongSignalAdd{signal, n});
+    else
+        f(ncclGin_WeakSignalAdd{signal, n});
+}
+
+/* The low `size` bytes of value: 1, 2, 4 or 8 of them. */
+template <class Action>
+__device__ __forceinline__ void put_bytes(ncclGin_C *net, ncclTeam team, int peer,
+                                          ncclWindow_t window, size_t offset, uint64_t value,
+                                          size_t size, Action action, ncclCoopAny coop)
+{
+    if (size == 1)
+        net->putValue(team, peer, window, offset, (uint8_t)value, action, coop);
+    else if (size == 2)
+        net->putValue(team, peer, window, offset, (uint16_t)value, action, coop);
+    else if (size == 4)
+        net->putValue(team, peer, window, offset, (uint32_t)value, action, coop);
+    else
+        net->putValue(team, peer, window, offset, value, action, coop);
+}
+
 } // namespace nccl
 } // namespace gshmem
 
@@ -95,14 +130,7 @@ __device__ __forceinline__ void ncclGinPutValue_v2(
 {
     (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
     gshmem::nccl::with_signal(isSignal, signalId, signalOp, signalOpArg, [&](auto action) {
-        if (size == 1)
-            net->putValue(team, peer, dstWin, dstOffset, (uint8_t)value, action, coop);
-        else if (size == 2)
-            net->putValue(team, peer, dstWin, dstOffset, (uint16_t)value, action, coop);
-        else if (size == 4)
-            net->putValue(team, peer, dstWin, dstOffset, (uint32_t)value, action, coop);
-        else
-            net->putValue(team, peer, dstWin, dstOffset, value, action, coop);
+        gshmem::nccl::put_bytes(net, team, peer, dstWin, dstOffset, value, size, action, coop);
     });
 }
 
@@ -142,6 +170,130 @@ ncclGinSignal(ncclGin_C *net, ncclTeam team, int peer, bool isSignal, ncclGinSig
                      descriptor, givenRelease, requiredRelease, ncclGinOptFlagsDefault);
 }
 
+/* With any kind of signal. */
+__device__ __forceinline__ void
+ncclGinPut_v3(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset,
+              ncclWindow_t srcWin, size_t srcOffset, size_t bytes, ncclGinSignalType signalType,
+              ncclWindow_t signalWin, size_t signalOffset, ncclGinSignal_t signalId, bool isStrong,
+              ncclGinSignalOp_t signalOp, uint64_t signalOpArg, bool isCounter,
+              ncclGinCounter_t counterId, ncclCoopAny coop, bool isDescriptor,
+              ncclGinDescriptorSmem *descriptor, cuda::thread_scope givenRelease,
+              cuda::thread_scope requiredRelease, uint32_t optFlags,
+              ncclGinSegmentType_t segmentType)
+{
+    (void)isDescriptor, (void)descriptor, (void)segmentType;
+    gshmem::nccl::with_any_signal(
+        signalType, signalWin, signalOffset, signalId, isStrong, signalOp, signalOpArg,
+        [&](auto action) {
+            if (isCounter)
+                net->put(team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, action,
+                         ncclGin_CounterInc{counterId}, coop, ncclGin_None{}, givenRelease,
+                         requiredRelease, optFlags);
+            else
+                net->put(team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, action,
+                         ncclGin_None{}, coop, ncclGin_None{}, givenRelease, requiredRelease,
+                         optFlags);
+        });
+}
+
+__device__ __forceinline__ void ncclGinPutValue_v3(
+    ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset, uint64_t value,
+    size_t size, ncclGinSignalType signalType, ncclWindow_t signalWin, size_t signalOffset,
+    ncclGinSignal_t signalId, bool isStrong, ncclGinSignalOp_t signalOp, uint64_t signalOpArg,
+    ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
+    cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease, uint32_t optFlags)
+{
+    (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
+    gshmem::nccl::with_any_signal(signalType, signalWin, signalOffset, signalId, isStrong, signalOp,
+                                  signalOpArg, [&](auto action) {
+                                      gshmem::nccl::put_bytes(net, team, peer, dstWin, dstOffset,
+                                                              value, size, action, coop);
+                                  });
+}
+
+__device__ __forceinline__ void ncclGinSignal_v3(
+    ncclGin_C *net, ncclTeam team, int peer, ncclGinSignalType signalType, ncclWindow_t signalWin,
+    size_t signalOffset, ncclGinSignal_t signalId, bool isStrong, ncclGinSignalOp_t signalOp,
+    uint64_t signalOpArg, ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
+    cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease, uint32_t optFlags)
+{
+    (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
+    (void)isStrong; /* alone, it is strong */
+    const uint64_t n = signalOp == ncclGinSignalInc ? 1 : signalOpArg;
+    if (signalType == NCCL_GIN_SIGNAL_TYPE_VA)
+        net->signal(team, peer, ncclGin_VASignalAdd{signalWin, signalOffset, n}, coop);
+    else if (signalType == NCCL_GIN_SIGNAL_TYPE_INDEXED)
+        net->signal(team, peer, ncclGin_SignalAdd{signalId, n}, coop);
+}
+
+__device__ __forceinline__ void ncclGinGet_v2(ncclGin_C *net, ncclTeam team, int peer,
+                                              ncclWindow_t remoteWnd, size_t remoteOffset,
+                                              ncclWindow_t localWnd, size_t localOffset,
+                                              size_t bytes, ncclCoopAny coop, bool isDescriptor,
+                                              ncclGinDescriptorSmem *descriptor, uint32_t optFlags,
+                                              ncclGinSegmentType_t segmentType)
+{
+    (void)isDescriptor, (void)descriptor, (void)segmentType;
+    net->get(team, peer, remoteWnd, remoteOffset, localWnd, localOffset, bytes, coop,
+             ncclGin_None{}, optFlags);
+}
+
+__device__ __forceinline__ void ncclGinGet(ncclGin_C *net, ncclTeam team, int peer,
+                                           ncclWindow_t remoteWnd, size_t remoteOffset,
+                                           ncclWindow_t localWnd, size_t localOffset, size_t bytes,
+                                           ncclCoopAny coop, bool isDescriptor,
+                                           ncclGinDescriptorSmem *descriptor, uint32_t optFlags)
+{
+    ncclGinGet_v2(net, team, peer, remoteWnd, remoteOffset, localWnd, localOffset, bytes, coop,
+                  isDescriptor, descriptor, optFlags, ncclGinSegmentTypeDevice);
+}
+
+/* ---- their end: with a limit as the methods of ncclGin --------------------------------------- */
+
+__device__ __forceinline__ void ncclGinFlush_v2(ncclGin_C *net, ncclCoopAny coop,
+                                                cuda::memory_order ord, bool isDescriptor,
+                                                ncclGinDescriptorSmem *descriptor)
+{
+    (void)isDescriptor, (void)descriptor;
+    net->flush(coop, ord);
+}
+
+__device__ __forceinline__ ncclResult_t ncclGinFlushTimeout(ncclGin_C *net, ncclCoopAny coop,
+                                                            cuda::memory_order ord,
+                                                            bool isDescriptor,
+                                                            ncclGinDescriptorSmem *descriptor,
+                                                            uint64_t timeoutCycles)
+{
+    (void)isDescriptor, (void)descriptor;
+    return net->flush(coop, ord, ncclGin_None{}, timeoutCycles);
+}
+
+__device__ __forceinline__ void ncclGinFlushAsync(ncclGin_C *net, ncclTeam team, uint32_t peer,
+                                                  ncclGinRequest_t *outRequest, ncclCoopAny coop,
+                                                  uint32_t optFlags, bool isDescriptor,
+                                                  ncclGinDescriptorSmem *descriptor)
+{
+    (void)isDescriptor, (void)descriptor;
+    net->flushAsync(team, (int)peer, outRequest, coop, optFlags);
+}
+
+__device__ __forceinline__ void ncclGinWait(ncclGin_C *net, ncclGinRequest_t *request,
+                                            ncclCoopAny coop, bool isDescriptor,
+                                            ncclGinDescriptorSmem *descriptor,
+                                            cuda::memory_order ord)
+{
+    (void)isDescriptor, (void)descriptor;
+    net->wait(*request, coop, ncclGin_None{}, ord);
+}
+
+__device__ __forceinline__ ncclResult_t ncclGinWaitTimeout(
+    ncclGin_C *net, ncclGinRequest_t *request, ncclCoopAny coop, bool isDescriptor,
+    ncclGinDescriptorSmem *descriptor, cuda::memory_order ord, uint64_t timeoutCycles)
+{
+    (void)isDescriptor, (void)descriptor;
+    return net->wait(*request, coop, ncclGin_None{}, ord, timeoutCycles);
+}
+
 __device__ __forceinline__ void ncclGinFlush(ncclGin_C *net, ncclCoopAny coop,
                                              cuda::memory_order ord)
 {
@@ -161,6 +313,15 @@ __device__ __forceinline__ void ncclGinWaitCounter(ncclGin_C *net, ncclCoopAny c
                                                    int bits, cuda::memory_order ord)
 {
     net->waitCounter(coop, counter, least, bits, ord);
+}
+
+__device__ __forceinline__ ncclResult_t ncclGinWaitCounterTimeout(ncclGin_C *net, ncclCoopAny coop,
+                                                                  ncclGinCounter_t counter,
+                                                                  uint64_t least, int bits,
+                                                                  cuda::memory_order ord,
+                                                                  uint64_t timeoutCycles)
+{
+    return net->waitCounter(coop, counter, least, bits, ord, timeoutCycles);
 }
 
 __device__ __forceinline__ void ncclGinResetCounter(ncclGin_C *net, ncclGinCounter_t counter)
@@ -190,6 +351,67 @@ __device__ __forceinline__ uint64_t *ncclGinGetSignalShadowPtr(ncclGin_C *net,
                                                                ncclGinSignal_t signal)
 {
     return net->getSignalShadowPtr(signal);
+}
+
+__device__ __forceinline__ ncclResult_t ncclGinWaitSignalTimeout(ncclGin_C *net, ncclCoopAny coop,
+                                                                 ncclGinSignal_t signal,
+                                                                 uint64_t least, int bits,
+                                                                 cuda::memory_order ord,
+                                                                 uint64_t timeoutCycles)
+{
+    return net->waitSignal(coop, signal, least, bits, ord, timeoutCycles);
+}
+
+__device__ __forceinline__ void ncclGinIncreaseSignalShadow(ncclGin_C *net, ncclGinSignal_t signal,
+                                                            uint64_t delta)
+{
+    net->increaseSignalShadow(signal, delta);
+}
+
+__device__ __forceinline__ void ncclGinWaitSignalMeetShadow(ncclGin_C *net, ncclCoopAny coop,
+                                                            ncclGinSignal_t signal, int bits,
+                                                            cuda::memory_order ord)
+{
+    net->waitSignalMeetShadow(coop, signal, bits, ord);
+}
+
+__device__ __forceinline__ void ncclGinWaitSignalFollowShadow(ncclGin_C *net, ncclCoopAny coop,
+                                                              ncclGinSignal_t signal,
+                                                              uint64_t leastDelta, uint64_t *before,
+                                                              uint64_t *delta, int bits,
+                                                              cuda::memory_order ord)
+{
+    net->waitSignalFollowShadow(coop, signal, leastDelta, before, delta, bits, ord);
+}
+
+/* ---- signals by window and offset ------------------------------------------------------------ */
+
+__device__ __forceinline__ uint64_t ncclGinReadSignalVA(ncclGin_C *net, ncclWindow_t signalWindow,
+                                                        size_t signalOffset, int bits,
+                                                        cuda::memory_order ord)
+{
+    return net->readSignal(signalWindow, signalOffset, bits, ord);
+}
+
+__device__ __forceinline__ void ncclGinWaitSignalVA(ncclGin_C *net, ncclCoopAny coop,
+                                                    ncclWindow_t signalWindow, size_t signalOffset,
+                                                    uint64_t least, int bits,
+                                                    cuda::memory_order ord)
+{
+    net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord);
+}
+
+__device__ __forceinline__ ncclResult_t ncclGinWaitSignalTimeoutVA(
+    ncclGin_C *net, ncclCoopAny coop, ncclWindow_t signalWindow, size_t signalOffset,
+    uint64_t least, int bits, cuda::memory_order ord, uint64_t timeoutCycles)
+{
+    return net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord, timeoutCycles);
+}
+
+__device__ __forceinline__ void ncclGinResetSignalVA(ncclGin_C *net, ncclWindow_t signalWindow,
+                                                     size_t signalOffset)
+{
+    net->resetSignal(signalWindow, signalOffset);
 }
 
 #endif

@@ -11,8 +11,8 @@ namespace gshmem
 namespace nccl
 {
 
-/* Polls a word until is_enough. Without a limit waits as gshmem does; otherwise returns false after
- * that many clock cycles. */
+/* Polls a word until is_enough, as gshmem's waits do: ends with the job, or when the kernel is to
+ * be left. With a limit returns false after that many clock cycles. */
 template <class Type, class Test>
 __device__ __forceinline__ bool await_word(const ncclDevComm &comm, const Type *word,
                                            Test is_enough, Type expected, uint32_t kind,
@@ -24,13 +24,15 @@ __device__ __forceinline__ bool await_word(const ncclDevComm &comm, const Type *
             is_enough, kind, call, pe, GSHMEM_CMP_GE, expected);
         return true;
     }
+    const context c = {*comm.state, 0};
     const uint64_t start = (uint64_t)clock64();
-    while (!is_enough(detail::load_awaited(word))) {
-        detail::spin_pause();
+    detail::spin s;
+    for (Type seen; !is_enough(seen = detail::load_awaited(word));) {
         if ((uint64_t)clock64() - start >= timeout_cycles)
             return false;
+        s.keep_polling(c, kind, call, pe, GSHMEM_CMP_GE, word, expected, seen);
     }
-    detail::spin_done();
+    s.done();
     return true;
 }
 
