@@ -113,6 +113,10 @@ __device__ __forceinline__ uint64_t far_amo(const Context &c, gsh_amo_op op, voi
                                             bool is_fetch, int pe, const char *call)
 {
     bool is_nic = is_by_nic(c, pe) && has_nic_amos(c);
+    if (is_nic && !is_nic_amo(op, bytes)) { /* by the proxy, behind what the adapter has */
+        call_indirect<nic_await_all<Context>>(c, call);
+        is_nic = false;
+    }
     if (is_fetch)
         return call_route<nic_fetch_amo<Context>, ring_fetch_amo<Context>>(
             c, is_nic, op, dest, bytes, operand, cond, pe, call);
@@ -156,18 +160,20 @@ __device__ __forceinline__ void far_put_signal(const Context &c, Group g, void *
  * far. */
 template <class Context> __device__ __forceinline__ void far_fence(const Context &c)
 {
-    if (has_nic(c))
+    if (has_nic(c)) {
         call_indirect<nic_fence<Context>>(c);
-    if (has_nic(c) && !has_nic_amos(c))
         call_indirect<ring_quiet<Context>>(c); /* nothing else orders it with the adapter */
-    else
+    } else {
         call_indirect<ring_fence<Context>>(c);
+    }
 }
 
-/* The same with a limit of cycles: false once they have passed. */
+/* As far_quiet, with a limit of cycles for the proxy's part: false once they have passed. */
 template <class Context>
 __device__ __forceinline__ bool far_quiet_within(const Context &c, uint64_t cycles)
 {
+    if (has_nic(c))
+        call_indirect<nic_await_all<Context>>(c, "gshmem_quiet");
     return call_indirect<ring_quiet_within<Context>>(c, cycles);
 }
 

@@ -210,6 +210,12 @@ __device__ GSHMEM_NOINLINE_BODY void nic_p(const Context &c, void *dest, uint64_
     call_noinline<post<Context>>(c, b);
 }
 
+/* Whether an adapter whose atomics are used has this one. */
+__device__ __forceinline__ bool is_nic_amo(gsh_amo_op op, uint32_t bytes)
+{
+    return bytes >= 4 && op != GSH_AMO_FLOAT_ADD;
+}
+
 /* An AMO on a word of 4 or 8 bytes, whose former value goes to `to`. set, swap, and, or: a swap of
  * those bits that change, which compares none; xor: an add in which no bit carries. */
 template <class Context>
