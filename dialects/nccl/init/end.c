@@ -8,6 +8,7 @@
 #include "dialects/nccl/comm/clique.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/init/make.h"
+#include "dialects/nccl/window/devcomm.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "runtime/layer.h"
@@ -113,6 +114,7 @@ static void end(struct ncclComm *comm)
     }
     gsh_nccl_leave(&scope);
     if (is_kept) {
+        gsh_nccl_devcomms_stop(comm);
         gsh_nccl_comm_keep(comm);
     } else {
         gsh_nccl_comm_discard(comm);
@@ -202,6 +204,9 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     bool is_over = job != NULL && !is_in_progress && job->is_ours &&
                    !gsh_nccl_job_is_given_up(job) &&
                    (comm->is_revoked || gsh_nccl_comm_is_lost(comm));
+    if (job != NULL) {
+        gsh_nccl_devcomms_stop(comm);
+    }
     gsh_nccl_comm_keep(comm);
     if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm)) && gsh_nccl_job_put_early(job)) {
         return ncclSuccess;

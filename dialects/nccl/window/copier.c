@@ -17,6 +17,7 @@ struct gsh_nccl_copier {
     const struct gsh_nccl_copier_ops *ops;
     struct gsh_nccl_copies copies;
     pthread_t thread;
+    bool has_thread;
     bool is_ending; /* atomic */
 };
 
@@ -127,18 +128,26 @@ struct gsh_nccl_copier *gsh_nccl_copier_create(struct gsh_nccl_job *job)
         free(copier);
         return NULL;
     }
+    copier->has_thread = true;
     return copier;
+}
+
+void gsh_nccl_copier_stop(struct gsh_nccl_copier *copier)
+{
+    if (copier != NULL && copier->has_thread) {
+        __atomic_store_n(&copier->is_ending, true, __ATOMIC_RELAXED);
+        pthread_join(copier->thread, NULL);
+        copier->has_thread = false;
+    }
 }
 
 void gsh_nccl_copier_end(struct gsh_nccl_copier *copier)
 {
-    if (copier == NULL) {
-        return;
+    if (copier != NULL) {
+        gsh_nccl_copier_stop(copier);
+        copier->ops->destroy(&copier->copies);
+        free(copier);
     }
-    __atomic_store_n(&copier->is_ending, true, __ATOMIC_RELAXED);
-    pthread_join(copier->thread, NULL);
-    copier->ops->destroy(&copier->copies);
-    free(copier);
 }
 
 struct gsh_nccl_copy_ring *gsh_nccl_copier_ring(const struct gsh_nccl_copier *copier)

@@ -12,7 +12,9 @@ struct gsh_nccl_copier;
 /* The job is entered. NULL: there is no thread or memory for it, and puts copy by themselves. It
  * ends by itself once the job is given up. */
 struct gsh_nccl_copier *gsh_nccl_copier_create(struct gsh_nccl_job *job);
-/* No kernel uses it any more. Accepts NULL. */
+/* Both accept NULL. stop: the thread ends; kernels that have not left yet may still look at the
+ * ring. end: frees it, too; no kernel uses it any more. */
+void gsh_nccl_copier_stop(struct gsh_nccl_copier *copier);
 void gsh_nccl_copier_end(struct gsh_nccl_copier *copier);
 /* For kernels. */
 struct gsh_nccl_copy_ring *gsh_nccl_copier_ring(const struct gsh_nccl_copier *copier);

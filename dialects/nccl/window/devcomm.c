@@ -458,6 +458,15 @@ void gsh_nccl_devcomms_free(struct ncclComm *comm)
     }
 }
 
+void gsh_nccl_devcomms_stop(struct ncclComm *comm)
+{
+    pthread_mutex_lock(&comm->job->lock);
+    for (struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
+        gsh_nccl_copier_stop(d->copier);
+    }
+    pthread_mutex_unlock(&comm->job->lock);
+}
+
 size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)
 {
     size_t bytes = 0;
