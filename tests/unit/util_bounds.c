@@ -1,10 +1,13 @@
 /* The arithmetic of util.h holds at its edges: powers of two, alignment, ranges near overflow; and
  * a waiting thread can back off for ever without overflow of its counter. Arrays grow with their
- * elements, and not beyond what a size can count.
+ * elements, and not beyond what a size can count. A launch has as many blocks as its caller wants,
+ * as far as they all fit.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "base/atomic.h"
 #include "base/util.h"
+#include "runtime/instance/block_limit.h"
 #include "tests/test.h"
 
 int main(void)
@@ -24,6 +27,12 @@ int main(void)
     CHECK(gsh_range_fits(0, 10, 10) && gsh_range_fits(10, 0, 10));
     CHECK(!gsh_range_fits(1, 10, 10) && !gsh_range_fits(11, 0, 10));
     CHECK(!gsh_range_fits(UINT64_MAX, 2, UINT64_MAX) && !gsh_range_fits(2, UINT64_MAX, 100));
+
+    CHECK_EQ(gsh_block_limit_apply((struct gsh_block_limit){0, 0}, 5, 64), 5);
+    CHECK_EQ(gsh_block_limit_apply((struct gsh_block_limit){8, 0}, 5, 64), 8);
+    CHECK_EQ(gsh_block_limit_apply((struct gsh_block_limit){8, 0}, 9, 64), 9);
+    CHECK_EQ(gsh_block_limit_apply((struct gsh_block_limit){0, 3}, 5, 64), 3);
+    CHECK_EQ(gsh_block_limit_apply((struct gsh_block_limit){100, 200}, 5, 64), 64);
 
     int *numbers = NULL;
     size_t room = 0, n_moves = 0;
