@@ -66,6 +66,15 @@ def has_nic(pid):
     return False
 
 
+def finish(process):
+    """What it prints until its end, which comes in time or is brought about."""
+    try:
+        return process.communicate(timeout=LIMIT_S)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0] + "it hangs\n"
+
+
 def kill_one(command):
     """A PE is killed as soon as its NIC has a thread, and so entries under way."""
     process = start(None, {}, [*command, "--count=1000000"])
@@ -76,11 +85,10 @@ def kill_one(command):
             victim = pid if has_nic(pid) else victim
     if victim is None:
         process.kill()
-        print("killed: no PE's NIC has a thread\n" + process.communicate()[0])
-        return False
-    os.kill(victim, signal.SIGKILL)
-    output, _ = process.communicate(timeout=LIMIT_S)
-    good = process.returncode != 0 and re.search(r"PE \d", output)
+    else:
+        os.kill(victim, signal.SIGKILL)
+    output = finish(process)
+    good = victim is not None and process.returncode > 0 and re.search(r"PE \d", output)
     if not good:
         print(f"killed: status {process.returncode}\n{output}")
     return bool(good)
@@ -91,11 +99,7 @@ def main():
     n_wrong = 0
     for name, (mode, settings, expected) in CASES.items():
         process = start(mode, settings, [*command, "--count=30"])
-        try:
-            output, _ = process.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            output = process.communicate()[0] + f"{name}: it hangs\n"
+        output = finish(process)
         n_wrong += not judge(name, output, process.returncode, expected)
     return n_wrong + (not kill_one(command))
 
