@@ -23,8 +23,10 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .bytes_per_block = 16u << 10,
     .far_flat = 64u << 10,
     .far_piece = 256u << 10,
-    .lines_above = 1024,
-    .lines_most = 1u << 30,
+    .lines_above = 8u << 10,
+    .lines_most = 4u << 20,
+    .sums_above = 8u << 10,
+    .sums_most = 2u << 20,
     .lines_flat = 256u << 10,
 };
 
@@ -44,6 +46,8 @@ static const struct entry entries[] = {
     {"far_piece", offsetof(struct gsh_coll_table, far_piece), 16, 1u << 30},
     {"lines_above", offsetof(struct gsh_coll_table, lines_above), 0, 1u << 30},
     {"lines", offsetof(struct gsh_coll_table, lines_most), 0, 1u << 30},
+    {"sums_above", offsetof(struct gsh_coll_table, sums_above), 0, 1u << 30},
+    {"sums", offsetof(struct gsh_coll_table, sums_most), 0, 1u << 30},
     {"lines_flat", offsetof(struct gsh_coll_table, lines_flat), 0, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
@@ -60,10 +64,10 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
     fprintf(out,
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"
-            "  on a stream     above %u and up to %u bytes in lines with flags through an\n"
-            "                  inbox, where the team has one; what is added up to all at once if\n"
-            "                  that is at most %u bytes more\n",
-            t->lines_above, t->lines_most, t->lines_flat);
+            "  on a stream     above %u and up to %u bytes, of sums above %u and up to %u, in\n"
+            "                  lines with flags through an inbox, where the team has one; what is\n"
+            "                  added up to all at once if that is at most %u bytes more\n",
+            t->lines_above, t->lines_most, t->sums_above, t->sums_most, t->lines_flat);
     fprintf(out,
             "  otherwise       %u bytes for each block, up to %u blocks, and on at most half of a\n"
             "                  GPU's multiprocessors\n"
@@ -116,12 +120,12 @@ static enum gsh_result set(const char *text, size_t length, struct gsh_coll_tabl
         e = find(trim(item));
     }
     if (e == NULL || !gsh_env_parse_size(trim(equals + 1), &value)) {
-        return gsh_fail(
-            GSH_ERR_ARG,
-            "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
-            "block, blocks, per_block, far, far_piece, lines_above, lines or lines_flat, nor "
-            "grid=NUMBER",
-            (int)length, text);
+        return gsh_fail(GSH_ERR_ARG,
+                        "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
+                        "block, blocks, per_block, far, far_piece, lines_above, lines, sums_above, "
+                        "sums or lines_flat, nor "
+                        "grid=NUMBER",
+                        (int)length, text);
     }
     if (value < e->least || value > e->most) {
         return gsh_fail(GSH_ERR_ARG,

@@ -11,6 +11,7 @@
         NAME(*static_cast<const gsh_kernel_lines_args *>(args)); \
     }
 ENTRY(gsh_kernel_lines_move)
+ENTRY(gsh_kernel_lines_sums_of_two)
 ENTRY(gsh_kernel_lines_of_two)
 ENTRY(gsh_kernel_lines_of_more)
 #undef ENTRY

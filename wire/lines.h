@@ -24,10 +24,12 @@
 #define GSH_LINES_AHEAD   4
 #define GSH_LINES_STREAMS 2
 
-/* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone, and for
- * all items of two members, or of more. */
+/* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone; for
+ * those that add up float, half or bfloat16 of two members; and for all items of two members, or of
+ * more. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
+    GSH_COLL_KERNEL_lines_sums_of_two,
     GSH_COLL_KERNEL_lines_of_two,
     GSH_COLL_KERNEL_lines_of_more,
     GSH_COLL_ALL_KERNELS
@@ -131,6 +133,7 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_lines_args) <= 4096,
 extern "C" {
 #endif
 void gsh_kernel_lines_move_on_cpu(void *args);
+void gsh_kernel_lines_sums_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_more_on_cpu(void *args);
 #ifdef __cplusplus

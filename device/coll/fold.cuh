@@ -104,9 +104,26 @@ template <class Function> __device__ __forceinline__ line_terms terms_from(Funct
     return t;
 }
 
+/* What a kernel can compute: everything, or only sums of float, half and bfloat16, in a fraction of
+ * the code. A launch takes the time to fetch code that it runs through. */
+enum class arithmetic { any, float_sums };
+
+template <arithmetic of>
 __device__ __forceinline__ line_terms open_part(uint32_t element, const line_part &p)
 {
     line_terms t = {};
+    if constexpr (of == arithmetic::float_sums) {
+        if (element == GSH_ELEMENT_half) {
+            open_floats<half_bits>(t, p);
+        } else if (element == GSH_ELEMENT_bfloat16) {
+            open_floats<bfloat16_bits>(t, p);
+        } else {
+            GSHMEM_UNROLL
+            for (uint32_t w = 0; w < part_words; w++)
+                set_word(t, w, p.word[w]);
+        }
+        return t;
+    }
     switch (element) {
     case GSH_ELEMENT_half:
         open_floats<half_bits>(t, p);
@@ -132,9 +149,22 @@ __device__ __forceinline__ line_terms open_part(uint32_t element, const line_par
     return t;
 }
 
+template <arithmetic of>
 __device__ __forceinline__ line_part close_part(uint32_t element, const line_terms &t)
 {
     line_part p = {};
+    if constexpr (of == arithmetic::float_sums) {
+        if (element == GSH_ELEMENT_half) {
+            close_floats<half_bits>(p, t);
+        } else if (element == GSH_ELEMENT_bfloat16) {
+            close_floats<bfloat16_bits>(p, t);
+        } else {
+            GSHMEM_UNROLL
+            for (uint32_t w = 0; w < part_words; w++)
+                p.word[w] = word_at(t, w);
+        }
+        return p;
+    }
     switch (element) {
     case GSH_ELEMENT_half:
         close_floats<half_bits>(p, t);
@@ -198,10 +228,17 @@ template <class Op> struct fold_terms<Op, float> {
 };
 
 /* sum becomes sum OP t. */
+template <arithmetic of>
 __device__ __forceinline__ void fold(uint32_t how, uint32_t element, line_terms &sum,
                                      const line_terms &t)
 {
     const uint32_t n = n_floats_of(element);
+    if constexpr (of == arithmetic::float_sums) {
+        fold_floats<op_sum, 0, 2 * part_words>(sum, t);
+        if (n > 2 * part_words)
+            fold_floats<op_sum, 2 * part_words, 4 * part_words>(sum, t);
+        return;
+    }
     switch (how) {
 #define ROW(OP, NAME, TYPE)                       \
     case GSH_LINES_FOLD_##OP##_##NAME:            \
@@ -289,8 +326,18 @@ __device__ GSHMEM_NOINLINE inline void multiply_part_called(uint32_t element, li
 }
 
 /* The elements times the scalar, rounded to their type. */
+template <arithmetic of>
 __device__ __forceinline__ void multiply_part(uint32_t element, line_part &p, uint64_t scalar)
 {
+    if constexpr (of == arithmetic::float_sums) {
+        if (element == GSH_ELEMENT_half)
+            multiply_floats<half_bits>(p, scalar);
+        else if (element == GSH_ELEMENT_bfloat16)
+            multiply_floats<bfloat16_bits>(p, scalar);
+        else
+            multiply_floats<float>(p, scalar);
+        return;
+    }
     switch (element) {
     case GSH_ELEMENT_half:
         multiply_floats<half_bits>(p, scalar);

@@ -259,7 +259,7 @@ __device__ __forceinline__ bool concerns(uint32_t whom, int root, int member)
     return whom == GSH_LINES_ALL || (whom == GSH_LINES_ROOT && member == root);
 }
 
-template <class Context> struct line_worker {
+template <arithmetic computes, class Context> struct line_worker {
     members<Context> all;
     const gsh_lines_inbox &in;
     const gsh_lines_item &t;
@@ -444,7 +444,7 @@ template <class Context> struct line_worker {
                 GSHMEM_NO_UNROLL
                 for (int i = 0; i < 2; i++) {
                     line_part x = i == 0 ? p : mine;
-                    multiply_part(t.element, x, scalar);
+                    multiply_part<computes>(t.element, x, scalar);
                     p = i == 0 ? x : p;
                     mine = i == 0 ? mine : x;
                 }
@@ -464,12 +464,13 @@ template <class Context> struct line_worker {
                                                     const line_part &its_part,
                                                     uint64_t scalar) const
     {
-        line_terms sum = open_part(t.element, all.me == 0 ? mine : its_part);
+        line_terms sum = open_part<computes>(t.element, all.me == 0 ? mine : its_part);
         if (all.n > 1)
-            fold(t.fold, t.element, sum, open_part(t.element, all.me == 0 ? its_part : mine));
-        if (t.scaling == GSH_LINES_DIVIDED)
+            fold<computes>(t.fold, t.element, sum,
+                           open_part<computes>(t.element, all.me == 0 ? its_part : mine));
+        if (computes == arithmetic::any && t.scaling == GSH_LINES_DIVIDED)
             divide_terms(t.element, sum, scalar);
-        return close_part(t.element, sum);
+        return close_part<computes>(t.element, sum);
     }
     template <bool is_add>
     __device__ __forceinline__ void take(const stream (&s)[streams_of_group],
@@ -630,7 +631,7 @@ template <class Context> struct line_worker {
                 GSHMEM_NO_UNROLL
                 for (int k = 0; k < lines_ahead_of_group; k++) {
                     line_part scaled = picked(p, k);
-                    multiply_part(t.element, scaled, multiplier);
+                    multiply_part<computes>(t.element, scaled, multiplier);
                     GSHMEM_UNROLL
                     for (int i = 0; i < lines_ahead_of_group; i++)
                         if (i == k)
@@ -649,9 +650,9 @@ template <class Context> struct line_worker {
                                             uint64_t round, bool is_there, uint64_t scalar) const
     {
         const bool has_data = is_there && is_in(first + line, all.me);
-        if (t.scaling == GSH_LINES_DIVIDED)
+        if (computes == arithmetic::any && t.scaling == GSH_LINES_DIVIDED)
             divide_terms(t.element, sum, scalar);
-        const line_part p = close_part(t.element, sum);
+        const line_part p = close_part<computes>(t.element, sum);
         if (has_data && t.result != 0)
             store(t.result, all.me, first + line, p);
         if (t.way != GSH_LINES_ADD_AND_GIVE)
@@ -697,11 +698,11 @@ template <class Context> struct line_worker {
             for (int k = 0; k < lines_ahead_of_group && s + (uint32_t)k < n_steps; k++) {
                 line_part p = picked(mine, k);
                 if (f.i == all.me && t.scaling == GSH_LINES_MULTIPLIED)
-                    multiply_part(t.element, p, scalar);
+                    multiply_part<computes>(t.element, p, scalar);
                 if (counts(f.i)) {
-                    const line_terms term = open_part(t.element, p);
+                    const line_terms term = open_part<computes>(t.element, p);
                     if (is_open)
-                        fold(t.fold, t.element, sum, term);
+                        fold<computes>(t.fold, t.element, sum, term);
                     else
                         sum = term;
                     is_open = true;
@@ -763,7 +764,7 @@ template <class Context> struct line_worker {
 
 /* The calling block's part of all items. Which are there: the fewer, the less code and registers a
  * kernel has. */
-enum class line_ways { move, of_two, of_more };
+enum class line_ways { move, sums_of_two, of_two, of_more };
 template <line_ways ways, class Context>
 __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lines_args &h)
 {
@@ -780,10 +781,14 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
             continue;
         if (so_far != before)
             group_block().sync();
-        const line_worker<Context> worker(c, h, t);
+        const line_worker<ways == line_ways::sums_of_two ? arithmetic::float_sums : arithmetic::any,
+                          Context>
+            worker(c, h, t);
         if (i == 0)
             leave_if_given_up(c, has_left);
-        if (ways == line_ways::move || t.way == GSH_LINES_MOVE)
+        if constexpr (ways == line_ways::sums_of_two)
+            so_far = worker.template run_streams<true>(block, so_far);
+        else if (ways == line_ways::move || t.way == GSH_LINES_MOVE)
             so_far = worker.template run_streams<false>(block, so_far);
         else if constexpr (ways == line_ways::of_two)
             so_far = worker.template run_streams<true>(block, so_far);

@@ -102,12 +102,18 @@ static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kerne
 }
 
 /* Through the team's inbox, if that is the faster way for so many bytes from each member to each
- * other; false: it is not, or there is none. */
+ * other; false: it is not, or there is none. A broadcast's data go one way, so the other ways take
+ * less time for them. */
 static bool go_in_lines(struct coll *c, const struct gsh_lines_call *call)
 {
     const struct gsh_coll_table *t = &c->pe->coll_table;
+    const bool computes = call->kind <= GSH_LINES_REDUCE_SCATTER;
+    const uint64_t above = computes                            ? t->sums_above
+                           : call->kind == GSH_LINES_BROADCAST ? 4 * (uint64_t)t->lines_above
+                                                               : t->lines_above;
     struct gsh_lines_inbox inbox;
-    if (c->result != GSH_OK || call->bytes <= t->lines_above || call->bytes > t->lines_most ||
+    if (c->result != GSH_OK || call->bytes <= above ||
+        call->bytes > (computes ? t->sums_most : t->lines_most) ||
         !gsh_lines_inbox_of_team(c->pe, c->team, &inbox)) {
         return false;
     }

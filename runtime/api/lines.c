@@ -207,6 +207,23 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
     *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
 }
 
+/* The smallest kernel that can carry the item out: each can do what those before it can, if the
+ * team has as many members. */
+static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_members)
+{
+    const bool is_float = t->element == GSH_ELEMENT_float || t->element == GSH_ELEMENT_half ||
+                          t->element == GSH_ELEMENT_bfloat16;
+    if (t->way == GSH_LINES_MOVE) {
+        return GSH_COLL_KERNEL_lines_move;
+    }
+    if (n_members > 2) {
+        return GSH_COLL_KERNEL_lines_of_more;
+    }
+    return is_float && t->fold == GSH_LINES_FOLD_sum_float && t->scaling != GSH_LINES_DIVIDED
+               ? GSH_COLL_KERNEL_lines_sums_of_two
+               : GSH_COLL_KERNEL_lines_of_two;
+}
+
 enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
                                  const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
                                  const struct gsh_lines_call *calls, int n)
@@ -215,15 +232,15 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
         .team = team->state, .inbox = *inbox, .n_items = (uint32_t)n};
     struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
     const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
+    const uint32_t of_all =
+        team->n_pes > 2 ? GSH_COLL_KERNEL_lines_of_more : GSH_COLL_KERNEL_lines_of_two;
     uint32_t next_block = 0;
     gsh_copy_name(args.call, sizeof(args.call), site.call);
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
-        if (t->way != GSH_LINES_MOVE) {
-            l.kernel =
-                team->n_pes <= 2 ? GSH_COLL_KERNEL_lines_of_two : GSH_COLL_KERNEL_lines_of_more;
-        }
+        const uint32_t kernel = kernel_of(t, team->n_pes);
+        l.kernel = i == 0 || l.kernel == kernel ? kernel : of_all;
         share_out(inbox, n_others, t, &next_block, &l.n_threads);
         l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
     }

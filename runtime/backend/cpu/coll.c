@@ -10,6 +10,7 @@ static void (*const entries[GSH_COLL_ALL_KERNELS])(void *) = {
     [GSH_COLL_KERNEL_alltoalls] = gsh_kernel_coll_alltoalls_on_cpu,
     [GSH_COLL_KERNEL_far] = gsh_kernel_coll_far_on_cpu,
     [GSH_COLL_KERNEL_lines_move] = gsh_kernel_lines_move_on_cpu,
+    [GSH_COLL_KERNEL_lines_sums_of_two] = gsh_kernel_lines_sums_of_two_on_cpu,
     [GSH_COLL_KERNEL_lines_of_two] = gsh_kernel_lines_of_two_on_cpu,
     [GSH_COLL_KERNEL_lines_of_more] = gsh_kernel_lines_of_more_on_cpu,
 #define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,

@@ -29,6 +29,7 @@ static const struct kernel_location locations[GSH_COLL_ALL_KERNELS] = {
     [GSH_COLL_KERNEL_alltoalls] = {"gsh_kernel_coll_alltoalls", 0},
     [GSH_COLL_KERNEL_far] = {"gsh_kernel_coll_far", 5},
     [GSH_COLL_KERNEL_lines_move] = {"gsh_kernel_lines_move", LINES},
+    [GSH_COLL_KERNEL_lines_sums_of_two] = {"gsh_kernel_lines_sums_of_two", LINES},
     [GSH_COLL_KERNEL_lines_of_two] = {"gsh_kernel_lines_of_two", LINES},
     [GSH_COLL_KERNEL_lines_of_more] = {"gsh_kernel_lines_of_more", LINES},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
