@@ -7,7 +7,7 @@
 
 /* At the start: of the 16 MiB of GPU memory, the driver takes 4. own_limit is for the library's own
  * part in jobs of one node and of several: a team has only the memory that its collectives use. */
-enum { overhead_limit = 16 << 20, first_limit = 12 << 20, own_limit = 6 << 20 };
+enum { overhead_limit = 16 << 20, first_limit = 12 << 20, own_limit = 8 << 20 };
 enum { n_blocks = 24, keep = 8 << 20 /* GSHMEM_HEAP_KEEP */ };
 
 static gshmemx_heap_info_t info_now(void)
