@@ -40,8 +40,8 @@
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if
- * the file is compiled with -maxrregcount=64 GSHMEM_SHARED_DEVICE    1: PEs may share a GPU
- * (gshmemx_stream_check); in all files of a program
+ *                          the file is compiled with -maxrregcount=64
+ *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program
  *
  * Files whose kernels talk to near PEs only (one NVLink domain) may define GSHMEM_NEAR_ONLY
  * before they include this: this saves the registers that the far route would need. A call for any
