@@ -3,7 +3,8 @@
  * of a grid, on a stream (modes as in sync.cu) and by the host. `bytes` is what each PE gives to
  * each other: the vector of a reduce or scan, the source of a collect, fcollect or broadcast, a
  * block of an alltoall or reducescatter, the elements of a block of an alltoalls, which takes every
- * second one. Elements are floats; reductions and scans are sums.
+ * second one. Elements are floats; reductions and scans are sums. Rows of the group "ordinary" are
+ * calls on a stream on memory that is not symmetric, as dialects make them.
  *
  * With PERFTEST_NCCL the calls on a stream are NCCL's (nccl.h below), with PERFTEST_MPI the host's
  * are MPI's, and there are no others. Only gshmem has the last four operations. */
@@ -19,6 +20,9 @@
 #define HAS_PEER 1
 #else
 #define HAS_PEER 0
+#endif
+#if !HAS_PEER && !defined(PERFTEST_NVSHMEM)
+#include "runtime/layer.h"
 #endif
 
 namespace
@@ -338,23 +342,62 @@ template <operation op> void measure_host(bench *b)
 #endif
 
 #if !defined(PERFTEST_MPI)
-template <operation op> void measure_stream(bench *b)
+template <operation op, class Call>
+void measure_calls(bench *b, const char *group, size_t most, Call call)
 {
-    for (size_t bytes : sizes_up_to(*b, op, (size_t)1 << 30))
+    for (size_t bytes : sizes_up_to(*b, op, most))
         for (stream_mode mode : stream_modes) {
             const size_t n = bytes / sizeof(float);
             const plan p = make_plan(*b, guess(*b, bytes, BY_GRID, 16));
             prepare_floats(b, op, n);
             const std::vector<double> us = stream_samples(*b, p, mode, [&](cudaStream_t stream) {
-                call_on_stream<op>((float *)b->dest, (const float *)b->source, n, stream);
+                call((float *)b->dest, (const float *)b->source, n, stream);
             });
             CUDA(cudaStreamSynchronize(b->stream));
             if (us.empty())
                 continue;
-            add(b, op, "stream", stream_mode_names[mode], 1, bytes, p, us);
+            add(b, op, group, stream_mode_names[mode], 1, bytes, p, us);
             verify_floats<op>(b, n);
         }
 }
+
+template <operation op> void measure_stream(bench *b)
+{
+    measure_calls<op>(b, "stream", (size_t)1 << 30, call_on_stream<op>);
+}
+
+#if !HAS_PEER && !defined(PERFTEST_NVSHMEM)
+/* The same on memory that is not symmetric, as dialects call them. */
+template <operation op> void measure_ordinary(bench *b)
+{
+    static const gshmemx_layer_coll_kind kinds[] = {
+        GSHMEMX_LAYER_ALL_REDUCE, GSHMEMX_LAYER_REDUCE_SCATTER, GSHMEMX_LAYER_ALL_GATHER,
+        GSHMEMX_LAYER_ALL_TO_ALL, GSHMEMX_LAYER_BROADCAST};
+    char *const dest = b->dest, *const source = b->source;
+    const size_t bytes = b->bytes;
+    if (!gshmemx_layer_has_colls(WORLD, nullptr))
+        return;
+    b->bytes = std::min(bytes, (size_t)1 << 30);
+    CUDA(cudaMalloc((void **)&b->dest, b->bytes));
+    CUDA(cudaMalloc((void **)&b->source, b->bytes));
+    measure_calls<op>(b, "ordinary", b->bytes,
+                      [](float *to, const float *from, size_t n, cudaStream_t stream) {
+                          gshmemx_layer_coll c = {};
+                          c.kind = kinds[op];
+                          c.type = GSHMEMX_LAYER_TYPE_FLOAT;
+                          c.op = GSHMEMX_LAYER_SUM;
+                          c.source = from;
+                          c.dest = to;
+                          c.count = n;
+                          gshmemx_layer_colls_on_stream("coll", WORLD, nullptr, &c, 1, stream);
+                      });
+    CUDA(cudaFree(b->dest));
+    CUDA(cudaFree(b->source));
+    b->dest = dest;
+    b->source = source;
+    b->bytes = bytes;
+}
+#endif
 
 #endif
 
@@ -371,6 +414,11 @@ template <operation op> void measure(bench *b)
 #if !defined(PERFTEST_MPI)
     if (!b->o.is_host)
         measure_stream<op>(b);
+#if !HAS_PEER && !defined(PERFTEST_NVSHMEM)
+    if constexpr (op <= BROADCAST)
+        if (!b->o.is_host)
+            measure_ordinary<op>(b);
+#endif
 #endif
 #if !defined(PERFTEST_NCCL) && !defined(PERFTEST_NVSHMEM)
     if (!b->o.is_stream)
