@@ -33,7 +33,7 @@ template <class T, class U> static constexpr bool is_same = std::is_same<T, U>::
 static_assert(is_same<nvshmemx_uniqueid_v1, nvshmemx_uniqueid_t> &&
                   is_same<nvshmemx_uniqueid_args_v1, nvshmemx_uniqueid_args_t> &&
                   is_same<nvshmemx_init_args_v2, nvshmemx_init_args_t> &&
-                  is_same<nvshmemx_init_attr_v1, nvshmemx_init_attr_t> &&
+                  is_same<nvshmemx_init_attr_v2, nvshmemx_init_attr_t> &&
                   is_same<nvshmem_team_config_v2, nvshmem_team_config_t> &&
                   sizeof(nvshmemx_init_args_v1) == sizeof(nvshmemx_init_args_v2) &&
                   sizeof(nvshmem_team_config_v1) == sizeof(nvshmem_team_config_v2),
