@@ -198,27 +198,28 @@ GSHMEM_COMPARE_SWAP(uint64_t)
 #undef GSHMEM_REDUCE
 #undef GSHMEM_ATOMIC
 
-template <class T, class W> inline W add_bits(W *p, W v)
+template <class Number, class Word> inline Word add_bits(Word *p, Word v)
 {
-    W seen = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(p, &seen, bit_cast<W>(bit_cast<T>(seen) + bit_cast<T>(v)),
-                                        false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    Word seen = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(
+        p, &seen, bit_cast<Word>(bit_cast<Number>(seen) + bit_cast<Number>(v)), false,
+        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
     return seen;
 }
 
-#define GSHMEM_FLOAT_ADD(W, T)              \
-    inline W atomic_float_add(W *p, W v)    \
-    {                                       \
-        tsan_publish(p);                    \
-        W old = add_bits<T>(p, v);          \
-        tsan_observe(p);                    \
-        return old;                         \
-    }                                       \
-    inline void reduce_float_add(W *p, W v) \
-    {                                       \
-        tsan_publish(p);                    \
-        add_bits<T>(p, v);                  \
+#define GSHMEM_FLOAT_ADD(WORD, NUMBER)            \
+    inline WORD atomic_float_add(WORD *p, WORD v) \
+    {                                             \
+        tsan_publish(p);                          \
+        WORD old = add_bits<NUMBER>(p, v);        \
+        tsan_observe(p);                          \
+        return old;                               \
+    }                                             \
+    inline void reduce_float_add(WORD *p, WORD v) \
+    {                                             \
+        tsan_publish(p);                          \
+        add_bits<NUMBER>(p, v);                   \
     }
 GSHMEM_FLOAT_ADD(uint32_t, float)
 GSHMEM_FLOAT_ADD(uint64_t, double)
