@@ -75,7 +75,7 @@ def all_reduce_average_and_premul():
             dist.all_reduce(x, op=dist.ReduceOp.AVG)
             same(x, (data(n, 0, dtype) + data(n, 1, dtype)) / 2, f'AVG {dtype} {n}')
             if dtype == torch.bfloat16:
-                continue  # PyTorch gives NCCL a float as the factor
+                continue  # PyTorch seems to give NCCL a float as the factor
             x = data(n, rank, dtype)
             dist.all_reduce(x, op=dist._make_nccl_premul_sum(2.0))
             same(x, 2 * data(n, 0, dtype) + 2 * data(n, 1, dtype), f'PREMUL_SUM {dtype} {n}')

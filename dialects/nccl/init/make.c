@@ -13,16 +13,16 @@
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
-/* A later version's config is longer. Unset fields there are NCCL_CONFIG_UNDEF_INT, or NULL. */
+/* A later version's config is longer. Unset fields there are NCCL_CONFIG_UNDEF_INT, or NULL. What
+ * fills up ours to its size may be anything. */
 static bool is_rest_unset(const ncclConfig_t *config)
 {
-    enum { KNOWN = offsetof(ncclConfig_t, nvlsHostMode) + sizeof(int), MOST = 4096 };
+    enum { MOST = 4096 };
     const char *bytes = (const char *)config;
     if (config->size > MOST) {
         return false;
     }
-    for (size_t at = KNOWN; config->size > sizeof(*config) && at + sizeof(int) <= config->size;
-         at += sizeof(int)) {
+    for (size_t at = sizeof(*config); at + sizeof(int) <= config->size; at += sizeof(int)) {
         int word;
         memcpy(&word, bytes + at, sizeof(word));
         if (word != NCCL_CONFIG_UNDEF_INT && word != 0) {
