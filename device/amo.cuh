@@ -17,10 +17,10 @@ namespace detail
 {
 
 /* The numbers whose sum is not that of their bits. */
-template <class Type> constexpr bool is_floating = false;
-template <> constexpr bool is_floating<float> = true;
-template <> constexpr bool is_floating<double> = true;
-template <> constexpr bool is_floating<gshmem_half_t> = true;
+template <class Type> inline constexpr bool is_floating = false;
+template <> inline constexpr bool is_floating<float> = true;
+template <> inline constexpr bool is_floating<double> = true;
+template <> inline constexpr bool is_floating<gshmem_half_t> = true;
 template <class Type>
 constexpr gsh_amo_op add_of = is_floating<Type> ? GSH_AMO_FLOAT_ADD : GSH_AMO_ADD;
 

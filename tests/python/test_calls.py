@@ -181,7 +181,7 @@ __global__ void meet(long *n)
 def test_kernels():
     module = gshmem.compile(KERNELS.replace('extern __shared__ char bytes[];', ''))
     x = gshmem.zeros(100, 'int32')
-    module.fill((2, 1), 32, x, 100, 2.5, 3, numpy.array([2, 5], 'int32'))
+    module.fill((2, 1), 32, x, 100, 2.5, 3, numpy.array([2, 5], 'int32').tobytes())
     gshmem.synchronize()
     good = x.tolist() == [int(i * 2.5) + 13 for i in range(100)]
     gshmem.barrier()

@@ -54,6 +54,7 @@ PROTOTYPES = {
     'gshmemx_cpu_device_current': (c_void_p, []),
     'gshmemx_cpu_device_synchronize': (None, [c_void_p]),
     'gshmemx_is_symmetric': (c_int, [c_void_p, c_size_t]),
+    'gshmemx_cumodule_init': (c_int, [c_void_p]),
     'gshmemx_device_name': (c_char_p, []),
     'gshmemx_device_setup': (c_int, []),
     'gshmemx_putmem_on_stream': (None, [c_void_p, c_void_p, c_size_t, _pe, _stream]),

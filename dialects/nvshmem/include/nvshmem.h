@@ -150,7 +150,7 @@ void nvshmemx_signal_counted_reset(uint64_t *signal_addr);
 #if defined(__CUDACC__)
 __host__ __device__
 #endif
-    static inline const char *
+    static __inline__ const char *
     nvshmemx_status_string(int status)
 {
     switch (status) {

@@ -64,6 +64,7 @@ static void check_job()
     nvshmemx_flush();
     nvshmem_barrier_all();
     CHECK(nvshmem_double_g(sum, 0) == n);
+    nvshmem_barrier_all(); /* all have looked at it */
     nvshmemx_double_atomic_add(sum, 1.5, me);
     nvshmemx_flush_on_stream(NULL);
     CHECK(nvshmemx_double_atomic_fetch_add(sum, 0, me) == (me == 0 ? n : 0) + 1.5);
