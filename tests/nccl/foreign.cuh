@@ -127,9 +127,10 @@ static void test_foreign_version(ncclComm_t comm, ncclWindow_t win, const test_v
         CHECK_EQ(gshmem_launch(test_foreign_kernel, 1, 1, 0, 0, dev, v, win,
                                v.version * 1000 + 100 * i, (uint32_t)i / 2 + 3, n_faults),
                  0);
-        OK(ncclAllReduce(n_faults, n_faults, 1, ncclInt, ncclSum, comm, 0)); /* and all have met */
+        OK(ncclAllReduce(n_faults, n_faults, 1, ncclInt, ncclSum, comm, 0));
         CUDA_OK(cudaMemcpy(&faults, n_faults, sizeof(faults), cudaMemcpyDefault));
         CHECK_EQ(faults, 0);
+        gshmem_barrier_all(); /* all have looked, before the next kernel writes */
     }
     CHECK_EQ(ncclDevCommDestroy(comm, (const ncclDevComm *)&dev), ncclInvalidArgument);
     OK(test_foreign_destroy(comm, &dev));
