@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/private_fd.h"
+#include "base/thread.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/tcp_listener.h"
 
@@ -273,17 +273,6 @@ static void *read_all(void *arg)
     return NULL;
 }
 
-/* Starts a thread that takes none of the process's signals. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool is_started = pthread_create(thread, NULL, run, arg) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
-}
-
 /* The service is locked. */
 static void admit(struct gsh_tcp_listener_event *event)
 {
@@ -302,7 +291,7 @@ static void admit(struct gsh_tcp_listener_event *event)
     }
     link->entry = entry;
     if (!gsh_answer_send(link->fd, &event->hello, service.key.secret, GSH_OK, NULL, 0) ||
-        !start_thread(&link->thread, read_all, link)) {
+        gsh_create_thread(&link->thread, NULL, read_all, link) != 0) {
         destroy_link(link);
         return;
     }
@@ -350,7 +339,7 @@ static enum gsh_result start_service(const char *ifname, const char *family)
     }
     gsh_tcp_listener_set_secret(service.listener, service.key.secret);
     service.key.address = *gsh_tcp_listener_address(service.listener);
-    if (!start_thread(&thread, admit_all, service.listener)) {
+    if (gsh_create_thread(&thread, NULL, admit_all, service.listener) != 0) {
         gsh_tcp_listener_destroy(&service.listener);
         return gsh_fail(GSH_ERR_SYSTEM, "no thread for connections without a job");
     }

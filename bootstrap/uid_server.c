@@ -5,13 +5,13 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/thread.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
@@ -270,18 +270,13 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Starts a thread that takes none of the process's signals. */
 static enum gsh_result start(struct server *s)
 {
     pthread_t thread;
     pthread_attr_t attr;
-    sigset_t all, before;
-    sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&thread, &attr, serve, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = gsh_create_thread(&thread, &attr, serve, s);
     pthread_attr_destroy(&attr);
     return errno == 0 ? GSH_OK : gsh_fail_errno(GSH_ERR_SYSTEM, "start-up over TCP: thread");
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/pages.h"
 #include "base/fault.h"
+#include "base/sanitizer.h"
 #include "base/util.h"
 
 struct host_memory {
@@ -42,15 +43,6 @@ static enum gsh_result note_errno(enum gsh_result r, const char *what, uint64_t 
 }
 
 /* ---- addresses ---- */
-
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define GSH_UNDER_TSAN 1
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define GSH_UNDER_TSAN 1
-#endif
 
 /* The thread sanitizer ends the process when a mapping leaves the 1.5 TiB it has shadow for. */
 #ifdef GSH_UNDER_TSAN

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -14,6 +13,7 @@
 #include "base/array.h"
 #include "base/private_fd.h"
 #include "base/process.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "bootstrap/descriptor.h"
 #include "bootstrap/socket.h"
@@ -117,7 +117,6 @@ static enum gsh_result start_service(void)
 {
     struct gsh_uds_key of;
     pthread_t thread;
-    sigset_t all, before;
     if (service.listener != NULL && service.pid == getpid()) {
         return GSH_OK;
     }
@@ -132,10 +131,7 @@ static enum gsh_result start_service(void)
     if (r != GSH_OK) {
         return gsh_note(r, "cannot listen for processes that share memory: %s", strerror(errno));
     }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&thread, NULL, serve, service.listener);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = gsh_create_thread(&thread, NULL, serve, service.listener);
     if (errno != 0) {
         gsh_uds_close(&service.listener);
         return gsh_note(GSH_ERR_SYSTEM, "no thread to share memory with other processes: %s",

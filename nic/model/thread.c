@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,8 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "base/private_fd.h"
+#include "base/sanitizer.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "nic/model/round.h"
 
@@ -20,14 +21,6 @@
 
 /* The thread sanitizer takes what one thread did before for an order that others have asked for. So
  * waiting threads do not execute entries under it: their own programs' order must do. */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define GSH_UNDER_TSAN 1
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define GSH_UNDER_TSAN 1
-#endif
 #ifdef GSH_UNDER_TSAN
 static const bool waiting_threads_help = false;
 #else
@@ -112,12 +105,7 @@ static void *thread_main(void *context)
 
 enum gsh_result gsh_model_thread_start(struct gsh_model *model)
 {
-    sigset_t all, before;
-    /* This thread must not receive the program's signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&model->thread->thread, NULL, thread_main, model);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = gsh_create_thread(&model->thread->thread, NULL, thread_main, model);
     if (error != 0) {
         errno = error;
         return gsh_fail_errno(GSH_ERR_SYSTEM, "the model NIC's thread");

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/private_fd.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "proxy/engine/round.h"
 #include "proxy/engine/spin.h"
@@ -146,12 +146,7 @@ static void *thread_main(void *context)
 
 enum gsh_result gsh_thread_start(struct gsh_proxy *proxy)
 {
-    sigset_t all, before;
-    /* This thread must not receive the program's signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&proxy->thread, NULL, thread_main, proxy);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = gsh_create_thread(&proxy->thread, NULL, thread_main, proxy);
     if (error != 0) {
         errno = error;
         return gsh_fail_errno(GSH_ERR_SYSTEM, "the proxy's thread");

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/private_fd.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
 #include "runtime/instance/end_notice.h"
@@ -285,11 +285,7 @@ static void open_reports(struct gsh_deaths *d)
 static enum gsh_result start(struct gsh_deaths *d)
 {
     d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
-    sigset_t all, old; /* the user's signal handlers belong to the user's threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int e = pthread_create(&d->thread, NULL, deaths_main, d);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int e = gsh_create_thread(&d->thread, NULL, deaths_main, d);
     if (e != 0) {
         return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s",
                         strerror(e));

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "base/log.h"
 #include "base/private_fd.h"
 #include "base/process.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "bootstrap/uds.h"
 #include "bootstrap/socket.h"
@@ -404,12 +404,7 @@ static enum gsh_result make_links(struct gsh_monitor *w)
 
 static enum gsh_result start(struct gsh_monitor *w)
 {
-    /* the user's signal handlers belong to the user's threads */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int e = pthread_create(&w->thread, NULL, monitor_main, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int e = gsh_create_thread(&w->thread, NULL, monitor_main, w);
     if (e != 0) {
         errno = e;
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the monitor");
