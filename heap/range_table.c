@@ -153,12 +153,16 @@ static enum gsh_result add_parts(const struct gsh_memory_ops *ops,
     return r;
 }
 
+/* After add_parts has failed: range->parts has room for one, or is NULL for want of memory. */
 static enum gsh_result add_ipc_part(const struct gsh_memory_ops *ops,
                                     const struct gsh_memory_options *options, uint64_t ptr,
                                     uint64_t bytes, struct gsh_range *range)
 {
     struct gsh_registered *part = registered;
     enum gsh_result r = GSH_OK;
+    if (range->parts == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
+    }
     while (part != NULL &&
            !(part->is_ipc && part->registration.start <= ptr &&
              gsh_range_fits(ptr - part->registration.start, bytes, part->registration.bytes))) {
@@ -167,17 +171,9 @@ static enum gsh_result add_ipc_part(const struct gsh_memory_ops *ops,
     if (part == NULL) {
         r = make_ipc(ops, options, ptr, bytes, &part);
     }
-    size_t room = 0;
-    struct gsh_registered **parts = NULL;
-    if (r == GSH_OK && !gsh_array_reserve(&parts, &room, 1, sizeof(struct gsh_registered *))) {
-        r = gsh_note(GSH_ERR_NOMEM, "no host memory for a list of shared memory");
-    }
     if (r == GSH_OK) {
         part->n_uses++;
-        parts[0] = part;
-        free(range->parts);
-        range->parts = parts;
-        range->n_parts = 1;
+        range->parts[range->n_parts++] = part;
     }
     return r;
 }
@@ -224,11 +220,11 @@ enum gsh_result gsh_range_table_add(const struct gsh_memory_ops *ops,
 void gsh_range_table_remove(struct gsh_range *range)
 {
     struct gsh_range **p = &ranges;
-    while (*p != NULL && *p != range) {
-        p = &(*p)->next;
-    }
     if (range == NULL) {
         return;
+    }
+    while (*p != NULL && *p != range) {
+        p = &(*p)->next;
     }
     if (*p != NULL) {
         *p = range->next;
