@@ -204,33 +204,24 @@ static uint64_t amo_16(enum gsh_amo_op op, uint16_t *half, uint16_t operand)
     return op == GSH_AMO_SET ? 0 : before;
 }
 
-static uint64_t add_float(uint32_t *word, uint32_t operand)
-{
-    uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
-    float sum, value;
-    memcpy(&value, &operand, sizeof(value));
-    do {
-        memcpy(&sum, &seen, sizeof(sum));
-        sum += value;
-        memcpy(&now, &sum, sizeof(now));
-    } while (
-        !__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    return seen;
-}
-
-static uint64_t add_double(uint64_t *word, uint64_t operand)
-{
-    uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
-    double sum, value;
-    memcpy(&value, &operand, sizeof(value));
-    do {
-        memcpy(&sum, &seen, sizeof(sum));
-        sum += value;
-        memcpy(&now, &sum, sizeof(now));
-    } while (
-        !__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    return seen;
-}
+/* Adds numbers, in words that hold their bits. */
+#define ADD_NUMBER(NAME, NUMBER, WORD)                                                   \
+    static uint64_t NAME(WORD *word, WORD operand)                                       \
+    {                                                                                    \
+        WORD seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;                        \
+        NUMBER sum, value;                                                               \
+        memcpy(&value, &operand, sizeof(value));                                         \
+        do {                                                                             \
+            memcpy(&sum, &seen, sizeof(sum));                                            \
+            sum += value;                                                                \
+            memcpy(&now, &sum, sizeof(now));                                             \
+        } while (!__atomic_compare_exchange_n(word, &seen, now, false, __ATOMIC_ACQ_REL, \
+                                              __ATOMIC_ACQUIRE));                        \
+        return seen;                                                                     \
+    }
+ADD_NUMBER(add_float, float, uint32_t)
+ADD_NUMBER(add_double, double, uint64_t)
+#undef ADD_NUMBER
 
 static uint64_t amo_32(enum gsh_amo_op op, uint32_t *word, uint32_t operand, uint32_t cond)
 {
