@@ -110,7 +110,7 @@ class _CudaMemory:
 
 
 def _wrap_gpu(address, shape, name, user):
-    memory = _CudaMemory(address, max(1, math.prod(shape) * _itemsize(name)), user)
+    memory = _CudaMemory(address, max(1, math.prod(shape) * itemsize(name)), user)
     try:
         import torch
     except ImportError:
@@ -121,7 +121,8 @@ def _wrap_gpu(address, shape, name, user):
         torch.empty(shape, dtype=getattr(torch, name), device='cuda')
 
 
-def _itemsize(name):
+def itemsize(name):
+    """The bytes of an element of the dtype of that name."""
     return 2 if name == 'bfloat16' else _numpy().dtype(name).itemsize
 
 

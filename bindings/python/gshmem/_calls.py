@@ -4,7 +4,7 @@
 Arrays are contiguous. A `dest` of put and a `source` of get name the array of the other PE by the array of this one.
 stream: a CUDA stream as torch, cupy or an integer have it; None: on GPUs torch's current stream if the call is made
 `on_stream`, else the call is the host's and returns when it is complete."""
-from ._arrays import check_pe, describe
+from ._arrays import check_pe, describe, itemsize
 from ._errors import check
 from ._library import COMPARISONS, FLOATS, REDUCED, REDUCTIONS, SIGNAL_OPS, TEAM_INVALID, TEAM_WORLD, WORDS, library
 from ._start import need, waiting
@@ -328,9 +328,7 @@ def reduce(dest, source, op='sum', team=None, stream=None):
     function = f'{REDUCED[name]}_{op}_reduce'
     if not hasattr(library, f'gshmem_{function}'):
         raise TypeError(f'reduce: there is no {op} of {name}')
-    width = nbytes // (source.size if isinstance(getattr(source, 'size', None), int) else source.numel()) if nbytes \
-        else 1
-    _collective(function, 'reduce', (handle, d, s, nbytes // width), stream)
+    _collective(function, 'reduce', (handle, d, s, nbytes // itemsize(name)), stream)
 
 
 def broadcast(dest, source, root, team=None, stream=None):

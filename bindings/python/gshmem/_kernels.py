@@ -130,20 +130,16 @@ def _dim(call, what, value):
 def _argument(call, i, value, letter, size):
     """The bytes of argument i as a ctypes object of that many bytes."""
     if not isinstance(value, (int, float)):
-        try:
-            address = _describe(value)[0]
-        except TypeError:
-            if not hasattr(value, 'dtype') and not isinstance(value, (bytes, ctypes.Structure)):
-                raise TypeError(f'{call}: argument {i}: {type(value).__name__} is no array, number or bytes') from None
-            data = value.tobytes() if hasattr(value, 'tobytes') else bytes(value)
-            if len(data) != size:
-                raise TypeError(f'{call}: argument {i} has {len(data)} bytes, the parameter {size}') from None
-            return ctypes.create_string_buffer(data, size)
-        if getattr(value, 'shape', None) == () and letter != 'p' and not hasattr(value, 'data_ptr'):
-            data = value.tobytes()  # a number of numpy
+        is_number = getattr(value, 'shape', None) == () and letter != 'p' and not hasattr(value, 'data_ptr')  # numpy's
+        if is_number or isinstance(value, (bytes, ctypes.Structure)):
+            data = value.tobytes() if is_number else bytes(value)
             if len(data) != size:
                 raise TypeError(f'{call}: argument {i} has {len(data)} bytes, the parameter {size}')
             return ctypes.create_string_buffer(data, size)
+        try:
+            address = _describe(value)[0]
+        except TypeError:
+            raise TypeError(f'{call}: argument {i}: {type(value).__name__} is no array, number or bytes') from None
         if size != 8 or letter not in 'p?':
             raise TypeError(f'{call}: argument {i} is an array, the parameter is not a pointer')
         return ctypes.c_void_p(address)

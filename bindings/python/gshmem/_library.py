@@ -91,20 +91,12 @@ def typed_prototypes():
         table[f'gshmem_{name}_test'] = (c_int, [c_void_p, c_int, c_type])
     for name, c_type in [*WORDS.items(), *FLOATS.values()]:
         for operation, (has_result, n) in _ATOMICS.items():
-            is_for_floats = operation in ('fetch', 'set', 'swap')
-            is_bitwise = operation.split('_')[-1] in ('and', 'or', 'xor')
-            if (name in WORDS or is_for_floats) and not (is_bitwise and name.startswith('int')):
+            if name in WORDS or operation in ('fetch', 'set', 'swap'):
                 table[f'gshmem_{name}_atomic_{operation}'] = (c_type if has_result else None,
                                                              [c_void_p] + [c_type] * n + [_pe])
-    for name in ('int32', 'int64'):
-        for operation in ('fetch_and', 'and', 'fetch_or', 'or', 'fetch_xor', 'xor'):
-            table[f'gshmem_{name}_atomic_{operation}'] = (WORDS[name] if operation.startswith('fetch') else None,
-                                                         [c_void_p, WORDS[name], _pe])
     for numpy_name, name in REDUCED.items():
         for operation in REDUCTIONS:
-            is_bitwise = operation in ('and', 'or', 'xor')
-            if is_bitwise and not numpy_name.startswith('uint') and numpy_name not in ('int8', 'int16', 'int32',
-                                                                                       'int64'):
+            if operation in ('and', 'or', 'xor') and 'int' not in numpy_name:
                 continue
             if operation in ('min', 'max') and numpy_name.startswith('complex'):
                 continue

@@ -58,7 +58,7 @@ def is_initialized():
 
 
 def need():
-    if not (_process_is_pe or _pe.is_thread_pe):
+    if not is_initialized():
         raise NotInitialized('gshmem.init() has not been called, or gshmem.finalize() has')
 
 
