@@ -316,7 +316,7 @@ bool gshmemx_layer_link_is_lost(void *link);
 
 /* Memory of this process for others to map, of the kind that init would choose: any, also from
  * gshmem_malloc. Private host memory becomes shared in this call, and private again when nobody
- * exports it any more: no thread may write to it meanwhile. */
+ * exports it any more: no thread may write to its pages meanwhile, not even beside it. */
 /* RANGE_BYTES_AT: where the key says, as a uint64_t, how many bytes will be mapped. */
 enum { GSHMEMX_LAYER_RANGE_KEY = 56, GSHMEMX_LAYER_RANGE_BYTES_AT = 32 };
 int gshmemx_layer_range_export(void *memory, size_t bytes, void **range,

@@ -34,8 +34,10 @@ def test_own_id():
                '    x = gshmem.zeros(1, "int64"); x[0] = gshmem.my_pe() + 1\n'
                '    gshmem.reduce(x, x); print(x[0])\n')
     first = ('import sys, subprocess, gshmem\nuid = gshmem.get_unique_id()\nprogram = sys.argv[1]\n'
-             'other = subprocess.Popen([sys.executable, "-c", program, uid.hex(), "1"])\n'
-             'sys.argv = ["", uid.hex(), "0"]\nexec(program)\nsys.exit(other.wait())\n')
+             'other = subprocess.Popen([sys.executable, "-c", program, uid.hex(), "1"], '
+             'stdout=subprocess.PIPE, text=True)\n'
+             'sys.argv = ["", uid.hex(), "0"]\nexec(program)\nprint(other.communicate()[0])\n'
+             'sys.exit(other.returncode)\n')
     result = run([sys.executable, '-c', first, program])
     assert result.returncode == 0 and result.stdout.split() == ['3', '3'], result.stdout
 

@@ -163,7 +163,7 @@ static void test_local(Transport transport, bool is_to_itself)
     CHECK(there.localDevice().type == DeviceType::GPU);
     CHECK(there.remoteTransport() == transport);
 
-    std::vector<char> from(100000, 7), to(100000, 1);
+    OwnPages<char> from(100000, 7), to(100000, 1);
     RegisteredMemory source = context->registerMemory(from.data(), from.size(), transport),
                      dest = RegisteredMemory::deserialize(
                          context->registerMemory(to.data(), to.size(), transport).serialize());
@@ -200,7 +200,7 @@ static void test_local(Transport transport, bool is_to_itself)
 static void test_refused()
 {
     auto context = Context::create();
-    std::vector<char> bytes(64);
+    OwnPages<char> bytes(64);
     char on_stack[64];
     const TransportFlags near = Transport::CudaIpc;
     RegisteredMemory memory = context->registerMemory(bytes.data(), 64, near);
@@ -271,7 +271,7 @@ template <class Object> static void test_bytes(const std::vector<char> &good)
 static void test_garbage()
 {
     auto context = Context::create();
-    std::vector<char> bytes(64);
+    OwnPages<char> bytes(64);
     const Endpoint end = context->createEndpoint(Transport::CudaIpc);
     const Connection connection = context->connect(end, end);
     const SemaphoreStub stub(connection);

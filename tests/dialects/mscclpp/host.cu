@@ -150,7 +150,7 @@ static void test_writes(Communicator &c, const Rank &r, Transport transport, Dev
                         uint64_t *memory)
 {
     const size_t part = words / static_cast<size_t>(r.n), me = static_cast<size_t>(r.rank);
-    std::vector<uint64_t> source(words);
+    OwnPages<uint64_t> source(words);
     for (size_t i = 0; i < words; i++) {
         source[i] = i * 16 + me;
     }
@@ -319,7 +319,7 @@ static int run(const Rank &r)
     Communicator c(std::make_shared<Derived>(bootstrap));
     test_order(c, r);
     GpuBuffer<uint64_t> buffer(words);
-    std::vector<uint64_t> ordinary(words + 1);
+    OwnPages<uint64_t> ordinary(words + 1);
     if (!r.is_far) {
         test_writes(c, r, Transport::CudaIpc, DeviceType::GPU, buffer.data());
         test_writes(c, r, Transport::CudaIpc, DeviceType::GPU, ordinary.data() + 1);

@@ -9,6 +9,9 @@
 #ifndef GSH_TEST_HOST_RANKS_HPP
 #define GSH_TEST_HOST_RANKS_HPP
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <sys/mman.h>
@@ -28,6 +31,34 @@ struct Rank {
     bool is_thread;
     bool is_pe;
     mscclpp::UniqueId id;
+};
+
+/* Host memory of whole pages, which nothing else shares, as memory that is registered while other
+ * threads run must be. */
+template <class T> class OwnPages
+{
+  public:
+    explicit OwnPages(size_t n, T value = 0) : n_(n)
+    {
+        void *p = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+        if (p == MAP_FAILED) {
+            std::perror("mmap");
+            std::abort();
+        }
+        data_ = static_cast<T *>(p);
+        std::fill(data_, data_ + n, value);
+    }
+    OwnPages(const OwnPages &) = delete;
+    OwnPages &operator=(const OwnPages &) = delete;
+    ~OwnPages() { munmap(data_, n_ * sizeof(T)); }
+    T *data() { return data_; }
+    size_t size() const { return n_; }
+    T &operator[](size_t i) { return data_[i]; }
+
+  private:
+    size_t n_;
+    T *data_;
 };
 
 /* Whether the call throws that code; its text goes to *why. */

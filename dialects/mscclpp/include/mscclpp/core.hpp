@@ -370,7 +370,10 @@ class Context : public std::enable_shared_from_this<Context>
     ~Context();
 
     /* Any memory of this process: GpuBuffer's and gpuCalloc's, gshmem_malloc's, cudaMalloc's, on
-     * the CPU device all but the stack. InvalidUsage: no memory is there, or size is 0. */
+     * the CPU device all but the stack. There, ordinary memory for CudaIpc changes its pages in
+     * this call and when its last registration goes, so no thread may write to those pages
+     * meanwhile: where other threads run, let it have whole pages (GpuBuffer, cudaMalloc, mmap).
+     * InvalidUsage: no memory is there, or size is 0. */
     RegisteredMemory registerMemory(void *ptr, size_t size, TransportFlags transports);
     Endpoint createEndpoint(EndpointConfig config);
     /* Neither waits nor needs the other end to call it first. Two ends of this process may connect,
