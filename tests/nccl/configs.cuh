@@ -87,9 +87,10 @@ static void test_refused(ncclComm_t comm, const ncclCollConfig_t &c, const char 
 
 static void test_coll_values(ncclComm_t comm)
 {
+    using member_type = int ncclCollConfig_t::*; /* nvcc's own text of it would warn */
     static const struct {
         const char *field;
-        int ncclCollConfig_t::*member;
+        member_type member;
         int bad, good;
     } values[] = {
         {"minCTAs", &ncclCollConfig_t::minCTAs, 0, 3},
@@ -135,9 +136,10 @@ static void test_coll_values(ncclComm_t comm)
 /* Of configs for communicators. */
 static void test_comm_values(ncclComm_t comm)
 {
+    using member_type = int ncclConfig_t::*;
     static const struct {
         const char *field;
-        int ncclConfig_t::*member;
+        member_type member;
         int bad, good;
         ncclResult_t result;
     } values[] = {
