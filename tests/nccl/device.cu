@@ -2,6 +2,7 @@
  * Proves the NCCL layer's device API: teams, pointers, LSA barriers, LL all-to-all, reductions and
  * copies, GIN with signals, counters and shadows on every rank, near and far, and its barriers;
  * that device communicators and windows come and go; and that wrong requirements fail. */
+#define GSHMEM_NCCL_GIN_ENGINE_BYTES 16384
 #include "tests/nccl/faults.cuh"
 #include <nccl_device.h>
 

@@ -25,6 +25,7 @@ void run_kernel(void (*kernel)(Setup, faults *), int n_blocks, int n_threads, co
     CUDA_OK(cudaMalloc(&f, sizeof *f));
     CUDA_OK(cudaMemset(f, 0, sizeof *f));
     gshmem_launch(kernel, dim3(n_blocks), dim3(n_threads), 0, 0, s, f);
+    CUDA_OK(cudaDeviceSynchronize()); /* cudaMemcpy would keep GIN's copies from being started */
     CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
     if (seen.n > 0) {
         fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,

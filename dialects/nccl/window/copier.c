@@ -9,8 +9,9 @@
 #include "dialects/nccl/kernels/copier.h"
 #include "runtime/layer.h"
 
-/* A thread that has had nothing to do for so many looks naps, since kernels cannot wake it. */
-enum { IDLE_LOOKS = 20000, NAP_NS = 50000 };
+/* A thread that has had nothing to do for so many looks naps, since kernels cannot wake it: longer
+ * and longer, as most programs never ask for a copy. */
+enum { IDLE_LOOKS = 20000, NAP_NS = 50000, LONGEST_NAP_NS = 1000000 };
 
 struct gsh_nccl_copier {
     struct gsh_nccl_job *job;
@@ -91,7 +92,7 @@ static void *copier_main(void *arg)
     struct gsh_nccl_copier *copier = arg;
     struct gshmemx_layer_scope scope;
     struct progress p = {.begun = 0};
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    struct timespec nap = {.tv_nsec = NAP_NS};
     unsigned n_idle = 0;
     gsh_nccl_enter(copier->job, &scope);
     copier->ops->begin_thread();
@@ -103,6 +104,9 @@ static void *copier_main(void *arg)
         n_idle = has_begun || has_ended || p.ended < p.begun ? 0 : n_idle + 1;
         if (n_idle > IDLE_LOOKS) {
             nanosleep(&nap, NULL);
+            nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : nap.tv_nsec;
+        } else {
+            nap.tv_nsec = NAP_NS;
         }
     }
     gsh_nccl_leave(&scope);

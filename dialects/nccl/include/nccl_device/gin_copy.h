@@ -21,12 +21,17 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
 
 /* ---- a single thread ---- */
 
-/* From this many bytes on a thread's put goes through the copy engines. Asking for a copy, starting
- * and reporting it takes 12 to 15 us. In that time a thread moves some 16 KiB by loads and stores,
- * and with an arena (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, more than 64 KiB. 0: never.
- */
+/* From this many bytes on a thread's put goes through the copy engines; 0: never. Asking for a
+ * copy, starting and reporting it takes 12 to 15 us. In that time a thread moves some 16 KiB by
+ * loads and stores, and with an arena (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, more than
+ * 64 KiB.
+ *
+ * Only for programs whose other threads make no CUDA call meanwhile that waits for a kernel and
+ * keeps CUDA's lock: a cudaMemcpy to or from pageable memory, or cudaFree, made while the kernel
+ * runs, keeps the host thread from starting the copy, and the kernel waits for ever. Waiting by
+ * cudaStreamSynchronize or cudaDeviceSynchronize is safe. */
 #if !defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
-#define GSHMEM_NCCL_GIN_ENGINE_BYTES (GSHMEM_ARENA_BYTES > 0 ? 65536 : 16384)
+#define GSHMEM_NCCL_GIN_ENGINE_BYTES 0
 #endif
 
 /* Gives the copy to the engines and waits for its end: see copy_ring.h. False: nobody has copied.
