@@ -120,6 +120,13 @@ static void test_foreign_version(ncclComm_t comm, ncclWindow_t win, const test_v
     CHECK(strstr(ncclGetLastError(NULL), "ginSignalCount") != NULL);
     reqs.set(v.gin_signal_count, 0);
     reqs.set(v.lsa_barrier_count, TEST_BARRIERS);
+    const bool are_rails_of_one = gshmem_team_n_pes(GSHMEMX_TEAM_NODE) == gshmem_n_pes();
+    reqs.set(v.lsa_barrier_count + 4, 1); /* railGinBarrierCount */
+    if (!are_rails_of_one) {
+        CHECK_EQ(test_foreign_create(comm, reqs.bytes, &dev), ncclInvalidUsage);
+        CHECK(strstr(ncclGetLastError(NULL), "railGinBarrierCount") != NULL);
+        reqs.set(v.lsa_barrier_count + 4, 0);
+    }
     OK(test_foreign_create(comm, reqs.bytes, &dev));
     for (uint32_t i = v.dev_bytes; i < sizeof(dev); i++)
         CHECK_EQ(dev.bytes[i], 0x55);

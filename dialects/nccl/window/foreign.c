@@ -46,9 +46,12 @@ static const struct gsh_nccl_layout *read_requirements(const void *reqs,
     return layout;
 }
 
-/* What these requirements ask of GIN; NULL: nothing. */
-static const char *gin_field(const ncclDevCommRequirements *q)
+/* What these requirements ask of GIN; NULL: nothing. A rail of one rank, as each is if all ranks
+ * reach each other, has barriers without any word: a kernel's loop over its other ranks is empty.
+ */
+static const char *gin_field(const struct ncclComm *comm, const ncclDevCommRequirements *q)
 {
+    const bool are_rails_of_one = comm->lsa_size == comm->n_ranks;
     for (const ncclDevResourceRequirements *r = q->resourceRequirementsList; r != NULL;
          r = r->next) {
         if (r->ginSignalCount != 0 || r->ginCounterCount != 0) {
@@ -57,7 +60,7 @@ static const char *gin_field(const ncclDevCommRequirements *q)
     }
     return q->ginForceEnable                                  ? "ginForceEnable"
            : q->barrierCount != 0                             ? "barrierCount"
-           : q->railGinBarrierCount != 0                      ? "railGinBarrierCount"
+           : q->railGinBarrierCount != 0 && !are_rails_of_one ? "railGinBarrierCount"
            : q->worldGinBarrierCount != 0                     ? "worldGinBarrierCount"
            : q->ginSignalCount != 0                           ? "ginSignalCount"
            : q->ginCounterCount != 0                          ? "ginCounterCount"
@@ -74,7 +77,7 @@ static ncclResult_t check(const char *call, const struct ncclComm *comm,
                              "with headers of NCCL that this library does not know",
                              call, q->size, q->version);
     }
-    const char *field = gin_field(q);
+    const char *field = gin_field(comm, q);
     if (field != NULL) {
         return gsh_nccl_fail(ncclInvalidUsage,
                              "%s: %s: the program was compiled with NCCL's device headers, whose "
