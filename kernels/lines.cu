@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels that carry out collectives on any memory, one or several in one launch
- * (device/coll/lines.cuh): those that move data alone, with the usual
- * sums of a team of two, and all of a team of two, or of more. */
+ * (device/coll/lines.cuh): those that move data alone, and the usual sums of a team of two, each
+ * also for many rounds; and all of a team of two, or of more. */
 #define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/lines.cuh"
 #include "device/default.cuh"
@@ -34,6 +34,18 @@ __global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
     gsh_kernel_lines_sums_of_two(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run<gshmem::detail::line_ways::sums_of_two>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_long_move(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::long_move>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_long_sums_of_two(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::long_sums_of_two>(a);
 }
 
 __global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)

@@ -12,6 +12,8 @@
     }
 ENTRY(gsh_kernel_lines_move)
 ENTRY(gsh_kernel_lines_sums_of_two)
+ENTRY(gsh_kernel_lines_long_move)
+ENTRY(gsh_kernel_lines_long_sums_of_two)
 ENTRY(gsh_kernel_lines_of_two)
 ENTRY(gsh_kernel_lines_of_more)
 #undef ENTRY

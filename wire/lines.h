@@ -23,13 +23,22 @@
  * otherwise: on GPUs a block has no more units than that. */
 #define GSH_LINES_AHEAD   4
 #define GSH_LINES_STREAMS 2
+/* In how many rounds a unit may send before it has the other member's lines of the first of them;
+ * each has two buffers. */
+#define GSH_LINES_ROUNDS_AHEAD 2
+#define GSH_LINES_BUFFERS      4u
+
+/* From how many rounds on the kernels that are made for many rounds are worth their longer code. */
+#define GSH_LINES_LONG 4u
 
 /* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone; for
- * those that add up float, half or bfloat16 of two members; and for all items of two members, or of
- * more. */
+ * those that add up float, half or bfloat16 of two members; both again for many rounds; and for all
+ * items of two members, or of more. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
     GSH_COLL_KERNEL_lines_sums_of_two,
+    GSH_COLL_KERNEL_lines_long_move,
+    GSH_COLL_KERNEL_lines_long_sums_of_two,
     GSH_COLL_KERNEL_lines_of_two,
     GSH_COLL_KERNEL_lines_of_more,
     GSH_COLL_ALL_KERNELS
@@ -134,6 +143,8 @@ extern "C" {
 #endif
 void gsh_kernel_lines_move_on_cpu(void *args);
 void gsh_kernel_lines_sums_of_two_on_cpu(void *args);
+void gsh_kernel_lines_long_move_on_cpu(void *args);
+void gsh_kernel_lines_long_sums_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_more_on_cpu(void *args);
 #ifdef __cplusplus

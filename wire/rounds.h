@@ -5,9 +5,9 @@
  *
  * An inbox has a channel for each block of a launch; a block exchanges lines with the block of its
  * number on other members alone. It begins with the channels' counts of rounds, of which each is
- * written by this member's block alone, 8 bytes each. Behind these a channel has two buffers, of
- * which the parity of the round chooses one; a buffer has a slot for each other member; a slot has
- * room for slot_lines lines.
+ * written by this member's block alone, 8 bytes each. Behind these a channel has
+ * GSH_LINES_BUFFERS buffers, which rounds use in turn; a buffer has a slot for each other member; a
+ * slot has room for slot_lines lines.
  *
  * A unit is another member and a line of its slot. In an item (one collective) every unit that is
  * used at all is used in every round, since the lines are divided equally among the rounds: at most
@@ -41,7 +41,8 @@ GSH_ROUNDS_INLINE uint64_t gsh_lines_channel_off(const struct gsh_lines_inbox *i
                                                  uint32_t channel)
 {
     const uint64_t counts = ((uint64_t)in->n_channels * 8 + 127) / 128 * 128;
-    return counts + (uint64_t)channel * 2 * (uint32_t)(n - 1) * in->slot_lines * in->line_room;
+    return counts + (uint64_t)channel * GSH_LINES_BUFFERS * (uint32_t)(n - 1) * in->slot_lines *
+                        in->line_room;
 }
 
 /* The lines of a slot, and how many channels there are, in that many bytes for n > 1 members;
@@ -51,7 +52,7 @@ GSH_ROUNDS_INLINE bool gsh_lines_divide(struct gsh_lines_inbox *in, int n, uint6
                                         uint32_t most_channels, uint32_t enough)
 {
     const uint64_t others = (uint64_t)n - 1, least = 8;
-    const uint64_t a_line = 2 * others * in->line_room; /* of each slot of a channel */
+    const uint64_t a_line = GSH_LINES_BUFFERS * others * in->line_room; /* of each slot */
     uint64_t channels = most_channels;
     uint64_t lines = 0;
     if (bytes > (uint64_t)1 << 40) {
@@ -104,10 +105,11 @@ GSH_ROUNDS_INLINE uint64_t gsh_lines_first(uint32_t n_rounds, uint32_t lines, ui
 }
 
 /* Whether members that give each other no data in an item exchange a line in its round: so that
- * every pair exchanges one in each item, and for each pair the two buffers alternate. */
+ * every pair exchanges one in each item, and one in its last round, too, unless that has the first
+ * round's buffer. lines.cuh says why. */
 GSH_ROUNDS_INLINE int gsh_lines_both_call(uint32_t n_rounds, uint32_t round)
 {
-    return round == 0 || (round + 1 == n_rounds && n_rounds % 2 == 0);
+    return round == 0 || (round + 1 == n_rounds && round % GSH_LINES_BUFFERS != 0);
 }
 
 /* The bytes of block m of an item. */

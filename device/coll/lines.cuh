@@ -11,22 +11,24 @@
  *
  * Invariants, for each channel (a block and the blocks of its number on other members)
  * - `count` is the number of rounds that this member's block has begun in all items so far. Members
- *   count alike, since they carry out the same items. Round r's lines lie in buffer r mod 2.
+ *   count alike, since they carry out the same items. Round r's lines lie in buffer r mod 4.
  * - A unit is another member p and a line of the slots that p and this member have for each other.
- *   The threads of a unit send p a line in each round of an item, and after that wait for p's line
- *   of that round; only then do they send in the next round. A line without data is a flag.
+ *   The threads of a unit send p a line in each round of an item, and wait for p's line of each
+ *   round. They send in round r + 2 only after they have p's line of round r. A line without data
+ *   is a flag.
  * - So whoever has p's line of round r knows that p's unit has taken this member's line of round r
- * - 1, and may overwrite it in round r + 1 of the same item.
+ *   - 2, and may overwrite it in round r + 2 of the same item.
  * - An item's units are used in each of its rounds, so that all lines that p may not have taken
- * when this member's block is through are those of the item's last round. The next item begins with
- * the other buffer; in its second round, the unit knows that p has begun it. Members that give each
- * other no data in an item (of those that have a root) exchange one line in its first round and, if
- * the number of rounds is even, one in the last: so the buffers alternate for them as well, and the
- * latest line is in the buffer of the item's last round.
+ *   when this member's block is through are those of the item's last two rounds. The next item's
+ *   first two rounds use the two other buffers. Later rounds overwrite only after a line of p's
+ *   block of the new item has come.
+ * - Members that give each other no data in an item (of those that have a root) exchange one line
+ * in its first round. They exchange one in its last round, too, if that has another buffer: it says
+ *   that the first has been taken, so that the next item may use that buffer at once.
  * - A block begins an item after all of its threads have ended the one before: by a barrier of the
  *   block in one launch, by the end of a kernel from one launch to the next. In each item every
- * block takes a line from every other member's. So a member that has ended an item knows that the
- * others' blocks have begun it, and have taken all lines of the items before.
+ *   block takes a line from every other member's. So a member that has ended an item knows that the
+ *   others' blocks have begun it, and have taken all lines of the items before.
  * - Flags of 4 bytes recur after 2^32 rounds, as in ll.cuh. */
 #ifndef GSHMEM_COLL_LINES_CUH
 #define GSHMEM_COLL_LINES_CUH
@@ -79,40 +81,64 @@ __device__ GSHMEM_NOINLINE inline void store_bytes(uint8_t *p, uint64_t rest, ui
         store_plain(p + i, (uint8_t)(v >> 8 * i));
 }
 
+/* From this thread's first word of a line to the end of its last. */
+constexpr uint64_t part_span = 8 * (1 + (uint64_t)line_threads * (part_words - 1));
+
+/* Whether all words of the part at `at`, which is a multiple of 8, are there and aligned. */
+__device__ __forceinline__ bool is_plain_part(const uint8_t *block, uint64_t bytes, uint64_t at)
+{
+    return (reinterpret_cast<uint64_t>(block) & 7) == 0 && at + part_span <= bytes;
+}
+
+__device__ GSHMEM_NOINLINE inline line_part load_odd_words(const uint8_t *block, uint64_t bytes,
+                                                           uint64_t at, uint32_t index)
+{
+    line_part p;
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++) {
+        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
+        p.word[w] = has_word(index, w) && off < bytes ? load_bytes(block + off, bytes - off) : 0;
+    }
+    return p;
+}
+__device__ GSHMEM_NOINLINE inline void store_odd_words(uint8_t *block, uint64_t bytes, uint64_t at,
+                                                       uint32_t index, line_part p)
+{
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++) {
+        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
+        if (has_word(index, w) && off < bytes)
+            store_bytes(block + off, bytes - off, p.word[w]);
+    }
+}
+
 /* This thread's part of a line of a block of that many bytes, at its first word; 0 for what is past
  * the block's end. */
 __device__ __forceinline__ line_part load_words(const uint8_t *block, uint64_t bytes, uint64_t at,
                                                 uint32_t index)
 {
     line_part p;
+    if (!is_plain_part(block, bytes, at))
+        return load_odd_words(block, bytes, at, index);
     GSHMEM_UNROLL
-    for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
-        const uint8_t *const from = block + off;
-        p.word[w] = 0;
-        if (!has_word(index, w) || off >= bytes)
-            continue;
-        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(from) & 7) == 0)
-            p.word[w] = load_plain(reinterpret_cast<const uint64_t *>(from));
-        else
-            p.word[w] = load_bytes(from, bytes - off);
-    }
+    for (uint32_t w = 0; w < part_words; w++)
+        p.word[w] = has_word(index, w) ? load_plain(reinterpret_cast<const uint64_t *>(
+                                             block + at + (uint64_t)(8 * line_threads) * w))
+                                       : 0;
     return p;
 }
 __device__ __forceinline__ void store_words(uint8_t *block, uint64_t bytes, uint64_t at,
                                             uint32_t index, const line_part &p)
 {
-    GSHMEM_UNROLL
-    for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
-        uint8_t *const to = block + off;
-        if (!has_word(index, w) || off >= bytes)
-            continue;
-        if (bytes - off >= 8 && (reinterpret_cast<uint64_t>(to) & 7) == 0)
-            store_plain(reinterpret_cast<uint64_t *>(to), p.word[w]);
-        else
-            store_bytes(to, bytes - off, p.word[w]);
+    if (!is_plain_part(block, bytes, at)) {
+        store_odd_words(block, bytes, at, index, p);
+        return;
     }
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++)
+        if (has_word(index, w))
+            store_plain(reinterpret_cast<uint64_t *>(block + at + (uint64_t)(8 * line_threads) * w),
+                        p.word[w]);
 }
 __device__ __forceinline__ line_part load_part(const uint8_t *block, uint64_t bytes, uint64_t line,
                                                uint32_t index)
@@ -229,6 +255,16 @@ __device__ __forceinline__ bool all_of_warp(bool is)
 #endif
 }
 
+/* The least number of the warp's threads. */
+__device__ __forceinline__ uint32_t least_of_warp(uint32_t x)
+{
+#if defined(__CUDACC__)
+    return __reduce_min_sync(~0u, x);
+#else
+    return x;
+#endif
+}
+
 /* ---- a block's work in an item ---- */
 
 constexpr int lines_ahead_of_group = GSH_LINES_AHEAD, streams_of_group = GSH_LINES_STREAMS;
@@ -287,7 +323,7 @@ template <arithmetic computes, class Context> struct line_worker {
                                                  uint64_t round) const
     {
         const uint64_t slots =
-            (uint64_t)(round & 1) * (uint32_t)(all.n - 1) + gsh_lines_slot(sender, receiver);
+            round % GSH_LINES_BUFFERS * (uint32_t)(all.n - 1) + gsh_lines_slot(sender, receiver);
         return reinterpret_cast<words2 *>(channel + (slots * in.slot_lines + line) * in.line_room);
     }
     __device__ __forceinline__ words2 *own(int member, uint32_t line, uint64_t round) const
@@ -381,13 +417,14 @@ template <arithmetic computes, class Context> struct line_worker {
 
     /* ---- MOVE, and ADD of two members: a unit is one group's, whichever ----
      * All blocks have the same size. What a thread needs of a unit stays in registers from round to
-     * round; the next round's source is loaded before the wait for this round's lines. */
+     * round. Before it waits for a round's lines, it has sent those of the next round and loaded
+     * the source of the one after that. */
 
     struct stream {
         words2 *out, *in; /* lines in buffer 0; NULL: there is no such unit */
         const uint8_t *from, *own_from;
         uint8_t *to, *own_to; /* of my own block, in a MOVE; NULL: it is not this unit's */
-        uint64_t at;          /* of this thread's first word, in the block */
+        uint64_t at;          /* of this thread's first word, in the block, in the round to take */
         int member;
         bool gives, takes, is_first_line;
     };
@@ -424,40 +461,37 @@ template <arithmetic computes, class Context> struct line_worker {
     __device__ __forceinline__ words2 *in_round(words2 *line, uint64_t round) const
     {
         return reinterpret_cast<words2 *>(reinterpret_cast<uint64_t>(line) +
-                                          (round & 1 ? buffer_bytes : 0));
+                                          round % GSH_LINES_BUFFERS * buffer_bytes);
     }
 
-    /* What the round begins with: the part for the other member, and in an ADD my own. */
     template <bool is_add>
-    __device__ __forceinline__ void begin_stream(const stream &s, line_part &p, line_part &mine,
-                                                 uint64_t scalar) const
+    __device__ __forceinline__ void scale(line_part &p, uint64_t scalar) const
     {
-        const bool is_mine = is_add ? t.takes == GSH_LINES_ALL : s.own_to != nullptr;
-        if (s.gives)
-            p = load_words(s.from, t.block_bytes, s.at, me.index);
-        if (is_mine && s.gives && t.source_step == 0)
-            mine = p;
-        else if (is_mine)
-            mine = load_words(s.own_from, t.block_bytes, s.at, me.index);
-        if constexpr (is_add) {
-            if (t.scaling == GSH_LINES_MULTIPLIED) {
-                GSHMEM_NO_UNROLL
-                for (int i = 0; i < 2; i++) {
-                    line_part x = i == 0 ? p : mine;
-                    multiply_part<computes>(t.element, x, scalar);
-                    p = i == 0 ? x : p;
-                    mine = i == 0 ? mine : x;
-                }
-            }
-        }
+        if (is_add && t.scaling == GSH_LINES_MULTIPLIED)
+            multiply_part<computes>(t.element, p, scalar);
     }
-    __device__ __forceinline__ void give(const stream &s, const line_part &p, const line_part &mine,
-                                         uint64_t round, bool is_met) const
+    /* The part for the other member and, in a MOVE, my own. */
+    template <bool is_add>
+    __device__ __forceinline__ void load_stream(const stream &s, uint64_t at, line_part &p,
+                                                line_part &mine) const
     {
+        if (s.gives)
+            p = load_words(s.from, t.block_bytes, at, me.index);
+        if (s.own_to != nullptr)
+            mine = s.gives && t.source_step == 0
+                       ? p
+                       : load_words(s.own_from, t.block_bytes, at, me.index);
+    }
+    template <bool is_add>
+    __device__ __forceinline__ void give(const stream &s, uint64_t at, line_part p,
+                                         const line_part &mine, uint64_t round, bool is_met,
+                                         uint64_t scalar) const
+    {
+        scale<is_add>(p, scalar);
         if (is_on(s, is_met))
             me.send(in_round(s.out, round), round, p, s.gives);
         if (s.own_to != nullptr)
-            store_words(s.own_to, t.block_bytes, s.at, me.index, mine);
+            store_words(s.own_to, t.block_bytes, at, me.index, mine);
     }
     /* The two members' parts are added up in their order. */
     __device__ __forceinline__ line_part sum_of_two(const line_part &mine,
@@ -473,17 +507,22 @@ template <arithmetic computes, class Context> struct line_worker {
         return close_part<computes>(t.element, sum);
     }
     template <bool is_add>
-    __device__ __forceinline__ void take(const stream (&s)[streams_of_group],
-                                         const line_part (&mine)[streams_of_group], uint64_t round,
+    __device__ __forceinline__ void take(const stream (&s)[streams_of_group], uint64_t round,
                                          bool is_met, uint64_t scalar) const
     {
         line_at v[streams_of_group];
         seen_part seen[streams_of_group];
-        line_part p[streams_of_group];
+        line_part p[streams_of_group], mine[streams_of_group] = {};
         GSHMEM_UNROLL
         for (int k = 0; k < streams_of_group; k++)
             v[k] = {is_on(s[k], is_met) ? in_round(s[k].in, round) : nullptr, 0, s[k].member,
                     s[k].takes};
+        if (is_add && t.takes == GSH_LINES_ALL) {
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
+                if (s[k].takes || all.n == 1)
+                    mine[k] = load_words(s[k].own_from, t.block_bytes, s[k].at, me.index);
+        }
         look_at(v, seen);
         await(v, seen, round);
         GSHMEM_UNROLL
@@ -492,7 +531,9 @@ template <arithmetic computes, class Context> struct line_worker {
         if constexpr (is_add) {
             GSHMEM_NO_UNROLL
             for (int k = 0; k < streams_of_group && t.takes == GSH_LINES_ALL; k++) {
-                const line_part x = sum_of_two(picked(mine, k), picked(p, k), scalar);
+                line_part own = picked(mine, k);
+                scale<is_add>(own, scalar);
+                const line_part x = sum_of_two(own, picked(p, k), scalar);
                 GSHMEM_UNROLL
                 for (int i = 0; i < streams_of_group; i++)
                     if (i == k)
@@ -505,54 +546,194 @@ template <arithmetic computes, class Context> struct line_worker {
                 store_words(s[k].to, t.block_bytes, s[k].at, me.index, p[k]);
     }
 
-    /* before: the channel's rounds so far. Returns them with those of the item. */
+    /* ---- many rounds of whole lines at aligned addresses: with few instructions for each ---- */
+
+    /* In how many of the item's first rounds all of this thread's words are there and aligned. */
+    __device__ __forceinline__ uint32_t plain_rounds(const stream &s) const
+    {
+        const uint64_t places =
+            reinterpret_cast<uint64_t>(s.from) | reinterpret_cast<uint64_t>(s.own_from) |
+            reinterpret_cast<uint64_t>(s.to) | reinterpret_cast<uint64_t>(s.own_to);
+        const uint64_t line_at = s.at - 8 * me.index;
+        if (s.out == nullptr)
+            return ~0u;
+        if ((places & 7) != 0 || t.block_bytes < line_at || !(s.gives || s.takes))
+            return 0;
+        const uint64_t lines = (t.block_bytes - line_at) / line_data_bytes;
+        return (uint32_t)((lines + t.lines - 1) / t.lines);
+    }
+
+    /* Carries out the item's first rounds, after give of the first and load of the second: those
+     * after which two more are plain. Returns how many these are. */
     template <bool is_add>
+    __device__ __forceinline__ uint32_t run_plain(stream (&s)[streams_of_group],
+                                                  line_part (&p)[streams_of_group],
+                                                  line_part (&mine)[streams_of_group],
+                                                  uint64_t before, uint64_t scalar) const
+    {
+        constexpr uint32_t second = line_threads * (part_words > 1);
+        uint32_t n = t.n_rounds;
+        GSHMEM_UNROLL
+        for (int k = 0; k < streams_of_group; k++) {
+            const uint32_t plain = plain_rounds(s[k]);
+            n = plain < n ? plain : n;
+        }
+        n = least_of_warp(n);
+        if (n < 3 || all.n == 1)
+            return 0;
+        n -= 2;
+        const uint64_t step = t.lines * line_data_bytes;
+        const bool is_last = me.is_last();
+        auto word_at = [](const uint8_t *block, uint64_t at) {
+            return reinterpret_cast<const uint64_t *>(block + at);
+        };
+        auto load_at = [&](const uint8_t *block, uint64_t at) {
+            line_part x;
+            x.word[0] = load_plain(word_at(block, at));
+            x.word[part_words > 1] = is_last ? 0 : load_plain(word_at(block, at) + second);
+            return x;
+        };
+        auto store_at = [&](uint8_t *block, uint64_t at, const line_part &x) {
+            uint64_t *const to = reinterpret_cast<uint64_t *>(block + at);
+            store_plain(to, x.word[0]);
+            if (!is_last)
+                store_plain(to + second, x.word[part_words > 1]);
+        };
+        GSHMEM_NO_UNROLL
+        for (uint32_t r = 0; r < n; r++) {
+            const uint64_t flag = before + 1 + r;
+            const uint64_t out_off = (flag + 1) % GSH_LINES_BUFFERS * buffer_bytes,
+                           in_off = flag % GSH_LINES_BUFFERS * buffer_bytes;
+            seen_part seen[streams_of_group];
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++) {
+                line_part x = p[k];
+                scale<is_add>(x, scalar);
+                if (s[k].out != nullptr && (s[k].gives || is_last))
+                    store_relaxed_words(reinterpret_cast<words2 *>(
+                                            reinterpret_cast<uint8_t *>(s[k].out) + out_off) +
+                                            me.index,
+                                        {x.word[0], is_last ? flag + 1 : x.word[part_words > 1]});
+                if (s[k].own_to != nullptr)
+                    store_at(s[k].own_to, s[k].at + step, mine[k]);
+            }
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++) {
+                if (s[k].gives)
+                    p[k] = load_at(s[k].from, s[k].at + 2 * step);
+                if (s[k].own_to != nullptr)
+                    mine[k] = s[k].gives && t.source_step == 0
+                                  ? p[k]
+                                  : load_at(s[k].own_from, s[k].at + 2 * step);
+                if (is_add && s[k].takes)
+                    mine[k] = load_at(s[k].own_from, s[k].at);
+            }
+            uint64_t start = 0;
+            for (uint32_t polls = 1;; polls++) {
+                uint32_t missing = 0;
+                GSHMEM_UNROLL
+                for (int k = 0; k < streams_of_group; k++) {
+                    if (s[k].in == nullptr)
+                        continue;
+                    seen[k].v[0] = load_relaxed_words(
+                        reinterpret_cast<const words2 *>(
+                            reinterpret_cast<const uint8_t *>(s[k].in) + in_off) +
+                        me.index);
+                    if (is_last && seen[k].v[0].high != flag)
+                        missing |= 1u << k;
+                }
+                if (all_of_warp(missing == 0))
+                    break;
+                if (polls % looks_between == 0) {
+                    line_at v[streams_of_group];
+                    GSHMEM_UNROLL
+                    for (int k = 0; k < streams_of_group; k++)
+                        v[k] = {s[k].in != nullptr ? in_round(s[k].in, flag) : nullptr, 0,
+                                s[k].member, s[k].takes};
+                    start = look_around_for(v, missing, flag, start);
+                }
+            }
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++) {
+                line_part x;
+                x.word[0] = seen[k].v[0].low;
+                x.word[part_words > 1] = seen[k].v[0].high;
+                if (is_add && s[k].takes) {
+                    scale<is_add>(mine[k], scalar);
+                    x = sum_of_two(mine[k], x, scalar);
+                }
+                if (s[k].takes)
+                    store_at(s[k].to, s[k].at, x);
+                s[k].at += step;
+            }
+        }
+        return n;
+    }
+
+    /* before: the channel's rounds so far. Returns them with those of the item. */
+    template <bool is_add, bool is_long>
     __device__ __forceinline__ uint64_t run_streams(uint32_t block, uint64_t before) const
     {
         const uint64_t by = is_add ? scalar() : 0;
-        const uint32_t at_once = is_cpu_device ? n_groups * streams_of_group : n_units();
         stream s[streams_of_group];
-        line_part p[streams_of_group] = {}, mine[streams_of_group] = {};
-        auto each = [&](auto f) {
-            GSHMEM_UNROLL
-            for (int k = 0; k < streams_of_group; k++)
-                f(k);
-        };
         auto begin_at = [&](uint32_t u, uint32_t r) {
             const uint64_t first = gsh_lines_first(t.n_rounds, t.lines, block, r);
-            each([&](int k) {
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
                 s[k] = stream_of<is_add>(u + (uint32_t)k * n_groups + group, first);
-                begin_stream<is_add>(s[k], p[k], mine[k], by);
-            });
         };
-        begin_at(0, 0);
-        GSHMEM_NO_UNROLL
-        for (uint32_t r = 0; r < t.n_rounds; r++) {
-            const uint64_t round = before + 1 + r;
-            const bool is_met = gsh_lines_both_call(t.n_rounds, r) != 0;
-            if constexpr (is_cpu_device) { /* few threads: each has many units, one after the other
-                                            */
+        line_part p[streams_of_group] = {}, mine[streams_of_group] = {};
+        auto load_ahead = [&](uint64_t ahead) {
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
+                load_stream<is_add>(s[k], s[k].at + ahead, p[k], mine[k]);
+        };
+        auto give_in = [&](uint32_t r, uint64_t ahead) {
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
+                give<is_add>(s[k], s[k].at + ahead, p[k], mine[k], before + 1 + r,
+                             gsh_lines_both_call(t.n_rounds, r) != 0, by);
+        };
+        auto take_in = [&](uint32_t r) {
+            take<is_add>(s, before + 1 + r, gsh_lines_both_call(t.n_rounds, r) != 0, by);
+        };
+        if constexpr (is_cpu_device) { /* few threads: each has many units, one after the other */
+            const uint32_t at_once = n_groups * streams_of_group;
+            for (uint32_t r = 0; r < t.n_rounds; r++) {
                 for (uint32_t u = 0; u < n_units(); u += at_once) {
                     begin_at(u, r);
-                    each([&](int k) { give(s[k], p[k], mine[k], round, is_met); });
+                    load_ahead(0);
+                    give_in(r, 0);
                 }
                 for (uint32_t u = 0; u < n_units(); u += at_once) {
                     begin_at(u, r);
-                    take<is_add>(s, mine, round, is_met, by);
+                    take_in(r);
                 }
-            } else {
-                each([&](int k) { give(s[k], p[k], mine[k], round, is_met); });
-                stream now[streams_of_group];
-                line_part mine_now[streams_of_group];
-                each([&](int k) {
-                    now[k] = s[k];
-                    mine_now[k] = mine[k];
-                    s[k].at += t.lines * line_data_bytes;
-                    if (r + 1 < t.n_rounds)
-                        begin_stream<is_add>(s[k], p[k], mine[k], by);
-                });
-                take<is_add>(now, mine_now, round, is_met, by);
             }
+            return before + t.n_rounds;
+        }
+        /* GSH_LINES_ROUNDS_AHEAD: a round is sent before the one before it has come */
+        const uint64_t step = t.lines * line_data_bytes;
+        begin_at(0, 0);
+        load_ahead(0);
+        give_in(0, 0);
+        if (t.n_rounds > 1)
+            load_ahead(step);
+        uint32_t r = 0;
+        if constexpr (is_long) {
+            if (me.is_whole)
+                r = run_plain<is_add>(s, p, mine, before, by);
+        }
+        GSHMEM_NO_UNROLL
+        for (; r < t.n_rounds; r++) {
+            if (r + 1 < t.n_rounds)
+                give_in(r + 1, step);
+            if (r + 2 < t.n_rounds)
+                load_ahead(2 * step);
+            take_in(r);
+            GSHMEM_UNROLL
+            for (int k = 0; k < streams_of_group; k++)
+                s[k].at += step;
         }
         return before + t.n_rounds;
     }
@@ -764,10 +945,13 @@ template <arithmetic computes, class Context> struct line_worker {
 
 /* The calling block's part of all items. Which are there: the fewer, the less code and registers a
  * kernel has. */
-enum class line_ways { move, sums_of_two, of_two, of_more };
+enum class line_ways { move, sums_of_two, long_move, long_sums_of_two, of_two, of_more };
 template <line_ways ways, class Context>
 __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lines_args &h)
 {
+    constexpr bool is_long = ways == line_ways::long_move || ways == line_ways::long_sums_of_two;
+    constexpr bool are_moves = ways == line_ways::move || ways == line_ways::long_move;
+    constexpr bool are_sums = ways == line_ways::sums_of_two || ways == line_ways::long_sums_of_two;
     uint64_t *const count =
         reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + blockIdx.x;
     const uint64_t before = h.team.n_pes > 1 ? load_plain(count) : 0;
@@ -781,17 +965,16 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
             continue;
         if (so_far != before)
             group_block().sync();
-        const line_worker<ways == line_ways::sums_of_two ? arithmetic::float_sums : arithmetic::any,
-                          Context>
-            worker(c, h, t);
+        const line_worker<are_sums ? arithmetic::float_sums : arithmetic::any, Context> worker(c, h,
+                                                                                               t);
         if (i == 0)
             leave_if_given_up(c, has_left);
-        if constexpr (ways == line_ways::sums_of_two)
-            so_far = worker.template run_streams<true>(block, so_far);
-        else if (ways == line_ways::move || t.way == GSH_LINES_MOVE)
-            so_far = worker.template run_streams<false>(block, so_far);
+        if constexpr (are_sums)
+            so_far = worker.template run_streams<true, is_long>(block, so_far);
+        else if (are_moves || t.way == GSH_LINES_MOVE)
+            so_far = worker.template run_streams<false, is_long>(block, so_far);
         else if constexpr (ways == line_ways::of_two)
-            so_far = worker.template run_streams<true>(block, so_far);
+            so_far = worker.template run_streams<true, false>(block, so_far);
         else if constexpr (ways == line_ways::of_more)
             so_far = worker.add(block, so_far);
     }

@@ -11,7 +11,8 @@
 #include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
-/* Two rounds of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
+/* For half of what is under way on all links of a GPU, 450 GB/s times 2 us, in each of four buffers:
+ * the units send in two rounds at a time. */
 #define ENOUGH ((size_t)2 << 20)
 
 _Static_assert((int)GSHMEMX_LAYER_COLLS_AT_ONCE == GSH_LINES_ITEMS_MAX, "in one launch");
@@ -24,7 +25,7 @@ size_t gshmemx_layer_inbox_bytes(int n_members)
 /* One channel with a line for each other member, and its count. */
 size_t gshmemx_layer_inbox_least_bytes(int n_members)
 {
-    return 128 + 2 * (size_t)(n_members - 1) * GSH_LINE_ROOM_WORDS;
+    return 128 + GSH_LINES_BUFFERS * (size_t)(n_members - 1) * GSH_LINE_ROOM_WORDS;
 }
 
 int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox)

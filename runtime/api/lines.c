@@ -207,21 +207,40 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
     *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
 }
 
-/* The smallest kernel that can carry the item out: each can do what those before it can, if the
- * team has as many members. */
+/* The smallest kernel that can carry the item out; those of_two and of_more can carry out any, if
+ * the team has as many members. */
 static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_members)
 {
     const bool is_float = t->element == GSH_ELEMENT_float || t->element == GSH_ELEMENT_half ||
                           t->element == GSH_ELEMENT_bfloat16;
     if (t->way == GSH_LINES_MOVE) {
-        return GSH_COLL_KERNEL_lines_move;
+        return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_move
+                                            : GSH_COLL_KERNEL_lines_long_move;
     }
     if (n_members > 2) {
         return GSH_COLL_KERNEL_lines_of_more;
     }
-    return is_float && t->fold == GSH_LINES_FOLD_sum_float && t->scaling != GSH_LINES_DIVIDED
-               ? GSH_COLL_KERNEL_lines_sums_of_two
-               : GSH_COLL_KERNEL_lines_of_two;
+    if (!is_float || t->fold != GSH_LINES_FOLD_sum_float || t->scaling == GSH_LINES_DIVIDED) {
+        return GSH_COLL_KERNEL_lines_of_two;
+    }
+    return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_sums_of_two
+                                        : GSH_COLL_KERNEL_lines_long_sums_of_two;
+}
+
+/* One that can carry out items of both kinds. */
+static uint32_t kernel_of_both(uint32_t a, uint32_t b, int n_members)
+{
+    const bool are_moves =
+        (a == GSH_COLL_KERNEL_lines_move || a == GSH_COLL_KERNEL_lines_long_move) &&
+        (b == GSH_COLL_KERNEL_lines_move || b == GSH_COLL_KERNEL_lines_long_move);
+    const bool are_sums =
+        (a == GSH_COLL_KERNEL_lines_sums_of_two || a == GSH_COLL_KERNEL_lines_long_sums_of_two) &&
+        (b == GSH_COLL_KERNEL_lines_sums_of_two || b == GSH_COLL_KERNEL_lines_long_sums_of_two);
+    return a == b          ? a
+           : are_moves     ? (uint32_t)GSH_COLL_KERNEL_lines_long_move
+           : are_sums      ? (uint32_t)GSH_COLL_KERNEL_lines_long_sums_of_two
+           : n_members > 2 ? (uint32_t)GSH_COLL_KERNEL_lines_of_more
+                           : (uint32_t)GSH_COLL_KERNEL_lines_of_two;
 }
 
 enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
@@ -232,16 +251,14 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
         .team = team->state, .inbox = *inbox, .n_items = (uint32_t)n};
     struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
     const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
-    const uint32_t of_all =
-        team->n_pes > 2 ? GSH_COLL_KERNEL_lines_of_more : GSH_COLL_KERNEL_lines_of_two;
     uint32_t next_block = 0;
     gsh_copy_name(args.call, sizeof(args.call), site.call);
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
-        const uint32_t kernel = kernel_of(t, team->n_pes);
-        l.kernel = i == 0 || l.kernel == kernel ? kernel : of_all;
         share_out(inbox, n_others, t, &next_block, &l.n_threads);
+        const uint32_t kernel = kernel_of(t, team->n_pes);
+        l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);
         l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
     }
     return site.is_on_stream ? pe->device_ops->stream_coll(pe, &l, site.stream)

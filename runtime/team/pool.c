@@ -10,8 +10,8 @@
 #define WORLD_CHANNELS      32
 #define PREDEFINED_CHANNELS 4
 #define WORLD_WIDE          (2u << 20) /* bytes of both of channel 0's buffers, at most */
-/* Two rounds of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
-#define INBOX_BYTES (2u << 20)
+/* Four buffers of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
+#define INBOX_BYTES (4u << 20)
 
 /* ---- layouts ---- */
 

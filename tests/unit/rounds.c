@@ -12,7 +12,7 @@
 static void check_inbox(int n, uint64_t bytes, uint32_t channels, uint32_t enough, uint32_t room)
 {
     struct gsh_lines_inbox in = {.line_room = room};
-    const uint64_t least = 128 + 2 * (uint64_t)(n - 1) * room;
+    const uint64_t least = 128 + GSH_LINES_BUFFERS * (uint64_t)(n - 1) * room;
     if (!gsh_lines_divide(&in, n, bytes, channels, enough)) {
         CHECK(bytes < least);
         return;
@@ -74,13 +74,13 @@ enum { N = 3, N_ITEMS = 40, LINES = 2 };
 
 struct item {
     uint32_t n_rounds, lines;
-    int root; /* -1: all pairs give each other data */
+    int root;       /* -1: all pairs give each other data */
+    uint32_t ahead; /* rounds in which a unit may send before it has taken the first of them */
 };
 
-/* A unit of a member: where it is in the item. */
+/* A unit of a member: the rounds of the item in which it sends and takes next. */
 struct unit {
-    uint32_t round;
-    bool has_sent;
+    uint32_t sends, takes;
 };
 
 struct member {
@@ -90,7 +90,7 @@ struct member {
     struct {
         uint64_t flag;
         bool is_taken;
-    } slot[2][N][LINES];
+    } slot[GSH_LINES_BUFFERS][N][LINES];
 };
 
 static bool is_used(const struct item *t, int a, int b, uint32_t line, uint32_t round)
@@ -99,30 +99,34 @@ static bool is_used(const struct item *t, int a, int b, uint32_t line, uint32_t 
     return have_data ? line < t->lines : line == 0 && gsh_lines_both_call(t->n_rounds, round);
 }
 
-/* One step of the unit, if there is one that it can make. */
+static uint32_t skip_unused(const struct item *t, int me, int other, uint32_t line, uint32_t round)
+{
+    while (round < t->n_rounds && !is_used(t, me, other, line, round)) {
+        round++;
+    }
+    return round;
+}
+
+/* One step of the unit, if there is one that it can make: it sends if it may, else it takes. */
 static bool step(struct member *m, const struct item *t, int me, int other, uint32_t line)
 {
     struct unit *u = &m[me].unit[other][line];
-    while (u->round < t->n_rounds && !is_used(t, me, other, line, u->round)) {
-        u->round++;
-    }
-    if (u->round == t->n_rounds) {
-        return false;
-    }
-    const uint64_t flag = m[me].before + 1 + u->round;
-    if (!u->has_sent) {
-        CHECK(m[other].slot[flag % 2][me][line].is_taken);
-        m[other].slot[flag % 2][me][line].flag = flag;
-        m[other].slot[flag % 2][me][line].is_taken = false;
-        u->has_sent = true;
+    u->sends = skip_unused(t, me, other, line, u->sends);
+    u->takes = skip_unused(t, me, other, line, u->takes);
+    if (u->sends < t->n_rounds && u->sends < u->takes + t->ahead) {
+        const uint64_t flag = m[me].before + 1 + u->sends;
+        CHECK(m[other].slot[flag % GSH_LINES_BUFFERS][me][line].is_taken);
+        m[other].slot[flag % GSH_LINES_BUFFERS][me][line].flag = flag;
+        m[other].slot[flag % GSH_LINES_BUFFERS][me][line].is_taken = false;
+        u->sends++;
         return true;
     }
-    if (m[me].slot[flag % 2][other][line].flag != flag) {
+    const uint64_t flag = m[me].before + 1 + u->takes;
+    if (u->takes >= t->n_rounds || m[me].slot[flag % GSH_LINES_BUFFERS][other][line].flag != flag) {
         return false;
     }
-    m[me].slot[flag % 2][other][line].is_taken = true;
-    u->has_sent = false;
-    u->round++;
+    m[me].slot[flag % GSH_LINES_BUFFERS][other][line].is_taken = true;
+    u->takes++;
     return true;
 }
 
@@ -131,7 +135,7 @@ static bool is_through(const struct member *m, const struct item *t)
     bool is = true;
     for (int other = 0; other < N; other++) {
         for (int line = 0; line < LINES; line++) {
-            is = is && m->unit[other][line].round >= t->n_rounds;
+            is = is && m->unit[other][line].takes >= t->n_rounds;
         }
     }
     return is;
@@ -143,7 +147,8 @@ static void begin_item(struct member *m, int me, const struct item *items)
     m->item++;
     for (int other = 0; other < N; other++) {
         for (int line = 0; line < LINES; line++) {
-            m->unit[other][line] = (struct unit){.round = other == me ? UINT32_MAX : 0};
+            const uint32_t first = other == me ? UINT32_MAX : 0;
+            m->unit[other][line] = (struct unit){first, first};
         }
     }
 }
@@ -155,13 +160,15 @@ static void race(uint64_t *random)
     struct member m[N];
     memset(m, 0, sizeof(m));
     for (int i = 0; i < N_ITEMS; i++) {
-        items[i] = (struct item){.n_rounds = 1 + (uint32_t)(test_random(random) % 4),
-                                 .lines = 1 + (uint32_t)(test_random(random) % LINES),
-                                 .root = (int)(test_random(random) % (N + 1)) - 1};
+        items[i] =
+            (struct item){.n_rounds = 1 + (uint32_t)(test_random(random) % 11),
+                          .ahead = 1 + (uint32_t)(test_random(random) % GSH_LINES_ROUNDS_AHEAD),
+                          .lines = 1 + (uint32_t)(test_random(random) % LINES),
+                          .root = (int)(test_random(random) % (N + 1)) - 1};
     }
     for (int i = 0; i < N; i++) {
         m[i].item = -1;
-        for (int k = 0; k < 2 * N * LINES; k++) {
+        for (int k = 0; k < (int)GSH_LINES_BUFFERS * N * LINES; k++) {
             m[i].slot[k / (N * LINES)][k / LINES % N][k % LINES].is_taken = true;
         }
         begin_item(&m[i], i, items);
