@@ -11,8 +11,8 @@
 #include "runtime/instance/instance.h"
 #include "runtime/team/team.h"
 
-/* For half of what is under way on all links of a GPU, 450 GB/s times 2 us, in each of four buffers:
- * the units send in two rounds at a time. */
+/* For half of what is under way on all links of a GPU, 450 GB/s times 2 us, in each of four
+ * buffers: the units send in two rounds at a time. */
 #define ENOUGH ((size_t)2 << 20)
 
 _Static_assert((int)GSHMEMX_LAYER_COLLS_AT_ONCE == GSH_LINES_ITEMS_MAX, "in one launch");
