@@ -9,14 +9,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <strings.h>
+#include "base/config.h"
 #include "base/log.h"
 #include "base/util.h"
 
 #define PREFIX "GSHMEM_"
-
-extern char **environ;
 
 enum kind { KIND_BOOL, KIND_SIZE, KIND_SECONDS, KIND_INT, KIND_STRING, KIND_CHOICE };
 
@@ -40,9 +38,6 @@ static const struct row rows[] = {
 #include "base/env.def"
 #undef ENV
 };
-
-static const char *const subsys_names[] = {"init", "bootstrap", "heap", "device",
-                                           "rma",  "sync",      "proxy"};
 
 /* The index of the word [text, text + length) in a '|'-divided list, -1: not there. */
 static int find_choice(const char *choices, const char *text, size_t length)
@@ -245,12 +240,49 @@ bool gsh_env_offer(const char *name, const char *value)
     return false;
 }
 
-/* The variable's text in the environment, else what was offered for it; NULL when it is unset or
- * empty. A program that has more rights than who started it has no such environment. */
-static const char *set_text(const struct row *row)
+/* Where a variable's text comes from. */
+enum origin { FROM_DEFAULT, FROM_ENVIRONMENT, FROM_PROGRAM, FROM_FILE };
+
+/* The variable's text in the environment, else what was offered for it, else what a file of
+ * settings says; NULL when it is unset or empty. A program that has more rights than who started it
+ * has no such environment. */
+static const char *set_text(const struct row *row, enum origin *origin)
 {
     const char *text = secure_getenv(row->name);
-    return text != NULL && text[0] ? text : __atomic_load_n(&offered[row - rows], __ATOMIC_ACQUIRE);
+    *origin = FROM_ENVIRONMENT;
+    if (text == NULL || text[0] == '\0') {
+        text = __atomic_load_n(&offered[row - rows], __ATOMIC_ACQUIRE);
+        *origin = FROM_PROGRAM;
+    }
+    const struct gsh_config_line *line = text == NULL ? gsh_config_find(row->name) : NULL;
+    if (text == NULL) {
+        text = line != NULL ? line->value : NULL;
+        *origin = line != NULL ? FROM_FILE : FROM_DEFAULT;
+    }
+    return text;
+}
+
+const char *gsh_env_text(const char *name)
+{
+    enum origin origin;
+    for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return set_text(&rows[i], &origin);
+        }
+    }
+    return NULL;
+}
+
+/* The origin in words. */
+static void describe_origin(const struct row *row, enum origin origin, char *out, size_t size)
+{
+    static const char *const words[] = {"default", "environment", "program"};
+    if (origin == FROM_FILE) {
+        const struct gsh_config_line *line = gsh_config_find(row->name);
+        snprintf(out, size, "%s:%d", line->file, line->number);
+    } else {
+        snprintf(out, size, "%s", words[origin]);
+    }
 }
 
 static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
@@ -259,9 +291,10 @@ static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
     while (*text) {
         size_t n = strcspn(text, ",");
         unsigned bit = 0;
-        for (unsigned i = 0; i < GSH_ARRAY_LEN(subsys_names); i++) {
-            if (strlen(subsys_names[i]) == n && strncasecmp(text, subsys_names[i], n) == 0) {
-                bit = 1u << i;
+        for (unsigned one = 1; one < GSH_LOG_ALL; one <<= 1) {
+            const char *name = gsh_log_subsys_name(one);
+            if (strlen(name) == n && strncasecmp(text, name, n) == 0) {
+                bit = one;
             }
         }
         if (n == 3 && strncasecmp(text, "all", n) == 0) {
@@ -279,92 +312,6 @@ static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
     return GSH_OK;
 }
 
-/* Edit distance of two names (insert, delete, replace), for suggesting the one that was meant. */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[64];
-    size_t n = gsh_min_u64(strlen(b), GSH_ARRAY_LEN(row) - 1);
-    for (size_t j = 0; j <= n; j++) {
-        row[j] = (unsigned)j;
-    }
-    for (size_t i = 0; a[i]; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t j = 1; j <= n; j++) {
-            unsigned replaced = diagonal + (a[i] != b[j - 1]);
-            diagonal = row[j];
-            unsigned shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
-            row[j] = replaced < shorter + 1 ? replaced : shorter + 1;
-        }
-    }
-    return row[n];
-}
-
-/* Describes what is wrong with a name that no row has. */
-static void word_unknown(const char *name, char *out, size_t size)
-{
-    const struct row *nearest = NULL;
-    unsigned best = UINT32_MAX;
-    for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
-        unsigned d = distance(name, rows[i].name);
-        if (d < best) {
-            best = d;
-            nearest = &rows[i];
-        }
-    }
-    bool is_near = nearest != NULL && best <= 1 + strlen(nearest->name + strlen(PREFIX)) / 3;
-    snprintf(out, size, "%s is not a variable of gshmem and is ignored%s%s%s", name,
-             is_near ? "; did you mean " : "; gshmem-info lists them", is_near ? nearest->name : "",
-             is_near ? "?" : "");
-}
-
-/* The next GSHMEM_ variable from *at on that no row has; *at moves past it. */
-static bool find_unknown(char ***at, char *name, size_t size)
-{
-    if (getauxval(AT_SECURE) != 0) {
-        return false;
-    }
-    for (; *at != NULL && **at != NULL; ++*at) {
-        size_t n = strcspn(**at, "=");
-        if (strncmp(**at, PREFIX, strlen(PREFIX)) != 0 || n >= size) {
-            continue;
-        }
-        memcpy(name, **at, n);
-        name[n] = '\0';
-        bool is_known = false;
-        for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
-            is_known = is_known || strcmp(rows[i].name, name) == 0;
-        }
-        if (!is_known) {
-            ++*at;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void warn_unknown(void)
-{
-    static bool is_done; /* once per process, however many PEs it holds */
-    char name[128], text[320];
-    if (__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED)) {
-        return;
-    }
-    for (char **at = environ; find_unknown(&at, name, sizeof(name));) {
-        word_unknown(name, text, sizeof(text));
-        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "%s", text);
-    }
-    bool has_any = false;
-    for (char **at = environ; at != NULL && *at != NULL; at++) { /* NULL after clearenv */
-        has_any = has_any || strncmp(*at, PREFIX, strlen(PREFIX)) == 0;
-    }
-    if (getauxval(AT_SECURE) != 0 && has_any) {
-        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT,
-                "this program has more rights than who started it (setuid): all variables of the "
-                "environment are ignored, those of its launcher, too");
-    }
-}
-
 /* What is printed is kept, and sent to others. */
 static bool is_secret(const struct row *row)
 {
@@ -375,18 +322,22 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
 {
     struct gsh_env read = {0};
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
-        const char *text = set_text(&rows[i]);
+        enum origin origin;
+        const char *text = set_text(&rows[i], &origin);
         if (parse(&rows[i], text != NULL ? text : rows[i].default_text, &read)) {
             continue;
         }
         if (text == NULL) {
             return gsh_fail(GSH_ERR_BUG, "%s: bad default", rows[i].name);
         }
-        char allowed[256];
+        char allowed[256], where[300] = "";
         describe(&rows[i], allowed, sizeof(allowed));
         text = is_secret(&rows[i]) ? "(secret)" : text;
-        return gsh_fail(GSH_ERR_ARG, "%s=%s is not allowed: it must be %s", rows[i].name, text,
-                        allowed);
+        if (origin == FROM_FILE) {
+            describe_origin(&rows[i], origin, where, sizeof(where));
+        }
+        return gsh_fail(GSH_ERR_ARG, "%s%s%s=%s is not allowed: it must be %s", where,
+                        where[0] ? ": " : "", rows[i].name, text, allowed);
     }
     unsigned mask = 0;
     enum gsh_result r = parse_subsystems(read.debug_subsys, &mask);
@@ -395,8 +346,11 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
     }
     /* env.def lists the choices of debug in the order of enum gsh_log_level. */
     int level = find_choice("none|error|warn|info|trace", read.debug, strlen(read.debug));
-    gsh_log_setup((enum gsh_log_level)level, mask, read.debug_file[0] ? read.debug_file : NULL);
-    warn_unknown();
+    const char *file = read.log_file[0] ? read.log_file : read.debug_file;
+    if (strcmp(read.log_format, "json") == 0) {
+        gsh_log_use_json();
+    }
+    gsh_log_setup((enum gsh_log_level)level, mask, file[0] ? file : NULL);
     *env = read;
     return GSH_OK;
 }
@@ -414,25 +368,21 @@ static bool is_allowed(const struct row *row, const char *text)
 
 int gsh_env_print(FILE *out)
 {
-    char name[128], words[320];
+    char words[320], source[340];
     int n_wrong = 0;
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows); i++) {
-        const char *text = set_text(&rows[i]);
-        const char *source = text != NULL ? "environment" : "default";
-        if (text != NULL && !is_allowed(&rows[i], text)) {
-            source = "environment, NOT ALLOWED";
-            n_wrong++;
-        }
+        enum origin origin;
+        const char *text = set_text(&rows[i], &origin);
+        bool is_wrong = text != NULL && !is_allowed(&rows[i], text);
+        n_wrong += is_wrong;
+        describe_origin(&rows[i], origin, source, sizeof(source));
         describe(&rows[i], words, sizeof(words));
         if (text != NULL && is_secret(&rows[i])) {
             text = "(secret)";
         }
-        fprintf(out, "%s=%s  (%s)\n    %s\n    allowed: %s\n", rows[i].name,
-                text != NULL ? text : rows[i].default_text, source, rows[i].doc, words);
+        fprintf(out, "%s=%s  (%s%s)\n    %s\n    allowed: %s\n", rows[i].name,
+                text != NULL ? text : rows[i].default_text, source, is_wrong ? ", NOT ALLOWED" : "",
+                rows[i].doc, words);
     }
-    for (char **at = environ; find_unknown(&at, name, sizeof(name)); n_wrong++) {
-        word_unknown(name, words, sizeof(words));
-        fprintf(out, "%s=%s  (environment, UNKNOWN)\n    %s\n", name, secure_getenv(name), words);
-    }
-    return n_wrong;
+    return n_wrong + gsh_env_print_unknown(out);
 }

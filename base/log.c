@@ -5,19 +5,15 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+#include "base/array.h"
+#include "base/log_file.h"
+#include "base/log_json.h"
 #include "base/util.h"
-
-#define MAX_LINKS 40 /* one after another, as many as the system follows */
 
 /* Written once under the mutex, read without it: hence the relaxed atomic accesses. The words are
  * independent, so no order between them is needed. */
@@ -26,95 +22,46 @@ static bool is_set_up;
 static int current_level = GSH_LOG_WARN;
 static unsigned current_mask = GSH_LOG_ALL;
 static int current_fd = STDERR_FILENO;
-static const char *call_prefix; /* NULL: calls have their own names */
+static bool is_json;
+static const char *pattern_of_pes; /* of a file for each PE; NULL: current_fd is for all */
+static const char *call_prefix;    /* NULL: calls have their own names */
 
 static _Thread_local int current_pe = -1;
 
-static void append(char *out, size_t size, size_t *used, const char *text)
-{
-    size_t n = gsh_min_u64(strlen(text), size - 1 - *used);
-    memcpy(out + *used, text, n);
-    *used += n;
-    out[*used] = '\0';
-}
+static const char *const subsys_names[] = {"init", "bootstrap", "heap", "device",
+                                           "rma",  "sync",      "proxy"};
 
-/* Writes pattern to out with %h and %p filled in. */
-static void expand_path(const char *pattern, char *out, size_t size)
+const char *gsh_log_subsys_name(unsigned bit)
 {
-    size_t used = 0;
-    out[0] = '\0';
-    for (const char *p = pattern; *p; p++) {
-        char piece[256] = {*p, '\0'};
-        if (p[0] == '%' && p[1] == 'h') {
-            if (gethostname(piece, sizeof(piece) - 1) != 0) {
-                strcpy(piece, "host");
-            }
-            p++;
-        } else if (p[0] == '%' && p[1] == 'p') {
-            snprintf(piece, sizeof(piece), "%d", (int)getpid());
-            p++;
+    for (unsigned i = 0; i < GSH_ARRAY_LEN(subsys_names); i++) {
+        if (bit == 1u << i) {
+            return subsys_names[i];
         }
-        append(out, size, &used, piece);
     }
+    return NULL;
 }
 
-/* The file that the link at path names, if the link is of root (/dev/stderr) or of this user, in
- * path. What is looked at is what is followed: the name may lead elsewhere by then. In /proc, where
- * nobody else can make links, they lead to what has no name: *is_final. False: not to be followed;
- * errno says why. */
-static bool follow_link(char path[PATH_MAX], bool *is_final)
+static void warn_of_file(int error, const char *name)
 {
-    char target[PATH_MAX];
-    struct stat link;
-    struct statfs system;
-    ssize_t n = -1;
-    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
+    if (error != 0) {
+        errno = error;
+        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "GSHMEM_LOG_FILE=%s: cannot open (%m), using stderr",
+                name);
     }
-    bool is_ours = fstat(fd, &link) == 0 && fstatfs(fd, &system) == 0 &&
-                   (link.st_uid == geteuid() || link.st_uid == 0);
-    *is_final = is_ours && system.f_type == PROC_SUPER_MAGIC;
-    if (is_ours && !*is_final) {
-        n = readlinkat(fd, "", target, sizeof(target) - 1);
-    }
-    close(fd);
-    const char *slash = strrchr(path, '/');
-    size_t dir_bytes = n > 0 && target[0] != '/' && slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    if (n <= 0 || dir_bytes + (size_t)n >= PATH_MAX) {
-        errno = ELOOP;
-        return *is_final;
-    }
-    memcpy(path + dir_bytes, target, (size_t)n);
-    path[dir_bytes + (size_t)n] = '\0';
-    return true;
-}
-
-/* Its name can be predicted: in a folder that others may write to, it must not lead elsewhere. */
-static int open_log(const char *name)
-{
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
-    char path[PATH_MAX];
-    bool is_final = false;
-    snprintf(path, sizeof(path), "%s", name);
-    int fd = open(path, flags | O_NOFOLLOW, 0644);
-    for (int i = 0; i < MAX_LINKS && fd < 0 && errno == ELOOP && follow_link(path, &is_final);
-         i++) {
-        fd = open(path, flags | (is_final ? 0 : O_NOFOLLOW), 0644);
-    }
-    return fd;
 }
 
 void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *path)
 {
     int open_error = 0;
-    char expanded[1024] = "";
+    char name[1024] = "";
     pthread_mutex_lock(&setup_mutex);
     if (!is_set_up) {
         is_set_up = true;
-        if (path != NULL && path[0]) {
-            expand_path(path, expanded, sizeof(expanded));
-            int fd = open_log(expanded);
+        if (path != NULL && gsh_log_file_is_per_pe(path)) {
+            /* release: pairs with the acquire in sink_fd */
+            __atomic_store_n(&pattern_of_pes, strdup(path), __ATOMIC_RELEASE);
+        } else if (path != NULL && path[0]) {
+            int fd = gsh_log_file_open(path, -1, name, sizeof(name));
             if (fd < 0) {
                 open_error = errno;
             } else {
@@ -125,11 +72,53 @@ void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *p
         __atomic_store_n(&current_level, (int)level, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&setup_mutex);
-    if (open_error) {
-        errno = open_error;
-        gsh_log(GSH_LOG_WARN, GSH_LOG_ALL, "GSHMEM_DEBUG_FILE=%s: cannot open (%m), using stderr",
-                expanded);
+    warn_of_file(open_error, name);
+}
+
+void gsh_log_use_json(void)
+{
+    __atomic_store_n(&is_json, true, __ATOMIC_RELAXED);
+}
+
+/* The descriptor of that PE's file, which is opened at the PE's first line. */
+static int open_for_pe(const char *pattern, int pe)
+{
+    static struct opened {
+        int pe, fd;
+    } * opened;
+    static size_t n_opened, room;
+    char name[1024] = "";
+    int fd = -1, error = 0;
+    pthread_mutex_lock(&setup_mutex);
+    for (size_t i = 0; i < n_opened && fd < 0; i++) {
+        fd = opened[i].pe == pe ? opened[i].fd : -1;
     }
+    if (fd < 0 && gsh_array_reserve(&opened, &room, n_opened + 1, sizeof(*opened))) {
+        fd = gsh_log_file_open(pattern, pe, name, sizeof(name));
+        error = fd < 0 ? errno : 0;
+        fd = fd < 0 ? STDERR_FILENO : fd;
+        opened[n_opened++] = (struct opened){pe, fd};
+    }
+    pthread_mutex_unlock(&setup_mutex);
+    warn_of_file(error, name);
+    return fd < 0 ? STDERR_FILENO : fd;
+}
+
+static int sink_fd(void)
+{
+    static _Thread_local int known_pe = -1, known_fd;
+    const char *pattern = __atomic_load_n(&pattern_of_pes, __ATOMIC_ACQUIRE);
+    if (pattern == NULL) {
+        return __atomic_load_n(&current_fd, __ATOMIC_RELAXED);
+    }
+    if (current_pe < 0) {
+        return STDERR_FILENO;
+    }
+    if (known_pe != current_pe) {
+        known_fd = open_for_pe(pattern, current_pe);
+        known_pe = current_pe;
+    }
+    return known_fd;
 }
 
 void gsh_log_set_pe(int pe)
@@ -193,6 +182,15 @@ void gsh_log_rename(const char *text, char *out, size_t room)
     }
 }
 
+static void write_json(const char *level, unsigned subsys, const char *text, size_t bytes)
+{
+    char line[4096];
+    const char *topic = gsh_log_subsys_name(subsys);
+    size_t used = gsh_log_json(line, sizeof(line), current_pe, level, topic != NULL ? topic : "all",
+                               text, bytes);
+    write_whole(sink_fd(), line, used);
+}
+
 void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
 {
     static const char *const level_names[] = {"", "error", "warning", "info", "trace"};
@@ -218,7 +216,11 @@ void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *f
         line[used] = '\0';
         used = rename_calls(line, start, used, sizeof(line) - 2, prefix);
     }
-    line[used++] = '\n';
-    write_whole(__atomic_load_n(&current_fd, __ATOMIC_RELAXED), line, used);
+    if (__atomic_load_n(&is_json, __ATOMIC_RELAXED)) {
+        write_json(level_names[level], subsys, line + start, used - start);
+    } else {
+        line[used++] = '\n';
+        write_whole(sink_fd(), line, used);
+    }
     errno = saved_errno;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages to the user: levels, subsystems, one sink (stderr or GSHMEM_DEBUG_FILE). Each line is
+ * Messages to the user: levels, subsystems, one sink (stderr or GSHMEM_LOG_FILE). Each line is
  * written by one write(2), so lines of several PEs do not mix. */
 #ifndef GSH_LOG_H
 #define GSH_LOG_H
@@ -27,8 +27,15 @@ enum gsh_log_subsys {
 };
 
 /* Process-wide settings, taken from the environment once; later calls change nothing. path may
- * hold %h (host name) and %p (process id); NULL is stderr. */
+ * hold %h (host name), %p (process id), and %r (number of the PE that a thread acts for): then each
+ * PE has a file of its own, and lines of threads without a PE go to stderr. NULL is stderr. */
 void gsh_log_setup(enum gsh_log_level level, unsigned subsys_mask, const char *path);
+
+/* Lines are JSON objects from now on (base/log_json.h). */
+void gsh_log_use_json(void);
+
+/* The word for one subsystem; NULL: for none or several. */
+const char *gsh_log_subsys_name(unsigned bit);
 
 /* Later lines have this prefix in place of the gshmem of gshmem_ and gshmemx_. The pointer is kept,
  * not copied. */

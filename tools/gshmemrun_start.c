@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "base/env.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
@@ -34,7 +35,8 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     const struct gshmemrun_options *o = &l->options;
     static const char *const others[] = {"GSHMEM_UID", "GSHMEM_RANK", "GSHMEM_N_RANKS",
                                          "GSHMEM_THREADS"};
-    const char *ifname = getenv("GSHMEM_UID_IFNAME"), *family = getenv("GSHMEM_UID_FAMILY");
+    const char *ifname = gsh_env_text("GSHMEM_UID_IFNAME"),
+               *family = gsh_env_text("GSHMEM_UID_FAMILY");
     const char *usual = o->hosts != NULL ? "" : "lo";
     /* Ranks have their own limit; PEs may take any time before init. */
     struct gsh_uid_options uid_options = {.ifname = ifname != NULL && ifname[0] ? ifname : usual,

@@ -144,7 +144,7 @@ static void print_devices(void)
 
 static void print_transports(void)
 {
-    const char *plugin = getenv("GSHMEM_UCX_PLUGIN");
+    const char *plugin = gsh_env_text("GSHMEM_UCX_PLUGIN");
     const char *version =
         gsh_transport_ucx_version(plugin != NULL && *plugin ? plugin : "libgshmem_ucx.so");
     printf("\ntransports to PEs on other nodes\n  loop         between threads of one process\n");
@@ -173,7 +173,7 @@ static int print_collectives(void)
         const char *name;
         const struct gsh_coll_table *table;
     } devices[] = {{"CPU device", &gsh_coll_table_cpu}, {"GPUs", &gsh_coll_table_cuda}};
-    const char *text = getenv("GSHMEM_COLLECTIVES");
+    const char *text = gsh_env_text("GSHMEM_COLLECTIVES");
     for (int i = 0; i < 2; i++) {
         struct gsh_coll_table table = *devices[i].table;
         if (text != NULL && gsh_coll_table_read(text, &table) != GSH_OK) {
@@ -236,7 +236,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "gshmem-info: cannot write to stdout: %s\n", strerror(errno));
     }
     if (n_wrong > 0) {
-        fprintf(stderr, "gshmem-info: %d environment variables are wrong (see above)\n", n_wrong);
+        fprintf(stderr, "gshmem-info: %d variables or lines of files are wrong (see above)\n",
+                n_wrong);
     }
     return is_written && n_wrong == 0 ? 0 : 1;
 }

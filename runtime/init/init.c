@@ -371,6 +371,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     enum gsh_result r = gsh_env_read(&pe->env);
     if (r == GSH_OK) {
         r = gsh_launch_bootstrap(&pe->env, flags, attr, &pe->bootstrap);
+        if (r != GSH_OK && pe->env.rank <= 0) {
+            gsh_env_warn(true, true); /* a misspelt name may be why */
+        }
     }
     if (r != GSH_OK) {
         return r;
@@ -385,6 +388,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = exchange_identities(pe);
     }
     if (r == GSH_OK) {
+        gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);
         free_proxy_of_kernels(pe, had_threads);
         r = gsh_teams_plan(pe);
     }

@@ -260,6 +260,7 @@ int main(int argc, char **argv)
 #define ENV(field, name, kind, def, choices, doc) unsetenv("GSHMEM_" #name);
 #include "base/env.def"
 #undef ENV
+    setenv("GSHMEM_CONFIG", "none", 1); /* not this machine's files */
     test_defaults();
     test_offered();
     test_seconds();

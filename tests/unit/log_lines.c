@@ -19,8 +19,9 @@ static uid_t log_euid(void)
     return geteuid() + is_another_user;
 }
 #define geteuid log_euid
-#include "base/log.c"
+#include "base/log_file.c"
 #undef geteuid
+#include "base/log.h"
 #include "base/result.h"
 #include "tests/test.h"
 

@@ -17,6 +17,7 @@
 #include "cpu/cpu.h"
 #include "gshmem.h"
 #include "proxy/proxy.h"
+#include "base/env.h"
 #include "base/pages.h"
 #include "base/atomic.h"
 #include "base/log.h"
@@ -445,7 +446,7 @@ int gshmemx_cpu_device_count(void)
     static const char *const of_launcher[] = {"GSHMEM_N_RANKS", "GSHMEM_THREADS",
                                               "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                               "SLURM_STEP_TASKS_PER_NODE"};
-    const char *least = secure_getenv("GSHMEM_CPU_DEVICES");
+    const char *least = gsh_env_text("GSHMEM_CPU_DEVICES");
     int count = least != NULL ? atoi(least) : 1;
     if (gsh_instance_current() != NULL) {
         const int n_pes = gshmem_team_n_pes(GSHMEMX_TEAM_NODE);
