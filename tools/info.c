@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
+#include "check.h"
 #include "nic/nic.h"
 #include "proxy/transport.h"
 
@@ -196,6 +197,9 @@ static int usage(FILE *out)
                  "  --variables    the variables alone\n"
                  "  --collectives  how collectives choose their algorithm\n"
                  "  --nics         the NICs to which kernels can post by themselves\n"
+                 "  --check [--svg FILE]  by gshmemrun, on the PEs' places: what differs between\n"
+                 "                 PEs, and the speed and bytes of calls between each two;\n"
+                 "                 with a picture\n"
                  "  --help         this text\n");
     return out == stderr ? 2 : 0;
 }
@@ -205,6 +209,10 @@ int main(int argc, char **argv)
     const char *option = argc > 1 ? argv[1] : "";
     int n_wrong = 0;
     gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
+    if (strcmp(option, "--check") == 0 &&
+        (argc == 2 || (argc == 4 && strcmp(argv[2], "--svg") == 0))) {
+        return check_main(argc == 4 ? argv[3] : NULL);
+    }
     if (argc > 2) {
         return usage(stderr);
     }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The order of gshmem-info --check. */
+#include "check.h"
+
+#include <errno.h>
+#include <gshmemx.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/env.h"
+
+static const char *svg_path;
+
+/* What PE 0 has to say; the number of errors. */
+static int say(const struct check_pair *pairs, size_t n_pairs, int n_differences)
+{
+    int n_slow = 0, n_pes = gshmem_n_pes();
+    int n_wrong = check_report(stdout, pairs, n_pairs, n_pes, &n_slow);
+    if (svg_path != NULL && !check_draw(svg_path, pairs, n_pairs, n_pes)) {
+        fprintf(stderr, "gshmem-info: cannot write %s: %s\n", svg_path, strerror(errno));
+        n_wrong++;
+    }
+    printf("\n%d differences, %d slow pairs, %d wrong pairs\n", n_differences, n_slow, n_wrong);
+    fflush(stdout);
+    return n_wrong;
+}
+
+static int pe_main(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    if (gshmemx_init_attr(0, NULL) != 0) {
+        return 1;
+    }
+    if (gshmemx_device_setup() != 0) {
+        gshmem_global_exit(1);
+    }
+    const int n_pes = gshmem_n_pes(), me = gshmem_my_pe();
+    size_t n_pairs;
+    struct check_pair *pairs = check_list_pairs(n_pes, &n_pairs);
+    if (pairs == NULL) {
+        fprintf(stderr, "gshmem-info: no memory for %d PEs\n", n_pes);
+        gshmem_global_exit(1);
+    }
+    int n_wrong = 0, n_differences = check_compare(stdout);
+    if (!check_run_pairs(pairs, n_pairs)) {
+        fprintf(stderr, "gshmem-info: no memory for the pairs of %d PEs\n", n_pes);
+        gshmem_global_exit(1);
+    }
+    if (me == 0) {
+        n_wrong = say(pairs, n_pairs, n_differences);
+    }
+    free(pairs);
+    gshmem_finalize();
+    return n_wrong > 0;
+}
+
+int check_main(const char *svg)
+{
+    char *no_arguments[] = {NULL};
+    svg_path = svg;
+    if (gsh_env_text("GSHMEM_WAIT_TIMEOUT") == NULL) {
+        setenv("GSHMEM_WAIT_TIMEOUT", "60", 1); /* a route that does not work is named */
+    }
+    return gshmemx_run(pe_main, 0, no_arguments);
+}
