@@ -3,41 +3,34 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/util.h"
+#include "nic/mlx5_load.h"
 #include "nic/model/create.h"
 #include "nic/nic.h"
 
-static const struct {
-    const char *name, *what, *lacks;
-    enum gsh_result (*create)(const struct gsh_adapter_options *options, struct gsh_adapter **out);
-} adapters[] = {
-    {"model", "an adapter in software, between PEs of one machine, for tests",
-     "it reaches host memory only: kernels of the CPU device", gsh_model_create},
-};
+#define MODEL "model"
 
-bool gsh_adapter_list(unsigned i, struct gsh_adapter_listing *out)
+bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing *out)
 {
-    if (i >= GSH_ARRAY_LEN(adapters)) {
-        return false;
+    if (i > 0) {
+        return plugin != NULL && gsh_mlx5_list_all(plugin, i - 1, out);
     }
-    *out = (struct gsh_adapter_listing){.name = adapters[i].name, .what = adapters[i].what};
-    snprintf(out->lacks, sizeof(out->lacks), "%s", adapters[i].lacks);
+    *out = (struct gsh_adapter_listing){
+        .name = MODEL,
+        .what = "an adapter in software, between PEs of one machine, for tests",
+        .lacks = "it reaches host memory only: kernels of the CPU device"};
     return true;
 }
 
 enum gsh_result gsh_adapter_create(const struct gsh_adapter_options *options,
                                    struct gsh_adapter **out)
 {
-    if (options->name[0] == '\0') {
-        return gsh_note(GSH_ERR_UNSUPPORTED, "no NIC to which kernels can post by themselves was "
-                                             "found, and GSHMEM_NIC names none");
+    if (strcmp(options->name, MODEL) == 0) {
+        return gsh_model_create(options, out);
     }
-    for (unsigned i = 0; i < GSH_ARRAY_LEN(adapters); i++) {
-        if (strcmp(adapters[i].name, options->name) == 0) {
-            return adapters[i].create(options, out);
-        }
+    if (options->plugin != NULL) {
+        return gsh_mlx5_create(options, out);
     }
     return gsh_note(GSH_ERR_ARG,
-                    "GSHMEM_NIC=%s: there is no such NIC; gshmem-info --nics lists "
-                    "them",
+                    "GSHMEM_NIC=%s: there is no such NIC; gshmem-info --nics lists them",
                     options->name);
 }

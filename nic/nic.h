@@ -27,7 +27,11 @@ struct gsh_adapter_options {
     const char *settings; /* GSHMEM_NIC_MODEL: the model's (model/settings.h) */
     uint32_t n_queues;    /* they get the indices below it */
     uint32_t depth;       /* blocks of each, a power of two, GSH_WQ_DEPTH_MIN to _MAX */
-    bool is_one_process;  /* all PEs are threads of this process */
+    const char *plugin;   /* GSHMEM_NIC_PLUGIN, for real adapters */
+    const char *pci_bus;  /* of this PE's GPU, like "0000:1b:00.0"; "": it has none */
+    /* GSHMEM_NIC_PORT and so on; see base/env.def. 0: the first active one; gid: -1: chosen. */
+    int port, gid, traffic_class, service_level, retry, timeout;
+    bool is_one_process; /* all PEs are threads of this process */
     /* What is posted to a PE that has ended is dropped silently. */
     bool outlives_losses;
     void *context; /* of the functions here, which are called on any thread */
@@ -36,11 +40,14 @@ struct gsh_adapter_options {
      * return. */
     void (*fail)(void *context, int pe, bool is_silent, const char *text);
     void (*thread_start)(void *context); /* on the adapter's own thread, first */
+    /* A dma-buf descriptor of GPU memory, which the adapter closes; NULL: memory is the host's. */
+    enum gsh_result (*share)(void *context, void *memory, uint64_t bytes, int *fd);
 };
 
-/* Where a queue lies, by offsets in the memory of the adapter's queues. */
+/* Where a queue lies, by offsets in the memory of the adapter's queues; doorbell_register: in its
+ * registers, if it has some. */
 struct gsh_adapter_site {
-    uint64_t entries, record, doorbell, completion;
+    uint64_t entries, record, doorbell, completion, doorbell_register;
     uint32_t number;
 };
 
@@ -54,21 +61,27 @@ struct gsh_adapter_ops {
     /* The key that pe's memory has. pe's address is known. */
     uint32_t (*remote_key)(struct gsh_adapter *a, int pe);
 
-    /* Makes a queue. Then joins it to the other PE's queue of that index, which joins it to this
-     * one: from then on kernels may post. */
+    /* Makes a queue. Then joins it to the other PE's queue of that index and number, which joins it
+     * to this one: from then on kernels may post. its_number: 0 unless tells_numbers. */
     enum gsh_result (*create_queue)(struct gsh_adapter *a, uint32_t index,
                                     struct gsh_adapter_site *out);
     enum gsh_result (*connect_queue)(struct gsh_adapter *a, uint32_t index, int pe,
-                                     uint32_t its_index);
+                                     uint32_t its_index, uint32_t its_number);
 
     /* This PE's memory [memory, memory + bytes) has offset off from now on. Parts do not overlap;
      * an entry may span several. remove: on return nobody's entry reaches it any more. */
     enum gsh_result (*add_region)(struct gsh_adapter *a, void *memory, uint64_t off,
                                   uint64_t bytes);
     enum gsh_result (*remove_region)(struct gsh_adapter *a, uint64_t off);
+    /* NULL: keys never change. Else each added region makes a new key for all memory, local_key and
+     * what own_key returns; earlier ones stay good for the memory of their time. The runtime tells
+     * the other PEs, for whose adapters remote_key then returns it. */
+    uint32_t (*own_key)(struct gsh_adapter *a);
+    void (*set_remote_key)(struct gsh_adapter *a, int pe, uint32_t key);
 
-    /* The queues are connected: entries are carried out. */
-    enum gsh_result (*start)(struct gsh_adapter *a);
+    /* The queues are connected: entries are carried out. rings_for_kernels: a thread of the adapter
+     * looks at the doorbells in memory and rings the registers, which kernels do not reach. */
+    enum gsh_result (*start)(struct gsh_adapter *a, bool rings_for_kernels);
     /* Whether all entries that these queues' doorbell records cover are complete. An acquire: what
      * they brought is seen. Any thread. */
     bool (*is_idle)(struct gsh_adapter *a, uint32_t first, uint32_t n);
@@ -86,8 +99,13 @@ struct gsh_adapter {
     struct gsh_adapter_options options;
     void *memory; /* of the queues: page-aligned, to be mapped for the device */
     size_t memory_bytes;
+    /* Doorbells that are registers of the adapter, in pages to be mapped for the device; NULL:
+     * doorbells lie in memory alone. */
+    void *registers;
+    size_t registers_bytes;
     uint32_t local_key, flags; /* enum gsh_nic_flags; of struct gsh_nic */
     bool reads_cuda;           /* regions may be memory of a CUDA device */
+    bool tells_numbers;        /* the other PE must be told a queue's number */
     const struct gsh_nic_wake *wake;
 };
 
@@ -104,11 +122,10 @@ static inline void gsh_adapter_destroy(struct gsh_adapter **a)
 }
 
 /* Adapter i that GSHMEM_NIC may name: its name, what it is, and what it lacks on this machine ("":
- * nothing). False: there is none. */
+ * nothing). False: there is none. plugin: as in the options. */
 struct gsh_adapter_listing {
-    const char *name, *what;
-    char lacks[160];
+    char name[64], what[96], lacks[192];
 };
-bool gsh_adapter_list(unsigned i, struct gsh_adapter_listing *out);
+bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing *out);
 
 #endif

@@ -159,7 +159,9 @@ static void print_transports(void)
 static void print_nics(void)
 {
     struct gsh_adapter_listing nic;
-    for (unsigned i = 0; gsh_adapter_list(i, &nic); i++) {
+    const char *plugin = getenv("GSHMEM_NIC_PLUGIN");
+    plugin = plugin != NULL && *plugin ? plugin : "libgshmem_mlx5.so";
+    for (unsigned i = 0; gsh_adapter_list(plugin, i, &nic); i++) {
         printf("  %-12s %s\n", nic.name, nic.what);
         if (nic.lacks[0] != '\0') {
             printf("  %-12s but %s\n", "", nic.lacks);

@@ -70,8 +70,9 @@ static enum gsh_result model_create_queue(struct gsh_adapter *a, uint32_t index,
 }
 
 static enum gsh_result model_connect_queue(struct gsh_adapter *a, uint32_t index, int pe,
-                                           uint32_t its_index)
+                                           uint32_t its_index, uint32_t its_number)
 {
+    (void)its_number; /* it follows from the index */
     struct gsh_model_queue *queue = &gsh_model_of(a)->queues[index];
     queue->link->pe = pe;
     queue->link->peer_number = its_index + 1;
@@ -145,8 +146,9 @@ static void model_destroy(struct gsh_adapter *a)
     free(model);
 }
 
-static enum gsh_result model_start(struct gsh_adapter *a)
+static enum gsh_result model_start(struct gsh_adapter *a, bool rings_for_kernels)
 {
+    (void)rings_for_kernels; /* it has no registers */
     return gsh_model_thread_start(gsh_model_of(a));
 }
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include "base/result.h"
 
-#define GSH_MODEL_KEYS       8
+#define GSH_MODEL_KEYS       64
 #define GSH_MODEL_PIECES     4096
 #define GSH_MODEL_QUEUES_MAX (1u << 20)
 #define GSH_MODEL_LETTERS    64u /* immediates that a queue holds, a power of two */

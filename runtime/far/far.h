@@ -73,9 +73,10 @@ void gsh_far_nic_destroy(struct gsh_instance *pe);
 static inline bool gsh_far_has_nic(const struct gsh_instance *pe);
 /* For gsh_heap_options. */
 struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe);
-/* struct gsh_nic and its queues in this PE's device memory; bytes: 0: there is none. */
+/* struct gsh_nic and its queues in this PE's device memory; bytes: 0: there is none. fill: their
+ * first values; device_table: where kernels will have them. */
 uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe);
-void gsh_far_nic_fill(const struct gsh_instance *pe, void *table);
+void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table);
 /* What complete kernels have posted in that context is complete. */
 void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx);
 /* Makes some progress; for threads that wait. */

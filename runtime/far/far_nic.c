@@ -26,6 +26,8 @@ struct gsh_far_nic {
     struct gsh_instance *pe;
     struct gsh_adapter *adapter;
     uint64_t device_memory;         /* of its queues */
+    uint64_t device_registers;      /* 0: kernels do not reach its registers, or it has none */
+    uint64_t table;                 /* struct gsh_nic in device memory; 0: not written yet */
     uint32_t n_queues;              /* to each PE, in the default context */
     struct gsh_adapter_site *sites; /* [gsh_far_nic_n]; of far PEs alone */
 };
@@ -83,6 +85,12 @@ static void on_thread_start(void *context)
     gsh_log_set_pe(pe->my_pe);
 }
 
+static enum gsh_result share(void *context, void *memory, uint64_t bytes, int *fd)
+{
+    struct gsh_instance *pe = context;
+    return pe->device_ops->share_memory(pe, memory, bytes, fd);
+}
+
 static enum gsh_result check_settings(const struct gsh_instance *pe)
 {
     const int queues = pe->env.nic_queues, depth = pe->env.nic_depth;
@@ -99,11 +107,20 @@ static enum gsh_result check_settings(const struct gsh_instance *pe)
 
 static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
+    char pci_bus[32] = "";
     struct gsh_adapter_options options = {
         .my_pe = pe->my_pe,
         .n_pes = pe->n_pes,
         .name = pe->env.nic,
         .settings = pe->env.nic_model,
+        .plugin = pe->env.nic_plugin,
+        .pci_bus = pci_bus,
+        .port = pe->env.nic_port,
+        .gid = pe->env.nic_gid,
+        .traffic_class = pe->env.nic_traffic_class,
+        .service_level = pe->env.nic_service_level,
+        .retry = pe->env.nic_retry,
+        .timeout = pe->env.nic_timeout,
         .n_queues = n_all_queues(pe, nic->n_queues),
         .depth = (uint32_t)pe->env.nic_depth,
         .is_one_process = pe->is_one_process,
@@ -111,7 +128,11 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .context = pe,
         .fail = on_fail,
         .thread_start = on_thread_start,
+        .share = pe->device_ops->share_memory != NULL ? share : NULL,
     };
+    if (pe->device_ops->pci_bus != NULL) {
+        pe->device_ops->pci_bus(pe, pci_bus, sizeof(pci_bus));
+    }
     enum gsh_result r = check_settings(pe);
     if (r == GSH_OK) {
         r = gsh_adapter_create(&options, &nic->adapter);
@@ -157,24 +178,84 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct gsh_adapter *a)
     return r;
 }
 
-static enum gsh_result make_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
+static enum gsh_result create_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
     struct gsh_adapter *a = nic->adapter;
     enum gsh_result r = GSH_OK;
     for (uint32_t i = 0; r == GSH_OK && i < a->options.n_queues; i++) {
-        uint32_t its_index;
-        const int peer = pe_of_queue(pe, nic->n_queues, i, pe->my_pe, &its_index);
-        if (!gsh_is_far(pe, peer)) {
-            continue;
-        }
-        r = a->ops->create_queue(a, i, &nic->sites[i]);
-        if (r == GSH_OK) {
-            r = a->ops->connect_queue(a, i, peer, its_index);
+        uint32_t unused;
+        if (gsh_is_far(pe, pe_of_queue(pe, nic->n_queues, i, 0, &unused))) {
+            r = a->ops->create_queue(a, i, &nic->sites[i]);
         }
     }
-    return r == GSH_OK
-               ? pe->device_ops->map_host(pe, a->memory, a->memory_bytes, &nic->device_memory)
-               : r;
+    return r;
+}
+
+/* Collective. The numbers of all PEs' queues, by PE; NULL: the adapter needs none. */
+static enum gsh_result tell_numbers(struct gsh_instance *pe, const struct gsh_far_nic *nic,
+                                    uint32_t **all)
+{
+    const uint32_t n = nic->adapter->options.n_queues;
+    *all = NULL;
+    if (!nic->adapter->tells_numbers) {
+        return GSH_OK;
+    }
+    uint32_t *mine = calloc(n, sizeof(*mine));
+    *all = calloc((size_t)pe->n_pes * n, sizeof(**all));
+    if (mine == NULL || *all == NULL) {
+        gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        mine[i] = nic->sites[i].number;
+    }
+    enum gsh_result r =
+        pe->job_bootstrap->ops->allgather(pe->job_bootstrap, mine, n * sizeof(*mine), *all);
+    free(mine);
+    return r;
+}
+
+static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_nic *nic,
+                                      const uint32_t *numbers)
+{
+    struct gsh_adapter *a = nic->adapter;
+    const uint32_t n = a->options.n_queues;
+    enum gsh_result r = GSH_OK;
+    for (uint32_t i = 0; r == GSH_OK && i < n; i++) {
+        uint32_t its_index;
+        const int peer = pe_of_queue(pe, nic->n_queues, i, pe->my_pe, &its_index);
+        if (gsh_is_far(pe, peer)) {
+            r = a->ops->connect_queue(a, i, peer, its_index,
+                                      numbers != NULL ? numbers[(size_t)peer * n + its_index] : 0);
+        }
+    }
+    return r;
+}
+
+/* What kernels reach of it; *rings_for_kernels: not the registers. */
+static enum gsh_result map(struct gsh_instance *pe, struct gsh_far_nic *nic,
+                           bool *rings_for_kernels)
+{
+    struct gsh_adapter *a = nic->adapter;
+    const bool is_asked = strcmp(pe->env.nic_doorbell, "gpu") == 0;
+    enum gsh_result r =
+        pe->device_ops->map_host(pe, a->memory, a->memory_bytes, &nic->device_memory);
+    *rings_for_kernels = false;
+    if (r != GSH_OK || a->registers == NULL) {
+        return r;
+    }
+    if (strcmp(pe->env.nic_doorbell, "host") != 0) {
+        r = pe->device_ops->map_registers(pe, a->registers, a->registers_bytes,
+                                          &nic->device_registers);
+        nic->device_registers = r == GSH_OK ? nic->device_registers : 0;
+    }
+    *rings_for_kernels = nic->device_registers == 0;
+    if (*rings_for_kernels && !is_asked) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
+                "a thread of the host rings the NIC's doorbells for kernels%s%s",
+                r != GSH_OK ? ": " : "", r != GSH_OK ? gsh_last_error() : "");
+        r = GSH_OK;
+    }
+    return r;
 }
 
 /* Collective: the first failure of some PE is the result of all, in its words. */
@@ -211,9 +292,17 @@ static enum gsh_result make_all(struct gsh_instance *pe, struct gsh_far_nic *nic
         r = vote(pe, exchange(pe, nic->adapter));
     }
     if (r == GSH_OK) {
-        r = make_queues(pe, nic);
-        r = vote(pe, r == GSH_OK ? nic->adapter->ops->start(nic->adapter) : r);
+        r = vote(pe, create_queues(pe, nic));
     }
+    uint32_t *numbers = NULL;
+    if (r == GSH_OK) {
+        bool rings_for_kernels = false;
+        r = tell_numbers(pe, nic, &numbers);
+        r = r == GSH_OK ? connect_queues(pe, nic, numbers) : r;
+        r = r == GSH_OK ? map(pe, nic, &rings_for_kernels) : r;
+        r = vote(pe, r == GSH_OK ? nic->adapter->ops->start(nic->adapter, rings_for_kernels) : r);
+    }
+    free(numbers);
     return r;
 }
 
@@ -221,6 +310,7 @@ static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
     if (nic->adapter != NULL && pe->device_ops != NULL) {
         pe->device_ops->unmap_host(pe, nic->adapter->memory);
+        pe->device_ops->unmap_host(pe, nic->adapter->registers);
     }
     gsh_adapter_destroy(&nic->adapter);
     free(nic->sites);
@@ -274,12 +364,73 @@ void gsh_far_nic_destroy(struct gsh_instance *pe)
 
 /* ---- memory ---- */
 
+static enum gsh_result write_word(struct gsh_instance *pe, uint64_t address, uint32_t value)
+{
+    return pe->device_ops->proxy_copy(pe, (void *)(uintptr_t)address, &value, sizeof(value));
+}
+
+/* Writes the keys into the tables of kernels, if they are there. Kernels that run may still use the
+ * earlier ones, which are good for all memory that they can know of. */
+static enum gsh_result write_keys(struct gsh_far_nic *nic)
+{
+    struct gsh_instance *pe = nic->pe;
+    struct gsh_adapter *a = nic->adapter;
+    enum gsh_result r = GSH_OK;
+    if (nic->table == 0) {
+        return GSH_OK;
+    }
+    r = write_word(pe, nic->table + offsetof(struct gsh_nic, local_key), a->local_key);
+    for (uint32_t i = 0; r == GSH_OK && i < a->options.n_queues; i++) {
+        uint32_t unused;
+        const int peer = pe_of_queue(pe, nic->n_queues, i, 0, &unused);
+        const uint64_t queue =
+            nic->table + sizeof(struct gsh_nic) + i * sizeof(struct gsh_nic_queue);
+        if (gsh_is_far(pe, peer)) {
+            r = write_word(pe, queue + offsetof(struct gsh_nic_queue, remote_key),
+                           a->ops->remote_key(a, peer));
+        }
+    }
+    return r;
+}
+
+/* Collective over the members, also after a failure. */
+static enum gsh_result exchange_keys(struct gsh_far_nic *nic, enum gsh_result mine,
+                                     const struct gsh_heap_members *members)
+{
+    struct own_key {
+        int32_t result;
+        uint32_t key;
+    } own = {(int32_t)mine, nic->adapter->ops->own_key(nic->adapter)},
+      *all = calloc((size_t)members->n, sizeof(*all));
+    struct gsh_bootstrap *b = members->bootstrap;
+    if (all == NULL) {
+        gsh_abort(nic->pe, 1, "no host memory for the NICs of %d PEs", members->n);
+    }
+    enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), all);
+    for (int i = 0; r == GSH_OK && i < members->n; i++) {
+        const int member = members->pes != NULL ? members->pes[i] : i;
+        if (all[i].result == GSH_OK && gsh_is_far(nic->pe, member)) {
+            nic->adapter->ops->set_remote_key(nic->adapter, member, all[i].key);
+        }
+    }
+    free(all);
+    r = r == GSH_OK ? write_keys(nic) : r;
+    return mine != GSH_OK ? mine : r;
+}
+
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
                             const struct gsh_heap_members *members)
 {
-    struct gsh_adapter *a = ((struct gsh_far_nic *)context)->adapter;
-    (void)members;
-    return a->ops->add_region(a, memory, off, bytes);
+    struct gsh_far_nic *nic = context;
+    struct gsh_adapter *a = nic->adapter;
+    enum gsh_result added = a->ops->add_region(a, memory, off, bytes), r = added;
+    if (a->ops->own_key != NULL) {
+        r = exchange_keys(nic, added, members);
+    }
+    if (added == GSH_OK && r != GSH_OK) {
+        (void)!a->ops->remove_region(a, off);
+    }
+    return r;
 }
 
 static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
@@ -304,9 +455,9 @@ uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe)
                        : 0;
 }
 
-void gsh_far_nic_fill(const struct gsh_instance *pe, void *table)
+void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table)
 {
-    const struct gsh_far_nic *nic = pe->far->nic;
+    struct gsh_far_nic *nic = pe->far->nic;
     struct gsh_adapter *a = nic->adapter;
     struct gsh_nic_queue *queues = (struct gsh_nic_queue *)((struct gsh_nic *)table + 1);
     *(struct gsh_nic *)table = (struct gsh_nic){
@@ -316,6 +467,7 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table)
         .n_contexts = (uint32_t)pe->env.contexts,
         .wake = pe->device_ops->can_wake ? (uint64_t)(uintptr_t)a->wake : 0,
     };
+    nic->table = device_table;
     for (uint32_t i = 0; i < a->options.n_queues; i++) {
         uint32_t unused;
         const int peer = pe_of_queue(pe, nic->n_queues, i, 0, &unused);
@@ -323,7 +475,10 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table)
         if (gsh_is_far(pe, peer)) {
             queues[i] = (struct gsh_nic_queue){.entries = nic->device_memory + p->entries,
                                                .record = nic->device_memory + p->record,
-                                               .doorbell = nic->device_memory + p->doorbell,
+                                               .doorbell = nic->device_registers != 0
+                                                               ? nic->device_registers +
+                                                                     p->doorbell_register
+                                                               : nic->device_memory + p->doorbell,
                                                .completion = nic->device_memory + p->completion,
                                                .number = p->number,
                                                .depth = a->options.depth,

@@ -176,7 +176,8 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
     write_routes(pe, (struct gsh_peer_route *)copy);
     gsh_far_rings_fill(pe, copy + (l.rings_off - l.routes_off));
     if (gsh_far_has_nic(pe)) {
-        gsh_far_nic_fill(pe, copy + (l.nic_off - l.routes_off));
+        gsh_far_nic_fill(pe, copy + (l.nic_off - l.routes_off),
+                         gsh_heap_base(pe->heap) + l.nic_off);
     }
     enum gsh_result r = pe->device_ops->copy(
         pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,

@@ -129,6 +129,14 @@ struct gsh_device_ops {
     enum gsh_result (*map_host)(struct gsh_instance *pe, void *memory, size_t bytes,
                                 uint64_t *device_address);
     void (*unmap_host)(struct gsh_instance *pe, void *memory); /* even if it never was mapped */
+    /* As map_host, for whole pages of another device's registers. */
+    enum gsh_result (*map_registers)(struct gsh_instance *pe, void *registers, size_t bytes,
+                                     uint64_t *device_address);
+    /* A dma-buf descriptor of memory of the device, which the caller closes. Noted: not so. NULL:
+     * its memory is the host's. */
+    enum gsh_result (*share_memory)(struct gsh_instance *pe, void *memory, uint64_t bytes, int *fd);
+    /* The device's bus number, like "0000:1b:00.0". NULL: it has none. */
+    void (*pci_bus)(struct gsh_instance *pe, char *out, size_t size);
 
     /* Prepares the program's memory that is not symmetric for copies, until unpinned. GSH_ERR_ARG
      * if it does not exist, or the program has pinned a part of it, not all. *is_device: it is

@@ -104,7 +104,10 @@ LAYERS = [
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
     [f"nic/{module}" for module in ("nic", "model/files", "model/sheet", "model/settings", "model/model", "model/queue",
-                                    "model/execute", "model/round", "model/thread", "model/create", "adapter")],
+                                    "model/execute", "model/round", "model/thread", "model/create",
+                                    "mlx5/plugin", "mlx5/command", "mlx5/verbs", "mlx5/mlx5", "mlx5/choose",
+                                    "mlx5/queue", "mlx5/memory", "mlx5/watch", "mlx5/adapter", "mlx5_load",
+                                    "adapter")],
     [f"dialects/nccl/{module}" for module in (
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams", "kernels/copier",
         "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/job", "base/pool",

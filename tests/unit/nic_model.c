@@ -69,7 +69,7 @@ static void join(int me, const void *address, size_t bytes)
     p->key = ops->remote_key(p->adapter, 1 - me);
     for (uint32_t i = 0; i < QUEUES; i++) {
         CHECK_EQ(ops->create_queue(p->adapter, i, &p->sites[i]), GSH_OK);
-        CHECK_EQ(ops->connect_queue(p->adapter, i, 1 - me, i), GSH_OK);
+        CHECK_EQ(ops->connect_queue(p->adapter, i, 1 - me, i, 0), GSH_OK);
     }
 }
 

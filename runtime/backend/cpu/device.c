@@ -380,6 +380,7 @@ static const struct gsh_device_ops cpu_ops = {
     .finish = cpu_finish,
     .map_host = cpu_map_host,
     .unmap_host = cpu_unmap_host,
+    .map_registers = cpu_map_host,
     .pin = cpu_pin,
     .unpin = cpu_unpin,
     .copy = cpu_copy,

@@ -175,6 +175,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_map_host(struct gsh_instance *pe, void *memory,
                                                    size_t bytes, uint64_t *device_address);
 void gsh_cuda_unmap_host(struct gsh_instance *pe, void *memory);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_map_registers(struct gsh_instance *pe, void *registers,
+                                                        size_t bytes, uint64_t *device_address);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_memory(struct gsh_instance *pe, void *memory,
+                                                       uint64_t bytes, int *fd);
+void gsh_cuda_pci_bus(struct gsh_instance *pe, char *out, size_t size);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_pin(struct gsh_instance *pe, void *memory, size_t bytes,
                                               bool *is_device);
 void gsh_cuda_unpin(struct gsh_instance *pe, void *memory, size_t bytes);

@@ -2,27 +2,71 @@
  * Host memory that the GPU is to reach: the library's own, and the program's registered buffers. */
 #include "runtime/backend/cuda/device.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include "runtime/backend/cuda/pins.h"
 #include "runtime/instance/instance.h"
 
-enum gsh_result gsh_cuda_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
-                                  uint64_t *device_address)
+static enum gsh_result map(struct gsh_instance *pe, void *memory, size_t bytes, unsigned flags,
+                           uint64_t *device_address)
 {
     struct gsh_cuda_device *d = pe->device;
-    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    const bool is_io = (flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0; /* there is another way then */
+    enum gsh_result (*const result)(CUresult, const char *) =
+        is_io ? gsh_cuda_note : gsh_cuda_result;
     CUdeviceptr address = 0;
+    flags |= CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r =
-        gsh_cuda_result(d->cuda->MemHostRegister(memory, bytes, flags), "cuMemHostRegister");
+    enum gsh_result r = result(d->cuda->MemHostRegister(memory, bytes, flags), "cuMemHostRegister");
     if (r == GSH_OK) {
-        r = gsh_cuda_result(d->cuda->MemHostGetDevicePointer(&address, memory, 0),
-                            "cuMemHostGetDevicePointer");
+        r = result(d->cuda->MemHostGetDevicePointer(&address, memory, 0),
+                   "cuMemHostGetDevicePointer");
     }
     gsh_cuda_leave(d, entered);
     if (r == GSH_OK) {
         *device_address = address;
     }
     return r;
+}
+
+enum gsh_result gsh_cuda_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
+                                  uint64_t *device_address)
+{
+    return map(pe, memory, bytes, 0, device_address);
+}
+
+enum gsh_result gsh_cuda_map_registers(struct gsh_instance *pe, void *registers, size_t bytes,
+                                       uint64_t *device_address)
+{
+    return map(pe, registers, bytes, CU_MEMHOSTREGISTER_IOMEMORY, device_address);
+}
+
+enum gsh_result gsh_cuda_share_memory(struct gsh_instance *pe, void *memory, uint64_t bytes,
+                                      int *fd)
+{
+    struct gsh_cuda_device *d = pe->device;
+    if (d->cuda->MemGetHandleForAddressRange == NULL) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "this driver of CUDA has no dma-buf");
+    }
+    bool entered = gsh_cuda_enter(d);
+    enum gsh_result r = gsh_cuda_note(
+        d->cuda->MemGetHandleForAddressRange(fd, (CUdeviceptr)(uintptr_t)memory, bytes,
+                                             CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+        "cuMemGetHandleForAddressRange");
+    gsh_cuda_leave(d, entered);
+    return r;
+}
+
+/* As sysfs writes it: four digits of the domain, in small letters. */
+void gsh_cuda_pci_bus(struct gsh_instance *pe, char *out, size_t size)
+{
+    const struct gsh_cuda_device *d = pe->device;
+    char bus[32] = "";
+    (void)d->cuda->DeviceGetPCIBusId(bus, sizeof(bus), d->ordinal);
+    for (char *p = bus; *p != '\0'; p++) {
+        *p = (char)tolower((unsigned char)*p);
+    }
+    snprintf(out, size, "%s", bus);
 }
 
 void gsh_cuda_unmap_host(struct gsh_instance *pe, void *memory)

@@ -17,6 +17,7 @@ class Gshmem(MesonPackage, CudaPackage):
     version("0.2.0", tag="v0.2.0")
 
     variant("ucx", default=True, description="reach PEs on other nodes by UCX")
+    variant("mlx5", default=False, description="let kernels post to mlx5 adapters")
     variant("mpi", default=False, description="start from an MPI communicator")
     variant("hwloc", default=True, description="place the proxy's thread near GPU and NIC")
     variant("checks", default=False, description="check every argument of every call")
@@ -28,6 +29,7 @@ class Gshmem(MesonPackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("python@3.9:", type="build")
     depends_on("ucx@1.13:", when="+ucx")
+    depends_on("rdma-core", when="+mlx5")
     depends_on("mpi", when="+mpi")
     depends_on("hwloc@2.1:", when="+hwloc")
     depends_on("cuda@12:", when="+cuda")
@@ -40,7 +42,7 @@ class Gshmem(MesonPackage, CudaPackage):
         def feature(name):
             return f"-D{name}=" + ("enabled" if self.spec.satisfies("+" + name) else "disabled")
 
-        args = [feature(name) for name in ("cuda", "ucx", "mpi", "hwloc")]
+        args = [feature(name) for name in ("cuda", "ucx", "mlx5", "mpi", "hwloc")]
         args += ["-Dtests=false", "-Dexamples=false"]
         args.append("-Dchecks=" + str(self.spec.satisfies("+checks")).lower())
         if self.spec.satisfies("+cuda"):
