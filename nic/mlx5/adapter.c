@@ -33,13 +33,17 @@ static enum gsh_result find_mac(const struct gsh_mlx5 *m, int pe, struct gsh_mlx
     struct mlx5dv_obj object = {.ah = {.out = &found}};
     memcpy(attr.grh.dgid.raw, peer->address.gid, sizeof(peer->address.gid));
     object.ah.in = m->v->ibv_create_ah(m->pd, &attr);
-    if (object.ah.in == NULL || m->v->mlx5dv_init_obj(&object, MLX5DV_OBJ_AH) != 0) {
-        return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no way to the NIC of PE %d was found",
-                             m->name, pe);
+    const bool is_found =
+        object.ah.in != NULL && m->v->mlx5dv_init_obj(&object, MLX5DV_OBJ_AH) == 0;
+    if (is_found) {
+        memcpy(peer->mac, found.av->rmac, sizeof(peer->mac));
     }
-    memcpy(peer->mac, found.av->rmac, sizeof(peer->mac));
-    (void)m->v->ibv_destroy_ah(object.ah.in);
-    return GSH_OK;
+    if (object.ah.in != NULL) {
+        (void)m->v->ibv_destroy_ah(object.ah.in);
+    }
+    return is_found ? GSH_OK
+                    : m->core->note(GSH_ERR_UNSUPPORTED,
+                                    "NIC %s: no way to the NIC of PE %d was found", m->name, pe);
 }
 
 static enum gsh_result mlx5_set_peer(struct gsh_adapter *a, int pe, const void *blob, size_t bytes)

@@ -34,6 +34,10 @@ bool gsh_mlx5_is_idle(const struct gsh_mlx5 *m, uint32_t index)
     const uint32_t end =
         gsh_wq_be32(__atomic_load_n((const uint32_t *)(const void *)at(m, off), __ATOMIC_RELAXED));
     const bool is_first = gsh_wq_completed_opcode(last) == GSH_WQ_INVALID;
+    const bool has_failed = gsh_wq_completed_opcode(last) == GSH_WQ_ERROR;
+    if (has_failed && !m->base.options.outlives_losses) {
+        return false; /* the job ends */
+    }
     return (end & 0xffff) == (is_first ? 0 : gsh_wq_completed_end(last, 0) & 0xffff);
 }
 
