@@ -15,6 +15,7 @@
 #include "check.h"
 #include "nic/nic.h"
 #include "proxy/transport.h"
+#include "tools/info_nic.h"
 
 /* Given by the build. */
 #ifndef GSH_INFO_ARCHS
@@ -202,6 +203,7 @@ static int usage(FILE *out)
                  "  --check [--svg FILE]  by gshmemrun, on the PEs' places: what differs between\n"
                  "                 PEs, and the speed and bytes of calls between each two;\n"
                  "                 with a picture\n"
+                 "  --check-nic    whether the NIC of GSHMEM_NIC does all that kernels ask of it\n"
                  "  --help         this text\n");
     return out == stderr ? 2 : 0;
 }
@@ -228,6 +230,8 @@ int main(int argc, char **argv)
         n_wrong = print_collectives();
     } else if (strcmp(option, "--nics") == 0) {
         print_nics();
+    } else if (strcmp(option, "--check-nic") == 0) {
+        return gsh_info_check_nic() == 0 ? 0 : 1;
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         return usage(stdout);
     } else if (option[0] != '\0') {
