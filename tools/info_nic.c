@@ -14,7 +14,7 @@
 #include "nic/nic.h"
 
 #define DEPTH    256u
-#define BATCH    100u  /* blocks of one row, at most */
+#define BATCH    100u /* blocks of one row, at most */
 #define PART     ((uint64_t)1 << 20)
 #define BYTES    (2 * PART)
 #define WORD     64u   /* offset of the target's word */
@@ -34,7 +34,7 @@ struct side {
 struct check {
     struct side sides[2];
     uint64_t base[GSH_WQ_WORDS * BATCH]; /* the entries of one row */
-    uint32_t n_blocks, last_blocks;  /* last: of the last of them */
+    uint32_t n_blocks, last_blocks;      /* last: of the last of them */
     unsigned n_rows, n_wrong;
     bool is_over; /* a queue has failed: nothing more can be tried */
 };
@@ -365,17 +365,15 @@ static void try_atomics(struct check *c)
          0x5555555500000007},
     };
     for (size_t i = 0; i < GSH_ARRAY_LEN(rows) && !c->is_over; i++) {
-        char name[80];
         memcpy(c->sides[1].memory + WORD, &rows[i].before, 8);
         memset(c->sides[0].memory + CELL, 0xee, 8);
         atomic(c, rows[i].opcode, rows[i].bytes, rows[i].n);
         try_bytes(c, rows[i].name, 1, WORD, &rows[i].after, 8);
-        snprintf(name, sizeof(name), "  and its former value");
         if (!c->is_over) {
             uint64_t old = 0, wanted = 0;
             memcpy(&old, c->sides[0].memory + CELL, rows[i].bytes);
             memcpy(&wanted, &rows[i].before, rows[i].bytes);
-            row(c, name, old == wanted, "0x%llx", (unsigned long long)old);
+            row(c, "  and its former value", old == wanted, "0x%llx", (unsigned long long)old);
         }
     }
 }
