@@ -4,10 +4,14 @@
 
     run.py SOURCE_ROOT BUILD_DIR
 
+PYTHON_TEST_PACKAGES names more packages, separated by spaces. Tests of what needs torch or triton, which are gigabytes,
+run if they are among them; else they are listed as skipped.
+
 The packages that the wheel and the tests need come from PyPI; where it cannot be reached nothing is proved: 77."""
 import glob, os, subprocess, sys, tempfile, venv
 
 NEEDED = ['numpy', 'pytest', 'hatchling']
+MORE = os.environ.get('PYTHON_TEST_PACKAGES', '').split()
 
 
 def main(root, build):
@@ -16,8 +20,8 @@ def main(root, build):
         venv.create(env, with_pip=True)
         python = os.path.join(env, 'bin', 'python')
         pip = [python, '-m', 'pip', '--disable-pip-version-check', '--quiet']
-        if subprocess.run([*pip, 'install', *NEEDED]).returncode != 0:
-            print('PyPI gives no', ' '.join(NEEDED))
+        if subprocess.run([*pip, 'install', *NEEDED, *MORE]).returncode != 0:
+            print('PyPI gives no', ' '.join(NEEDED + MORE))
             return 77
         environment = {k: v for k, v in os.environ.items() if k not in ('PYTHONPATH', 'LD_LIBRARY_PATH')}
         environment['PATH'] = os.path.join(env, 'bin') + ':' + environment['PATH']
@@ -31,7 +35,7 @@ def main(root, build):
         subprocess.run([*pip, 'install', '--no-deps', wheel], check=True)
         empty = os.path.join(folder, 'empty')
         os.mkdir(empty)
-        return subprocess.run([python, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '--rootdir', empty,
+        return subprocess.run([python, '-m', 'pytest', '-q', '-rs', '-p', 'no:cacheprovider', '--rootdir', empty,
                                os.path.join(root, 'tests', 'python')], cwd=empty,
                               env={**environment, 'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1',
                                    'XDG_CACHE_HOME': folder, 'GSHMEM_DEVICE': 'cpu',
