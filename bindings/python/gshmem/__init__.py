@@ -55,3 +55,19 @@ def get_prefix():
     if folder is None:
         raise Error('get_prefix: this gshmem is not installed from a wheel')
     return folder
+
+
+def preload_nccl():
+    """Loads gshmem's NCCL library, so that packages that are imported later use it instead of their own: PyTorch's
+    process group nccl, CuPy. Raises Error if torch is imported already. Returns the library's path, for variables such
+    as VLLM_NCCL_SO_PATH."""
+    import ctypes
+    import glob
+    import sys
+    if 'torch' in sys.modules:
+        raise Error('preload_nccl: torch is imported already, with its own NCCL')
+    found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', 'gshmem-nccl', 'libnccl.so.2'), recursive=True)
+    if not found:
+        raise Error('preload_nccl: this gshmem was built without its NCCL library')
+    ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)
+    return found[0]

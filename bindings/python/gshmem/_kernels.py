@@ -3,7 +3,9 @@
 
 gshmem's device library is headers alone, so there is nothing to link. What was compiled is kept in a cache folder,
 $XDG_CACHE_HOME/gshmem or ~/.cache/gshmem."""
+import contextlib
 import ctypes
+import fcntl
 import glob
 import hashlib
 import os
@@ -63,11 +65,25 @@ def _cache_folder():
     return folder
 
 
+@contextlib.contextmanager
+def _locked_folder(path):
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def _cached(key, suffix, make):
-    """The path of the file for that key; make(path) writes it if it is not there. Processes that make it at the same
-    time do not meet: each writes its own file and renames it."""
+    """The path of the file for that key; make(path) writes it if it is not there. Of processes and threads that want it
+    at the same time, as the PEs of a job do, one makes it and the others wait. Where files have no locks, each writes
+    its own and renames it."""
     path = os.path.join(_cache_folder(), hashlib.sha256(key.encode()).hexdigest()[:32] + suffix)
-    with _cache_lock:  # PEs that are threads of this process: the first one makes it
+    if os.path.exists(path):
+        return path
+    with _cache_lock, _locked_folder(os.path.dirname(path)):
         if not os.path.exists(path):
             mine = f'{path}.{os.getpid()}'
             try:
@@ -180,25 +196,32 @@ class Kernel:
 # ---- the CPU device ---------------------------------------------------------------------------
 
 
-def _compile_cpu(text, options, names):
-    include = _include_folders()
-    compiler = shlex.split(os.environ.get('CXX', 'c++'))
-    path = library._handle._name
-    command = compiler + ['-std=c++17', '-O2', '-fPIC', '-shared', '-pthread', '-x', 'c++', '-DGSHMEM_DEVICE_CODE=1',
-                          f'-I{include}', f'-I{include}/cpu/shim'] + options
-    source = text + _LAUNCHER + ''.join(_LAUNCH_OF.format(k=k) for k in names)
-    version = os.stat(path).st_mtime_ns if os.path.exists(path) else path
+def load_compiled(call, options, source, key):
+    """The library that the system's C++ compiler makes of the source, from the cache if it is there. key: what the
+    result depends on besides. Raises Error with the compiler's messages."""
+    command = shlex.split(os.environ.get('CXX', 'c++')) + ['-std=c++17', '-fPIC', '-shared', '-pthread', '-x', 'c++',
+                                                           *options]
 
     def make(output):
         try:
-            result = subprocess.run(command + ['-o', output, '-'], input=source, stdout=subprocess.PIPE,
+            result = subprocess.run([*command, '-o', output, '-'], input=source, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True)
         except FileNotFoundError:
-            raise Error(f'compile: there is no {compiler[0]}; the variable CXX may name a C++ compiler') from None
+            raise Error(f'{call}: there is no {command[0]}; the variable CXX may name a C++ compiler') from None
         if result.returncode != 0:
-            raise Error('compile: ' + result.stdout)
+            raise Error(f'{call}: {result.stdout}')
 
-    unit = ctypes.CDLL(_cached(f'{version} {command} {source}', '.so', make))
+    path = _cached(f'{key} {command} {source}', '.so', make)
+    return ctypes.CDLL(path), path
+
+
+def _compile_cpu(text, options, names):
+    include = _include_folders()
+    path = library._handle._name
+    source = text + _LAUNCHER + ''.join(_LAUNCH_OF.format(k=k) for k in names)
+    version = os.stat(path).st_mtime_ns if os.path.exists(path) else path
+    unit, _ = load_compiled('compile', ['-O2', '-DGSHMEM_DEVICE_CODE=1', f'-I{include}', f'-I{include}/cpu/shim',
+                                        *options], source, version)
     kernels = {}
     for name in names:
         describe, launch = unit[f'gshmem_python_describe_{name}'], unit[f'gshmem_python_launch_{name}']

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's symmetric memory on the CPU device, and which NCCL library it gets. The first needs torch, which is
+gigabytes: PYTHON_TEST_PACKAGES=torch."""
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+import gshmem
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec('torch') is None,
+                                 reason='torch is not installed: nothing is proved of gshmem.torch')
+
+
+def run(*command, **environment):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
+                            env={**os.environ, **environment})
+    return result.returncode, result.stdout
+
+
+@needs_torch
+def test_symmetric_memory(tmp_path):
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'torch_calls.py')
+    status, text = run('gshmemrun', '-n', '3', sys.executable, program, STORE_FILE=str(tmp_path / 'store'))
+    assert status == 0 and text.splitlines() == ['right'] * 3, text
+
+
+def test_preload_nccl():
+    status, text = run(sys.executable, '-c', 'import ctypes, gshmem\npath = gshmem.preload_nccl()\n'
+                       'mine = ctypes.c_int(); ctypes.CDLL(None).ncclGetVersion(ctypes.byref(mine))\n'
+                       'print(path, mine.value)')
+    path, version = text.split()
+    assert status == 0 and path.startswith(gshmem.get_prefix()) and int(version) > 20000, text
+
+
+@needs_torch
+def test_preload_nccl_for_torch():
+    status, text = run(sys.executable, '-c', 'import gshmem\ngshmem.preload_nccl()\nimport torch\n'
+                       'try: torch.cuda.nccl.unique_id()\nexcept RuntimeError: pass\n', LD_DEBUG='bindings')
+    bound = [line for line in text.splitlines() if 'libtorch_cuda' in line and '`ncclGetUniqueId' in line]
+    assert bound and 'gshmem-nccl' in bound[0], bound or text[-2000:]
+    status, text = run(sys.executable, '-c', 'import torch, gshmem\ngshmem.preload_nccl()')
+    assert status != 0 and 'preload_nccl: torch is imported already' in text, text
