@@ -5,7 +5,10 @@ import glob
 import os
 import re
 
+import pytest
+
 import gshmem
+import gshmem.device
 from gshmem import _library
 
 C_TYPES = {'void': None, 'int': 'i4', 'int32_t': 'i4', 'uint32_t': 'u4', 'int64_t': 'i8', 'uint64_t': 'u8',
@@ -66,3 +69,17 @@ def test_all_calls_are_in_the_table():
 def test_library_has_them():
     for name in {**_library.PROTOTYPES, **_library.typed_prototypes()}:
         assert getattr(gshmem._library.library, name)
+
+
+def test_device_functions():
+    """The table of device functions is what the device headers define: the compiler compares them."""
+    table = gshmem.device.functions()
+    assert len({row['name'] for row in table}) == len(table) > 300
+    lines = [f'static {row["result"]} (*const p{i})({", ".join(a["type"] for a in row["arguments"])}) = {row["name"]};'
+             for i, row in enumerate(table)]
+    source = '\n'.join(lines) + '\n__global__ void k() {}\n'
+    gshmem.run_threads(1, lambda: gshmem.compile(source))
+    aliases = [alias for row in table for alias in row['aliases']]
+    assert 'nvshmemx_putmem_nbi_block' in aliases and 'nvshmem_signal_wait_until' in aliases
+    with pytest.raises(gshmem.Error, match='ltoir: this wheel has none for sm_10'):
+        gshmem.device.ltoir('sm_10')

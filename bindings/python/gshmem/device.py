@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device library for kernels that other compilers make, such as numba's: a table of its functions, their LTO-IR,
+and what a module needs before its kernels run."""
+import glob
+import json
+import os
+
+from ._errors import Error, check
+from ._library import library as _library
+from ._library import package_folder
+from ._start import need
+
+
+def _folder(call):
+    folder = package_folder()
+    if folder is None:
+        raise Error(f'{call}: this gshmem is not installed from a wheel')
+    return folder
+
+
+def functions():
+    """The table: a list of {'name', 'aliases', 'result', 'arguments': [{'type', 'name'}]}, types as in C. Pointers are
+    of the device's memory; aliases are NVSHMEM's names of the same function."""
+    with open(os.path.join(_folder('functions'), 'share', 'gshmem', 'device_functions.json'), encoding='utf-8') as file:
+        return json.load(file)
+
+
+def ltoir(arch):
+    """The path of the functions as LTO-IR for a GPU such as 'sm_90': the newest architecture that the wheel has and
+    the GPU can run. nvJitLink links it, as numba's @cuda.jit(link=[...]) does. Raises Error if there is none."""
+    wanted = int(arch.removeprefix('sm_'))
+    found = {int(path.rpartition('_')[2].partition('.')[0]): path for path in
+             glob.glob(os.path.join(_folder('ltoir'), 'lib', '**', 'libgshmem_device_sm_*.ltoir'), recursive=True)}
+    fitting = [n for n in found if n <= wanted]
+    if not fitting:
+        raise Error(f'ltoir: this wheel has none for {arch}, but for {sorted(found) or "no GPU: nvcc was not found"}')
+    return found[max(fitting)]
+
+
+def init_module(module):
+    """Prepares a module of the driver (CUmodule, as a number) in which the functions are linked, before its kernels
+    run. It may be called when gshmem is initialised, and again for each new module."""
+    need()
+    check(_library.gshmemx_cumodule_init(module))
