@@ -57,17 +57,37 @@ def get_prefix():
     return folder
 
 
+def _preload(call, *place):
+    import ctypes
+    import glob
+    found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', *place), recursive=True)
+    if not found:
+        raise Error(f'{call}: this gshmem was built without {place[-1]}')
+    ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)
+    return found[0]
+
+
 def preload_nccl():
     """Loads gshmem's NCCL library, so that packages that are imported later use it instead of their own: PyTorch's
     process group nccl, CuPy. Raises Error if torch is imported already. Returns the library's path, for variables such
     as VLLM_NCCL_SO_PATH."""
-    import ctypes
-    import glob
     import sys
     if 'torch' in sys.modules:
         raise Error('preload_nccl: torch is imported already, with its own NCCL')
-    found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', 'gshmem-nccl', 'libnccl.so.2'), recursive=True)
-    if not found:
-        raise Error('preload_nccl: this gshmem was built without its NCCL library')
-    ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)
-    return found[0]
+    return _preload('preload_nccl', 'gshmem-nccl', 'libnccl.so.2')
+
+
+def preload_nvshmem():
+    """Loads gshmem's NVSHMEM library under the name libnvshmem_host.so.3, so that NVSHMEM's Python bindings, imported
+    later, use it. Raises Error if another library of that name is loaded. Returns the library's path. The program does
+    not call gshmem.init: the bindings do."""
+    import ctypes
+    try:
+        ctypes.CDLL('libnvshmem_host.so.3', mode=_os.RTLD_NOLOAD | _os.RTLD_NOW)
+    except OSError:
+        return _preload('preload_nvshmem', 'gshmem-nvshmem', 'libnvshmem_host.so.3')
+    with open('/proc/self/maps', encoding='utf-8') as maps:
+        loaded = {line.split()[-1] for line in maps if 'libnvshmem_host' in line}
+    if not any('gshmem-nvshmem' in path for path in loaded):
+        raise Error(f'preload_nvshmem: {" ".join(loaded) or "another libnvshmem_host.so.3"} is loaded already')
+    return loaded.pop()

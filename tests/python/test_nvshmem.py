@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libnvshmem_host.so.3 is ours where it is asked for; NVSHMEM's own Python bindings run on it. The latter needs their
+package, whose dependencies are large: PYTHON_TEST_PACKAGES=nvshmem4py-cu13."""
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+import gshmem
+
+
+def start(*command, **environment):
+    return subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env={**os.environ, **environment})
+
+
+def test_preload():
+    """Who opens the library by NVSHMEM's name gets ours, and finds calls through it."""
+    process = start('-c', 'import ctypes, gshmem\npath = gshmem.preload_nvshmem()\n'
+                          'theirs = ctypes.CDLL("libnvshmem_host.so.3")\ntheirs.nvshmem_init()\n'
+                          'print(path, gshmem.preload_nvshmem() == path, theirs.nvshmem_n_pes())\n'
+                          'theirs.nvshmem_finalize()')
+    text = process.communicate(timeout=60)[0]
+    path, same, n_pes = text.split()
+    assert path.startswith(gshmem.get_prefix()) and (same, n_pes) == ('True', '1'), text
+
+
+@pytest.mark.skipif(importlib.util.find_spec('nvshmem') is None,
+                    reason='nvshmem4py is not installed: nothing is proved of it')
+def test_their_bindings(tmp_path):
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'nvshmem_calls.py')
+    ranks = [start(program, RANK=str(rank), UID_FILE=str(tmp_path / 'uid')) for rank in range(2)]
+    texts = [rank.communicate(timeout=60)[0] for rank in ranks]
+    assert texts == ['right\n'] * 2, texts
