@@ -24,6 +24,12 @@ def test_calls():
     assert status == 0 and text.splitlines() == ['right'] * 3, text
 
 
+def test_compilation():
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'triton_compile.py')
+    status, text = job(1, program, TRITON_INTERPRET='0')
+    assert status == 0 and text.splitlines()[-1:] == ['right'], text
+
+
 def test_all_reduce():
     status, text = job(2, '-m', 'gshmem.examples.triton')
     assert status == 0 and text.count('is right') == 2, text

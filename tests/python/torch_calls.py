@@ -37,7 +37,7 @@ def main(device):
         handle.put_signal(left, channel=5)
         handle.wait_signal(right, channel=5)
     assert all(seen)
-    assert not handle.get_signal_pad(right).any()
+    assert not handle.get_signal_pad(right).cpu().any()
 
     for bad in (lambda: handle.barrier(channel=64), lambda: handle.put_signal(n, channel=0),
                 lambda: symm_mem.rendezvous(torch.zeros(3, device=device), group)):

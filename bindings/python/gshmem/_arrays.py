@@ -139,17 +139,26 @@ def zeros(shape, dtype='float32'):
     return _allocate('zeros', shape, dtype, True)
 
 
+_names = {}  # of dtypes: making one takes longer than a put
+
+
+def _name(dtype):
+    name = _names.get(dtype)
+    if name is None:
+        name = _names[dtype] = getattr(dtype, 'name', None) or str(dtype).removeprefix('torch.')
+    return name
+
+
 def _describe(array):
     """(address, bytes, is_contiguous, dtype's name) of a numpy, torch or cupy array, or of a buffer."""
-    if hasattr(array, '__array_interface__'):
-        interface = array.__array_interface__
-        return interface['data'][0], array.nbytes, array.flags['C_CONTIGUOUS'], array.dtype.name
     if hasattr(array, 'data_ptr'):
-        return (array.data_ptr(), array.numel() * array.element_size(), array.is_contiguous(),
-                str(array.dtype).removeprefix('torch.'))
+        return array.data_ptr(), array.nbytes, array.is_contiguous(), _name(array.dtype)
+    interface = getattr(array, '__array_interface__', None)
+    if interface is not None:
+        return interface['data'][0], array.nbytes, array.flags.c_contiguous, _name(array.dtype)
     if hasattr(array, '__cuda_array_interface__'):
         data = array.__cuda_array_interface__['data'][0]
-        return data, array.nbytes, array.flags.c_contiguous, array.dtype.name
+        return data, array.nbytes, array.flags.c_contiguous, _name(array.dtype)
     raise TypeError(f'{type(array).__name__} is no array of numpy, torch or cupy')
 
 

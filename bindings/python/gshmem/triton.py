@@ -30,6 +30,7 @@ from ._library import library
 # flag. Invariants: epoch counts this PE's arrivals, and only this PE writes it; flag[i] is i's epoch at its latest
 # arrival, written by PE i alone with release at system scope, the partner of the acquire in barrier. Neither decreases.
 _TABLE = tl.constexpr(4)
+_ALL, _RELAXED = tl.constexpr(None), tl.constexpr('relaxed')  # compilers of Triton 3.6 take no other defaults
 _AT_ONCE = tl.constexpr(32)  # of the PEs, barrier visits so many at a time
 
 
@@ -177,7 +178,7 @@ def barrier(world, channel=0):
 
 
 @_triton.jit
-def atomic_add(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_add(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """Adds value to what pointer, one or a block of them, has on PE pe; returns what was there. This and the calls
     below are atomic beside those of all PEs. SEM: 'relaxed', 'acquire', 'release' or 'acq_rel', for the thread that has
     the element; signal and wait order whole programs."""
@@ -185,42 +186,42 @@ def atomic_add(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxe
 
 
 @_triton.jit
-def atomic_max(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_max(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add: what is there becomes the larger one."""
     return tl.atomic_max(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_min(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_min(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add: what is there becomes the smaller one."""
     return tl.atomic_min(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_and(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_and(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add, for integers: a bitwise and."""
     return tl.atomic_and(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_or(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_or(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add, for integers: a bitwise or."""
     return tl.atomic_or(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_xor(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_xor(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add, for integers: a bitwise exclusive or."""
     return tl.atomic_xor(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_swap(pointer, value, pe, world, mask=None, SEM: tl.constexpr = 'relaxed'):
+def atomic_swap(pointer, value, pe, world, mask=_ALL, SEM: tl.constexpr = _RELAXED):
     """As atomic_add: what is there becomes value."""
     return tl.atomic_xchg(translate(pointer, pe, world), value, mask=mask, sem=SEM, scope='sys')
 
 
 @_triton.jit
-def atomic_compare_swap(pointer, expected, value, pe, world, SEM: tl.constexpr = 'relaxed'):
+def atomic_compare_swap(pointer, expected, value, pe, world, SEM: tl.constexpr = _RELAXED):
     """As atomic_add: what is there becomes value if it is `expected`."""
     return tl.atomic_cas(translate(pointer, pe, world), expected, value, sem=SEM, scope='sys')

@@ -103,6 +103,14 @@ class memory : public sm::SymmetricMemory
         pads_there = on_device(pads);
     }
 
+    ~memory() override
+    {
+        if (sm::is_finalizing()) { /* the process ends, and the tensors' allocator has ended */
+            buffers_there.unsafeReleaseTensorImpl();
+            pads_there.unsafeReleaseTensorImpl();
+        }
+    }
+
     std::vector<void *> get_buffer_ptrs() override { return buffers; }
     std::vector<void *> get_signal_pad_ptrs() override { return pads; }
     void **get_buffer_ptrs_dev() override { return static_cast<void **>(buffers_there.data_ptr()); }
