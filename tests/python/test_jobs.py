@@ -21,7 +21,7 @@ def job(n, *command):
 
 
 def test_examples():
-    for name, n in (('ring', 4), ('halo', 3), ('kernels', 2)):
+    for name, n in (('ring', 4), ('halo', 3), ('kernels', 2), ('training', 4), ('experts', 3)):
         result = job(n, '-m', f'gshmem.examples.{name}')
         assert result.returncode == 0, result.stdout
         assert len(result.stdout.splitlines()) == n

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the kernels of triton_calls.py and of the example for a GPU of compute capability 9.0; there need be none."""
+"""Compiles the kernels of triton_calls.py and of the example for a GPU of compute capability 9.0, which need not be
+there."""
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
