@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Votes: gathering, comparing, and wording what the PEs disagree on. */
+ * Votes over a bootstrap: voting.h has the steps. Here they are driven, and what the PEs disagree
+ * on is worded. */
 #include "bootstrap/agree.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bootstrap/voting.h"
 
 _Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between processes");
-
-#define REASON_BYTES (10 * sizeof(struct gsh_vote))
 
 enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap *bootstrap)
 {
     *a = (struct gsh_agreement){.bootstrap = bootstrap};
-    a->votes = calloc((size_t)bootstrap->size, sizeof(*a->votes));
-    if (a->votes == NULL) {
+    if (bootstrap->ops->combine != NULL) {
+        return GSH_OK;
+    }
+    a->gathered = calloc((size_t)bootstrap->size, GSH_COMBINE_MAX_BYTES);
+    if (a->gathered == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs",
                         bootstrap->size);
     }
@@ -24,8 +27,8 @@ enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap
 
 void gsh_agreement_finish(struct gsh_agreement *a)
 {
-    free(a->votes);
-    a->votes = NULL;
+    free(a->gathered);
+    a->gathered = NULL;
 }
 
 const char *gsh_vote_name(enum gsh_vote_call call)
@@ -92,108 +95,60 @@ static void describe(const struct gsh_vote *v, char *text, size_t size)
     }
 }
 
-static enum gsh_result differ(struct gsh_agreement *a, int rank)
+static enum gsh_result differ(struct gsh_agreement *a, const struct gsh_voting *v)
 {
-    struct gsh_vote first = a->votes[0], other = a->votes[rank];
-    const int pe = pe_of(a, rank), pe0 = pe_of(a, 0);
+    const int pe = pe_of(a, v->culprit), pe0 = pe_of(a, 0);
     char ours[128], theirs[128];
-    if (first.call != other.call) {
+    if (v->first.call != v->other.call) {
         return gsh_agree_fail(a, GSH_ERR_SYMMETRY,
                               "PE %d called %s while PE %d called %s: all PEs must make the same "
                               "collective calls in the same order",
-                              pe, gsh_vote_name(other.call), pe0, gsh_vote_name(first.call));
+                              pe, gsh_vote_name(v->other.call), pe0, gsh_vote_name(v->first.call));
     }
-    describe(&first, ours, sizeof(ours));
-    describe(&other, theirs, sizeof(theirs));
+    describe(&v->first, ours, sizeof(ours));
+    describe(&v->other, theirs, sizeof(theirs));
     return gsh_agree_fail(a, GSH_ERR_SYMMETRY, "%s: PE %d %s, PE %d %s",
-                          gsh_agree_name(a, first.call), pe0, ours, pe, theirs);
+                          gsh_agree_name(a, v->first.call), pe0, ours, pe, theirs);
 }
 
-/* Carries the failing rank's words to all, in pieces as large as a vote. */
-static enum gsh_result fail_everywhere(struct gsh_agreement *a, const char *mine, int rank,
-                                       enum gsh_result outcome, const char *what)
+/* One step of a vote. */
+static enum gsh_result combine(struct gsh_agreement *a, struct gsh_voting *v)
 {
-    char reason[REASON_BYTES] = "";
-    for (size_t at = 0; at < sizeof(reason); at += sizeof(*a->votes)) {
-        enum gsh_result r =
-            a->bootstrap->ops->allgather(a->bootstrap, mine + at, sizeof(*a->votes), a->votes);
-        if (r != GSH_OK) {
-            return r;
-        }
-        memcpy(reason + at, &a->votes[rank], sizeof(*a->votes));
+    struct gsh_bootstrap *b = a->bootstrap;
+    if (b->ops->combine != NULL) {
+        return b->ops->combine(b, &v->value, v->bytes, v->fold);
     }
-    reason[sizeof(reason) - 1] = '\0';
-    return gsh_agree_fail(a, outcome, "%s failed on PE %d: %s", what, pe_of(a, rank), reason);
-}
-
-/* What some PEs' votes have in common. */
-struct common {
-    struct gsh_vote vote; /* its outcome is GSH_OK if all are */
-    uint64_t is_mixed;    /* they differ */
-};
-_Static_assert(sizeof(struct common) <= GSH_COMBINE_MAX_BYTES, "one combine");
-
-/* Whether the PEs vote alike, and all have succeeded, shows before anybody looks at all votes. */
-static void fold(void *into, const void *from)
-{
-    struct common *mine = into;
-    const struct common *theirs = from;
-    mine->is_mixed |=
-        theirs->is_mixed | (uint64_t)(mine->vote.call != theirs->vote.call) |
-        (uint64_t)(memcmp(mine->vote.args, theirs->vote.args, sizeof(mine->vote.args)) != 0);
-    mine->vote.flags &= theirs->vote.flags;
-    mine->vote.outcome |= theirs->vote.outcome;
+    enum gsh_result r = b->ops->allgather(b, &v->value, v->bytes, a->gathered);
+    for (int rank = 0; r == GSH_OK && rank < b->size; rank++) {
+        uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
+        memcpy(theirs, (const uint8_t *)a->gathered + (size_t)rank * v->bytes, v->bytes);
+        v->fold(&v->value, theirs);
+    }
+    return r;
 }
 
 enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,
                           uint16_t *flags)
 {
-    char words[REASON_BYTES] = "";
-    if (mine.outcome != GSH_OK) {
-        snprintf(words, sizeof(words), "%s", gsh_last_error());
-    }
-    if (a->bootstrap->ops->combine != NULL) {
-        struct common all = {.vote = mine};
-        enum gsh_result rc = a->bootstrap->ops->combine(a->bootstrap, &all, sizeof(all), fold);
-        if (rc != GSH_OK) {
-            return rc;
-        }
-        if (!all.is_mixed && all.vote.outcome == GSH_OK) {
-            if (flags != NULL) {
-                *flags = all.vote.flags;
-            }
-            return GSH_OK;
+    struct gsh_voting v;
+    const char *words = mine.outcome == GSH_OK ? "" : gsh_last_error();
+    gsh_voting_begin(&v, a->bootstrap->rank, a->bootstrap->size, mine, what == NULL ? NULL : words);
+    while (gsh_voting_next(&v)) {
+        enum gsh_result r = combine(a, &v);
+        if (r != GSH_OK) {
+            return r;
         }
     }
-    enum gsh_result r = a->bootstrap->ops->allgather(a->bootstrap, &mine, sizeof(mine), a->votes);
-    if (r != GSH_OK) {
-        return r;
+    if (v.outcome == GSH_OK && flags != NULL) {
+        *flags = v.flags;
     }
-
-    const struct gsh_vote *first = &a->votes[0];
-    uint16_t common = first->flags;
-    int failed = -1;
-    for (int rank = 0; rank < a->bootstrap->size; rank++) {
-        const struct gsh_vote *v = &a->votes[rank];
-        if (v->call != first->call || memcmp(v->args, first->args, sizeof(v->args)) != 0) {
-            return differ(a, rank);
-        }
-        /* who has only lost another PE does not know why */
-        if (v->outcome != GSH_OK && (failed < 0 || (v->outcome != GSH_ERR_PEER &&
-                                                    a->votes[failed].outcome == GSH_ERR_PEER))) {
-            failed = rank;
-        }
-        common &= v->flags;
+    if (v.outcome == GSH_OK) {
+        return GSH_OK;
     }
-    if (failed >= 0) {
-        enum gsh_result outcome = (enum gsh_result)a->votes[failed].outcome;
-        if (what == NULL) {
-            return gsh_note(outcome, "votes: a step failed on PE %d", pe_of(a, failed));
-        }
-        return fail_everywhere(a, words, failed, outcome, what);
+    if (v.is_mixed) {
+        return differ(a, &v);
     }
-    if (flags != NULL) {
-        *flags = common;
-    }
-    return GSH_OK;
+    return what == NULL ? gsh_note(v.outcome, "votes: a step failed on PE %d", pe_of(a, v.culprit))
+                        : gsh_agree_fail(a, v.outcome, "%s failed on PE %d: %s", what,
+                                         pe_of(a, v.culprit), v.text);
 }

@@ -1,44 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How PEs agree on a collective step: every PE votes with its arguments and the outcome of its own
- * part; all get the same result. If all goes well one combine of 32 bytes, or where the bootstrap
- * has none an allgather of 24. Only a failure makes every PE look at all votes. */
+ * part; all get the same result. If all goes well that takes one combine of 32 bytes, else up to
+ * nine of 40 (voting.h). Where the bootstrap has no combine, each is an allgather. */
 #ifndef GSH_AGREE_H
 #define GSH_AGREE_H
 
 #include <stdint.h>
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
-
-enum gsh_vote_call {
-    GSH_VOTE_CREATE, /* args: range, internal bytes */
-    GSH_VOTE_MALLOC, /* args: bytes, alignment; the next four also */
-    GSH_VOTE_CALLOC,
-    GSH_VOTE_ALIGN,
-    GSH_VOTE_REALLOC,
-    GSH_VOTE_STATICS,    /* in init: the program's globals */
-    GSH_VOTE_FREE,       /* args: offset or one of GSH_VOTE_FREE_ */
-    GSH_VOTE_REGISTER,   /* args: bytes, bytes after the last page boundary */
-    GSH_VOTE_UNREGISTER, /* args: bytes, offset */
-    GSH_VOTE_FINALIZE,   /* no args */
-    GSH_VOTE_STEP,       /* within one of the above; args: which, in order */
-};
-
-#define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */
-#define GSH_VOTE_FREE_FOREIGN (UINT64_MAX - 1) /* a pointer outside the heap */
-
-struct gsh_vote {
-    uint32_t call;    /* enum gsh_vote_call */
-    uint16_t outcome; /* enum gsh_result of this PE's part; its text is gsh_last_error */
-    uint16_t flags;
-    uint64_t args[2];
-};
+#include "bootstrap/vote.h"
 
 /* Among the ranks of a bootstrap. */
 struct gsh_agreement {
     struct gsh_bootstrap *bootstrap;
-    struct gsh_vote *votes; /* [bootstrap->size], as last gathered */
-    const int *pes;         /* [bootstrap->size], of the ranks; NULL: ranks are PE numbers */
-    const char *call;       /* the call's name in messages, instead of its vote's name; or NULL */
+    void *gathered;   /* [bootstrap->size] values, where the bootstrap has no combine; else NULL */
+    const int *pes;   /* [bootstrap->size], of the ranks; NULL: ranks are PE numbers */
+    const char *call; /* the call's name in messages, instead of its vote's name; or NULL */
 };
 
 /* pes and call become NULL; the caller may set them. */

@@ -35,6 +35,11 @@ struct gsh_bootstrap_ops {
     void (*destroy)(struct gsh_bootstrap *b);
 };
 
+/* What a rank has sent in collective calls. */
+struct gsh_bootstrap_counts {
+    uint64_t messages, bytes;
+};
+
 /* First member of every kind's own struct. */
 struct gsh_bootstrap {
     const struct gsh_bootstrap_ops *ops;
@@ -47,6 +52,8 @@ struct gsh_bootstrap {
     /* What the ranks know and no exchange has carried, so who reads the exchanges does not know it;
      * the same on all. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
+    /* Counted by the kinds that send messages: over TCP, and over the proxy. */
+    struct gsh_bootstrap_counts counts;
 };
 
 /* One PE, no launcher. */

@@ -5,6 +5,7 @@
  * In round k a rank sends to rank + 2^k and receives from rank - 2^k (modulo n). Allgather (Bruck):
  * slot j of a rank's buffer is the blob of rank - j; before round k the first 2^k slots are filled,
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
+ * Combine: one value in each round. leg.h has these rounds.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
  * sending side; a rank that waits for it passes the notice on, so all ranks return within O(log n)
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include "base/log.h"
 #include "base/private_fd.h"
+#include "bootstrap/leg.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
@@ -148,12 +150,11 @@ static enum gsh_result check_frame(struct uid_bootstrap *u, const char *call, in
         enum gsh_result r = check_tag(u, call, round, theirs, NULL, 0);
         return r == GSH_OK ? fail_by_notice(u, call, theirs) : r;
     }
-    if (theirs->kind == GSH_FRAME_DATA && theirs->call == mine->call &&
-        theirs->bytes == mine->bytes) {
+    if (theirs->kind == mine->kind && theirs->call == mine->call && theirs->bytes == mine->bytes) {
         return GSH_OK;
     }
     send_notice(u, GSH_ERR_SYMMETRY, from);
-    if (theirs->kind != GSH_FRAME_DATA || theirs->call != mine->call) {
+    if (theirs->kind != mine->kind || theirs->call != mine->call) {
         return gsh_fail(GSH_ERR_BUG, "%s: PE %d is in another start-up call than this PE", call,
                         from);
     }
@@ -185,6 +186,8 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
     out.may_lag = false;
     r = gsh_socket_exchange(&out, &in, deadline_ns);
     u->is_mid_frame[k] = out.done < out.bytes;
+    u->base.counts.messages += r == GSH_OK;
+    u->base.counts.bytes += r == GSH_OK ? out.bytes : 0;
     return r == GSH_OK ? check_tag(u, call, k, &theirs, in_data, in_bytes)
                        : fail_exchange(u, call, r, k, &out, &in);
 }
@@ -217,11 +220,10 @@ static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, 
     if (bytes > 0) {
         memcpy(slots, mine, bytes);
     }
-    for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
-        size_t filled = (size_t)1 << k;
-        size_t count = filled < n - filled ? filled : n - filled;
-        r = do_round(u, "allgather", k, head, count * bytes, slots + filled * bytes, count * bytes,
-                     deadline_ns);
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        size_t part = (size_t)leg.blocks * bytes;
+        r = do_round(u, "allgather", leg.round, head, part, slots + (size_t)leg.distance * bytes,
+                     part, deadline_ns);
     }
     for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++) {
         memcpy((char *)all_out + (rank + n - j) % n * bytes, slots + j * bytes, bytes);
@@ -239,8 +241,32 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
         return r;
     }
     struct gsh_frame head = {.kind = GSH_FRAME_DATA, .call = ++u->n_calls};
-    for (int k = 0; k < u->rounds && r == GSH_OK; k++) {
-        r = do_round(u, "barrier", k, &head, 0, NULL, 0, deadline_ns);
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        r = do_round(u, "barrier", leg.round, &head, 0, NULL, 0, deadline_ns);
+    }
+    return r;
+}
+
+static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from))
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
+    enum gsh_result r = check_alive(u, "vote");
+    if (r != GSH_OK) {
+        return r;
+    }
+    struct {
+        struct gsh_frame head;
+        uint8_t value[GSH_COMBINE_MAX_BYTES];
+    } out = {.head = {.kind = GSH_FRAME_COMBINE, .call = ++u->n_calls, .bytes = bytes}};
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
+        memcpy(out.value, mine, bytes);
+        r = do_round(u, "vote", leg.round, &out.head, bytes, theirs, bytes, deadline_ns);
+        if (r == GSH_OK) {
+            fold(mine, theirs);
+        }
     }
     return r;
 }
@@ -278,6 +304,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .name = "uid",
     .allgather = uid_allgather,
     .barrier = uid_barrier,
+    .combine = uid_combine,
     .abort = uid_abort,
     .destroy = uid_destroy,
 };

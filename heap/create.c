@@ -85,7 +85,9 @@ static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_optio
     }
 }
 
-static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o)
+/* entries: [size of the bootstrap]. */
+static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
+                                        struct entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
     struct gsh_bootstrap *b = o->bootstrap;
@@ -94,7 +96,6 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
         .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
         .device = (uint64_t)o->cuda_device,
     };
-    struct entry *entries = (struct entry *)heap->physical.agreement.votes;
     enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), entries);
     if (r != GSH_OK) {
         return r;
@@ -144,7 +145,8 @@ static enum gsh_result commit_internal(struct gsh_heap *heap, uint64_t bytes, co
     return r;
 }
 
-static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o)
+static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o,
+                             struct entry *entries)
 {
     const char *what = "setting up the symmetric heap";
     struct gsh_physical *p = &heap->physical;
@@ -155,6 +157,9 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
         return r;
     }
     r = check_options(o);
+    if (r == GSH_OK && entries == NULL) {
+        r = gsh_note(GSH_ERR_NOMEM, "no host memory for the heap");
+    }
     if (r == GSH_OK) {
         r = gsh_peers_init(&p->peers, o);
     }
@@ -171,7 +176,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     heap->first_bytes = o->first_bytes;
     heap->room_bytes = o->room_bytes;
     heap->large_bytes = o->large_bytes;
-    r = exchange_entries(heap, o);
+    r = exchange_entries(heap, o, entries);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
         r = make_parts(heap, o);
@@ -187,7 +192,9 @@ enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct g
         return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
     }
     pthread_rwlock_init(&heap->offset_lock, NULL);
-    enum gsh_result r = build(heap, options);
+    struct entry *entries = calloc((size_t)options->bootstrap->size, sizeof(*entries));
+    enum gsh_result r = build(heap, options, entries);
+    free(entries);
     if (r != GSH_OK) {
         gsh_heap_destroy(&heap);
         return r;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "proxy/proxy.h"
 #include "base/util.h"
+#include "bootstrap/leg.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/message_tag.h"
@@ -37,14 +38,13 @@ struct net_job {
 /* One call's round. */
 struct leg {
     struct net_job *job;
-    int to, from;
-    unsigned round;
+    struct gsh_leg at;
     uint64_t start_ns;
 };
 
 static uint64_t tag_of(const struct leg *leg)
 {
-    return GSH_NET_TAG(GSH_NET_JOB, leg->job->sequence, leg->round);
+    return GSH_NET_TAG(GSH_NET_JOB, leg->job->sequence, (unsigned)leg->at.round);
 }
 
 static enum gsh_result check_wait(void *context, int from_pe)
@@ -60,13 +60,15 @@ static enum gsh_result check_wait(void *context, int from_pe)
 
 static enum gsh_result send_part(struct leg *leg, const void *data, size_t bytes)
 {
-    return gsh_proxy_send(leg->job->pe->proxy, leg->to, tag_of(leg), data, bytes);
+    leg->job->b.counts.messages++;
+    leg->job->b.counts.bytes += bytes;
+    return gsh_proxy_send(leg->job->pe->proxy, leg->at.to, tag_of(leg), data, bytes);
 }
 
 static enum gsh_result receive_part(struct leg *leg, void *data, size_t bytes)
 {
-    return gsh_proxy_receive(leg->job->pe->proxy, leg->from, tag_of(leg), data, bytes, check_wait,
-                             leg);
+    return gsh_proxy_receive(leg->job->pe->proxy, leg->at.from, tag_of(leg), data, bytes,
+                             check_wait, leg);
 }
 
 static void merge(struct head *seen, const struct head *other)
@@ -123,19 +125,15 @@ static enum gsh_result receive_round(struct leg *leg, uint8_t *data, size_t byte
 /* blocks[i] is that of PE me + i; blocks[0] is already there. */
 static enum gsh_result gather(struct net_job *job, uint8_t *blocks, size_t bytes)
 {
-    int n = job->b.size, me = job->b.rank;
     struct leg leg = {.job = job};
     enum gsh_result r = GSH_OK;
-    for (int have = 1; r == GSH_OK && have < n; leg.round++) {
-        int more = have < n - have ? have : n - have;
-        leg.to = (me - have + n) % n;
-        leg.from = (me + have) % n;
+    while (r == GSH_OK && gsh_leg_next(&leg.at, job->b.size, job->b.rank, -1)) {
+        size_t part = (size_t)leg.at.blocks * bytes;
         leg.start_ns = 0;
-        r = send_round(&leg, blocks, (size_t)more * bytes);
+        r = send_round(&leg, blocks, part);
         if (r == GSH_OK) {
-            r = receive_round(&leg, blocks + (size_t)have * bytes, (size_t)more * bytes);
+            r = receive_round(&leg, blocks + (size_t)leg.at.distance * bytes, part);
         }
-        have += more;
     }
     return r;
 }
@@ -146,13 +144,10 @@ static enum gsh_result gather(struct net_job *job, uint8_t *blocks, size_t bytes
 static enum gsh_result combine(struct net_job *job, void *mine, size_t bytes,
                                void (*fold)(void *into, const void *from))
 {
-    int n = job->b.size, me = job->b.rank;
     struct leg leg = {.job = job};
     enum gsh_result r = GSH_OK;
-    for (int distance = 1; r == GSH_OK && distance < n; distance *= 2, leg.round++) {
+    while (r == GSH_OK && gsh_leg_next(&leg.at, job->b.size, job->b.rank, -1)) {
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
-        leg.to = (me - distance + n) % n;
-        leg.from = (me + distance) % n;
         leg.start_ns = 0;
         r = send_round(&leg, mine, bytes);
         if (r == GSH_OK) {

@@ -15,6 +15,7 @@
 #include "proxy/proxy.h"
 #include "base/atomic.h"
 #include "base/util.h"
+#include "bootstrap/leg.h"
 #include "runtime/team/absent.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
@@ -360,8 +361,8 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
                          .pes = pes,
                          .n = n};
     /* Nothing is sent once a member is known to be dead: others may have gone on to the next. */
-    for (int distance = 1; distance < n && !is_lost(&x); distance *= 2) {
-        int to = pes[(me + distance) % n], from = pes[(me - distance + n) % n];
+    for (struct gsh_leg leg = {0}; !is_lost(&x) && gsh_leg_next(&leg, n, me, 1);) {
+        int to = pes[leg.to], from = pes[leg.from];
         x.start_ns = 0;
         if (pe->peers[to].page != NULL) {
             send_near(&x, to, ballot);

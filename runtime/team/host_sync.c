@@ -5,6 +5,7 @@
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "base/atomic.h"
+#include "bootstrap/leg.h"
 #include "runtime/team/absent.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
@@ -80,13 +81,10 @@ static enum gsh_result message_poll(void *context, int member_pe)
 static void tell_leaders(struct arrival a)
 {
     const struct gsh_team_split *nodes = &a.team->nodes;
-    int n = nodes->n_groups, me = nodes->my_group;
-    unsigned round = 0;
-    for (int distance = 1; distance < n; distance *= 2, round++) {
-        int to = nodes->leaders[(me + distance) % n],
-            from = nodes->leaders[(me - distance + n) % n];
-        uint64_t tag =
-            GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)a.team->handle << 32 | (uint32_t)a.epoch, round);
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, nodes->n_groups, nodes->my_group, 1);) {
+        int to = nodes->leaders[leg.to], from = nodes->leaders[leg.from];
+        uint64_t tag = GSH_NET_TAG(GSH_NET_SYNC, (uint64_t)a.team->handle << 32 | (uint32_t)a.epoch,
+                                   (unsigned)leg.round);
         gsh_require_far(a.pe, a.call, gsh_proxy_send(a.pe->proxy, to, tag, NULL, 0));
         gsh_require_far(a.pe, a.call,
                         gsh_proxy_receive(a.pe->proxy, from, tag, NULL, 0, message_poll, &a));

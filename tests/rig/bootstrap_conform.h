@@ -33,6 +33,22 @@ static inline void conform_allgather(struct gsh_bootstrap *b, size_t bytes, int 
     free(all);
 }
 
+static inline void conform_fold(void *into, const void *from)
+{
+    uint64_t *a = into;
+    const uint64_t *b = from;
+    a[0] |= b[0];
+    a[1] = b[1] > a[1] ? b[1] : a[1];
+}
+
+static inline void conform_combine(struct gsh_bootstrap *b, uint64_t round)
+{
+    uint64_t value[2] = {UINT64_C(1) << b->rank % 64, round + (uint64_t)b->rank};
+    CHECK_EQ(b->ops->combine(b, value, sizeof(value), conform_fold), GSH_OK);
+    CHECK_EQ(value[0], b->size >= 64 ? UINT64_MAX : (UINT64_C(1) << b->size) - 1);
+    CHECK_EQ(value[1], round + (uint64_t)b->size - 1);
+}
+
 /* Many calls, small and large blobs, by ranks that are not in step. */
 static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_bytes)
 {
@@ -47,6 +63,9 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
         conform_allgather(b, 16, round);
         if (round % 3 == 0) {
             CHECK_EQ(b->ops->barrier(b), GSH_OK);
+        }
+        if (b->ops->combine != NULL) {
+            conform_combine(b, (uint64_t)round);
         }
     }
 }

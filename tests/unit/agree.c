@@ -1,6 +1,6 @@
-/* Proves that PEs which agree look at no list of all votes, that each notices one vote that differs
- * or fails, with the same words as where there is only such a list, for any number of PEs.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Proves that PEs gather no list of all votes, and that each notices one vote that differs or
+ * fails, names who did so, and has its words, with a bootstrap that combines and with one that does
+ * not, for any number of PEs. SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "bootstrap/agree.h"
 #include "tests/rig/bootstrap_conform.h"
@@ -57,7 +57,7 @@ static const struct gsh_bootstrap_ops combining_ops = {
 struct votes {
     bool combines;
     int odd; /* the PE that votes otherwise; -1: none */
-    enum { DIFFERENT_CALL, DIFFERENT_SIZE, FAILED, N_WAYS } way;
+    enum { DIFFERENT_CALL, DIFFERENT_SIZE, FAILED, FAILED_AFTER_LOSS, N_WAYS } way;
     enum gsh_result results[MAX_PES];
     char texts[MAX_PES][256];
 };
@@ -81,6 +81,8 @@ static void vote(int rank, int n, void *arg)
         mine.args[0] = 65;
     } else if (rank == v->odd) {
         mine.outcome = gsh_fail(GSH_ERR_NOMEM, "nothing left");
+    } else if (v->odd >= 0 && v->way == FAILED_AFTER_LOSS) {
+        mine.outcome = gsh_fail(GSH_ERR_PEER, "lost another");
     }
     v->results[rank] = gsh_agree(&a, mine, "gshmem_malloc of 64 bytes", &flags);
     snprintf(v->texts[rank], sizeof(v->texts[rank]), "%s", gsh_last_error());
@@ -93,13 +95,22 @@ static void test_odd(int n, int odd, int way)
 {
     struct votes combined = {.combines = true, .odd = odd, .way = way};
     struct votes gathered = {.combines = false, .odd = odd, .way = way};
-    const enum gsh_result failures[N_WAYS] = {GSH_ERR_SYMMETRY, GSH_ERR_SYMMETRY, GSH_ERR_NOMEM};
+    const enum gsh_result failures[N_WAYS] = {GSH_ERR_SYMMETRY, GSH_ERR_SYMMETRY, GSH_ERR_NOMEM,
+                                              GSH_ERR_NOMEM};
+    /* a PE that differs is compared with PE 0; if it is PE 0, PE 1 is the first to differ */
+    const char *const words[N_WAYS] = {
+        odd == 0 ? "PE 1 called gshmem_malloc while PE 0 called gshmem_free" : "called gshmem_free",
+        odd == 0 ? "PE 0 asks for 65 bytes" : "asks for 65 bytes", "nothing left", "nothing left"};
+    char culprit[16];
+    snprintf(culprit, sizeof(culprit), "PE %d", odd == 0 && way < FAILED ? 1 : odd);
     test_on_threads(n, vote, &combined);
     test_on_threads(n, vote, &gathered);
     for (int rank = 0; rank < n; rank++) {
         CHECK_EQ(combined.results[rank], failures[way]);
         CHECK_EQ(gathered.results[rank], failures[way]);
         CHECK_STR(combined.texts[rank], gathered.texts[rank]);
+        CHECK(strstr(combined.texts[rank], words[way]) != NULL);
+        CHECK(strstr(combined.texts[rank], culprit) != NULL);
     }
 }
 
@@ -121,6 +132,6 @@ int main(void)
             }
         }
     }
-    CHECK(n_gathered > 0);
+    CHECK_EQ(n_gathered, 0);
     return test_result();
 }
