@@ -35,7 +35,7 @@ struct gsh_bootstrap_ops {
     void (*destroy)(struct gsh_bootstrap *b);
 };
 
-/* What a rank has sent in collective calls. */
+/* What a rank has sent since it was made. */
 struct gsh_bootstrap_counts {
     uint64_t messages, bytes;
 };
@@ -52,7 +52,7 @@ struct gsh_bootstrap {
     /* What the ranks know and no exchange has carried, so who reads the exchanges does not know it;
      * the same on all. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
-    /* Counted by the kinds that send messages: over TCP, and over the proxy. */
+    /* Of the bootstrap over TCP; over the proxy: gsh_proxy_sent. */
     struct gsh_bootstrap_counts counts;
 };
 

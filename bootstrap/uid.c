@@ -46,6 +46,12 @@ static double timeout_s(const struct uid_bootstrap *u)
     return (double)u->base.timeout_ns * 1e-9;
 }
 
+static void count_sent(struct uid_bootstrap *u, size_t bytes)
+{
+    u->base.counts.messages++;
+    u->base.counts.bytes += bytes;
+}
+
 /* ---- exchange ---- */
 
 static void send_notice(struct uid_bootstrap *u, enum gsh_result r, int culprit)
@@ -186,8 +192,9 @@ static enum gsh_result do_round(struct uid_bootstrap *u, const char *call, int k
     out.may_lag = false;
     r = gsh_socket_exchange(&out, &in, deadline_ns);
     u->is_mid_frame[k] = out.done < out.bytes;
-    u->base.counts.messages += r == GSH_OK;
-    u->base.counts.bytes += r == GSH_OK ? out.bytes : 0;
+    if (r == GSH_OK) {
+        count_sent(u, out.bytes);
+    }
     return r == GSH_OK ? check_tag(u, call, k, &theirs, in_data, in_bytes)
                        : fail_exchange(u, call, r, k, &out, &in);
 }
@@ -437,6 +444,7 @@ contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
         gsh_hello_seal(&hello, u->secret, challenge.nonce);
         r = gsh_socket_send(fd, &hello, sizeof(hello), deadline_ns);
         if (r == GSH_OK) {
+            count_sent(u, sizeof(hello));
             r = gsh_answer_recv(fd, &hello, u->secret, &answer, payload, deadline_ns);
         }
         *is_away = is_sent_away(r);
@@ -496,6 +504,7 @@ static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_par
         if (r == GSH_OK) {
             gsh_private_fd_add(u->out[k]);
             r = gsh_socket_send(u->out[k], hello, sizeof(*hello), deadline_ns);
+            count_sent(u, sizeof(*hello));
         }
         if (r != GSH_OK) {
             char text[GSH_ADDRESS_TEXT];
@@ -537,6 +546,7 @@ static bool admit(struct uid_bootstrap *u, struct gsh_tcp_listener_event *event)
         gsh_socket_hang_up(&event->fd);
         return false;
     }
+    count_sent(u, sizeof(struct gsh_answer) + GSH_SHA256_BYTES);
     u->in[k] = event->fd;
     gsh_link_keys(&event->hello, u->secret, &u->in_keys[k]);
     gsh_private_fd_add(event->fd);

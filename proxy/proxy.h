@@ -93,6 +93,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_cpus(struct gsh_proxy *proxy, con
 size_t gsh_proxy_message_max(const struct gsh_proxy *proxy);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag,
                                                 const void *data, size_t bytes);
+/* How many such messages have been sent, and bytes in them. Any thread. */
+struct gsh_proxy_sent {
+    uint64_t messages, bytes;
+};
+struct gsh_proxy_sent gsh_proxy_sent(const struct gsh_proxy *proxy);
 typedef enum gsh_result (*gsh_proxy_wait_fn)(void *context, int pe);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_receive(struct gsh_proxy *proxy, int pe, uint64_t tag,
                                                    void *data, size_t bytes, /* exactly */

@@ -391,6 +391,8 @@ enum gsh_result gsh_proxy_send(struct gsh_proxy *proxy, int pe, uint64_t tag, co
     struct gsh_task *task = r == GSH_OK ? take_task(proxy, false) : NULL;
     if (task != NULL) {
         send_runtime_message(task, pe, tag, data, bytes);
+        __atomic_fetch_add(&proxy->sent.messages, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&proxy->sent.bytes, bytes, __ATOMIC_RELAXED);
         r = ended(proxy, pe, await(proxy, task, &value));
     } else if (r == GSH_OK) {
         r = proxy->failure;

@@ -199,6 +199,13 @@ uint64_t gsh_proxy_n_dropped(const struct gsh_proxy *proxy)
     return __atomic_load_n(&proxy->n_dropped, __ATOMIC_RELAXED);
 }
 
+struct gsh_proxy_sent gsh_proxy_sent(const struct gsh_proxy *proxy)
+{
+    return (struct gsh_proxy_sent){.messages =
+                                       __atomic_load_n(&proxy->sent.messages, __ATOMIC_RELAXED),
+                                   .bytes = __atomic_load_n(&proxy->sent.bytes, __ATOMIC_RELAXED)};
+}
+
 void gsh_proxy_await_calls(struct gsh_proxy *proxy)
 {
     gsh_lock_take(&proxy->lock);

@@ -137,6 +137,7 @@ struct gsh_proxy {
     unsigned n_noted; /* losses that are to be carried out */
     uint64_t
         n_dropped; /* requests of kernels to lost peers; written under the lock, read without */
+    struct gsh_proxy_sent sent; /* messages of the runtime; atomic */
 
     /* ---- of the thread; see thread.h ---- */
     pthread_t thread;

@@ -60,8 +60,6 @@ static enum gsh_result check_wait(void *context, int from_pe)
 
 static enum gsh_result send_part(struct leg *leg, const void *data, size_t bytes)
 {
-    leg->job->b.counts.messages++;
-    leg->job->b.counts.bytes += bytes;
     return gsh_proxy_send(leg->job->pe->proxy, leg->at.to, tag_of(leg), data, bytes);
 }
 

@@ -81,6 +81,8 @@ ARROWS = {
     "dialects/mscclpp/include/": PUBLIC + ["dialects/mscclpp/include/"],
     "examples/": PUBLIC + ["examples/"],
     "perftest/": PUBLIC + ["runtime/layer.h", "perftest/"],
+    # The simulation runs the schedules of the library itself.
+    "perftest/sim/": ["perftest/sim/", "bootstrap/", "device/coll/schedule.h", "runtime/instance/instance.h"],
     "tests/": None,  # anything
 }
 # runtime/ from the bottom up, as its README says: a file knows and calls only its own folder and those before it.

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls of init and of others, in the order in which the library makes them. Their lengths are
+ * those of structures that its files do not share; tests/unit/sim.c counts what real PEs send. */
+#include "perftest/sim/phases.h"
+
+#include "runtime/instance/instance.h"
+
+static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
+{
+    sim_add(s, phase, (struct sim_call){.kind = SIM_ALLGATHER, .way = way, .bytes = bytes});
+}
+
+static void vote(struct sim *s, const char *phase, enum sim_way way, enum sim_voters voters)
+{
+    sim_add(s, phase, (struct sim_call){.kind = SIM_VOTE, .way = way, .voters = voters});
+}
+
+static void barrier(struct sim *s, const char *phase, enum sim_way way)
+{
+    sim_add(s, phase, (struct sim_call){.kind = SIM_BARRIER, .way = way});
+}
+
+static void work(struct sim *s, const char *phase, double ns)
+{
+    sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = SIM_FAR, .work_ns = ns});
+}
+
+/* heap/physical.c: memory is committed, mapped, and told to the network. */
+static void grow(struct sim *s, const char *phase)
+{
+    const struct sim_model *m = sim_model_of(s);
+    work(s, phase, m->grow);
+    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
+    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
+    gather(s, phase, SIM_FAR, 8);
+    gather(s, phase, SIM_FAR, (uint64_t)m->key_bytes);
+    sim_keep(s, (uint64_t)(m->key_bytes * sim_n_pes(s)));
+    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
+}
+
+void sim_add_init(struct sim *s, enum sim_start start)
+{
+    const struct sim_model *m = sim_model_of(s);
+    const uint64_t n = (uint64_t)sim_n_pes(s);
+    const enum sim_way tcp = SIM_TCP;
+    sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
+    sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
+    gather(s, "identities", tcp, 8);   /* versions */
+    gather(s, "identities", tcp, 104); /* processes, hosts, settings */
+    sim_keep(s, n * sizeof(struct gsh_peer));
+    /* pages, and the monitor's pipes, within nodes */
+    for (int i = 0; i < (start == SIM_PROCESSES ? 3 : 1); i++) {
+        vote(s, "node", tcp, SIM_ALL_ALIKE);
+    }
+    gather(s, "addresses", tcp, 8); /* their lengths */
+    gather(s, "addresses", tcp, (uint64_t)m->address_bytes);
+    sim_keep(s, n * (uint64_t)m->address_bytes);
+    gather(s, "addresses", tcp, 8); /* that they are good */
+    gather(s, "devices", SIM_FAR, 184);
+    work(s, "heap", m->reserve);
+    vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
+    gather(s, "heap", SIM_FAR, 24);
+    vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
+    grow(s, "heap");
+    barrier(s, "heap", SIM_FAR);
+}
+
+void sim_add_malloc(struct sim *s)
+{
+    vote(s, "malloc", SIM_FAR, SIM_ALL_ALIKE);
+    barrier(s, "malloc", SIM_FAR);
+}
+
+void sim_add_grow(struct sim *s)
+{
+    vote(s, "malloc that grows", SIM_FAR, SIM_ALL_ALIKE);
+    grow(s, "malloc that grows");
+    barrier(s, "malloc that grows", SIM_FAR);
+}
+
+void sim_add_failed_malloc(struct sim *s, enum sim_voters voters)
+{
+    vote(s, voters == SIM_ONE_FAILS ? "malloc that fails" : "malloc that differs", SIM_FAR, voters);
+}
+
+void sim_add_sync(struct sim *s)
+{
+    sim_add(s, "sync_all", (struct sim_call){.kind = SIM_SYNC, .way = SIM_FAR});
+}
+
+/* runtime/team/create.c: on the arguments among all, then among the members on free units, whose
+ * bitmap the ballot carries, and on their words. */
+void sim_add_split(struct sim *s)
+{
+    const uint64_t bitmap = (uint64_t)sim_model_of(s)->team_units / 8;
+    sim_add(s, "team_split", (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR});
+    sim_add(
+        s, "team_split",
+        (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = SIM_HALF, .bytes = bitmap});
+    sim_add(s, "team_split",
+            (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = SIM_HALF});
+    sim_keep(s, (uint64_t)sim_n_pes(s) / 2 * sizeof(int));
+}
+
+void sim_add_finalize(struct sim *s)
+{
+    vote(s, "finalize", SIM_FAR, SIM_ALL_ALIKE);
+    barrier(s, "finalize", SIM_TCP);
+}
+
+void sim_add_coll(struct sim *s, const char *name, enum gsh_coll coll, uint64_t bytes,
+                  bool is_by_leaders)
+{
+    sim_add(s, name,
+            (struct sim_call){.kind = SIM_COLL,
+                              .way = SIM_FAR,
+                              .bytes = bytes,
+                              .coll = coll,
+                              .is_by_leaders = is_by_leaders});
+}

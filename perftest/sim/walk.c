@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Walks of calls that the host makes. What they share with the library's blocking code is named at
+ * each; what is written down here besides, the lengths of messages and their order in a round, the
+ * test tests/unit/sim.c compares with what real PEs send. */
+#include <string.h>
+#include "bootstrap/uid_wire.h"
+#include "perftest/sim/engine.h"
+
+/* ---- messages ---- */
+
+/* runtime/init/net_job.c: a head, in which the first bytes travel, and parts behind it. */
+enum { NET_HEAD_BYTES = 64, NET_HEAD_DATA = GSH_COMBINE_MAX_BYTES };
+
+static uint32_t parts_of(uint64_t bytes, uint64_t max)
+{
+    return (uint32_t)((bytes + max - 1) / max);
+}
+
+static void set_data(const struct sim_view *v, struct sim_action *a, uint64_t bytes)
+{
+    const uint64_t max = (uint64_t)v->model->message_max;
+    a->way = v->call->way;
+    a->parts = 1;
+    a->bytes = sizeof(struct gsh_frame) + bytes;
+    if (a->way == SIM_FAR) {
+        const uint64_t rest = bytes > NET_HEAD_DATA ? bytes - NET_HEAD_DATA : 0;
+        a->bytes = NET_HEAD_BYTES + rest;
+        a->parts += parts_of(rest, max);
+    }
+}
+
+/* Over TCP ranks send to those behind them, over the proxy to those before (uid.c, net_job.c). */
+static int direction(const struct sim_view *v)
+{
+    return v->call->way == SIM_FAR ? -1 : 1;
+}
+
+/* Goes to the next leg among all PEs; a: the message to send, without its length. */
+static bool next_leg(struct sim_view *v, struct sim_action *a)
+{
+    struct sim_walk *w = v->walk;
+    if (!gsh_leg_next(&w->leg, v->n_pes, v->pe, direction(v))) {
+        return false;
+    }
+    a->other = w->leg.to;
+    a->key = (uint32_t)w->i;
+    w->stage++;
+    return true;
+}
+
+static enum sim_next hear_leg(struct sim_view *v, struct sim_action *a)
+{
+    struct sim_walk *w = v->walk;
+    a->other = w->leg.from;
+    a->key = (uint32_t)w->i++;
+    w->stage--;
+    return SIM_HEAR;
+}
+
+/* ---- bootstraps ---- */
+
+static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
+{
+    if (v->walk->stage == 1) {
+        return hear_leg(v, a);
+    }
+    if (!next_leg(v, a)) {
+        return SIM_OVER;
+    }
+    set_data(v, a, (uint64_t)v->walk->leg.blocks * v->call->bytes);
+    return SIM_SEND;
+}
+
+void sim_vote_begin(struct gsh_voting *voting, const struct sim_call *call, int rank, int n)
+{
+    const bool is_odd = rank == n / 2;
+    const bool fails = is_odd && call->voters == SIM_ONE_FAILS;
+    const struct gsh_vote mine = {.call = GSH_VOTE_MALLOC,
+                                  .outcome = (uint16_t)(fails ? GSH_ERR_NOMEM : GSH_OK),
+                                  .flags = 1,
+                                  .args = {is_odd && call->voters == SIM_ONE_DIFFERS ? 65 : 64, 8}};
+    gsh_voting_begin(voting, rank, n, mine, fails ? "no memory is left" : "");
+}
+
+/* agree.c: the steps of a vote, each a combine; behind a failure a barrier. */
+static enum sim_next next_vote(struct sim_view *v, struct sim_action *a)
+{
+    enum { STEP, SEND, HEAR, TELL, HEAR_TOLD };
+    struct sim_walk *w = v->walk;
+    if (w->stage == STEP) {
+        memset(&w->leg, 0, sizeof(w->leg));
+        w->stage = gsh_voting_next(v->voting) ? SEND : TELL;
+        if (w->stage == TELL && v->voting->outcome == GSH_OK) {
+            return SIM_OVER;
+        }
+    }
+    if (w->stage == HEAR || w->stage == HEAR_TOLD) {
+        return hear_leg(v, a);
+    }
+    const bool is_step = w->stage == SEND;
+    if (!next_leg(v, a)) {
+        w->stage = STEP;
+        return is_step ? next_vote(v, a) : SIM_OVER;
+    }
+    set_data(v, a, is_step ? v->voting->bytes : 0);
+    if (is_step) {
+        a->value = &v->voting->value;
+        a->value_bytes = v->voting->bytes;
+    }
+    return SIM_SEND;
+}
+
+void sim_walk_heard(struct sim_view *v, const void *value)
+{
+    if (v->call->kind == SIM_VOTE && v->walk->stage == 1) {
+        v->voting->fold(&v->voting->value, value);
+    }
+}
+
+/* ---- start-up by unique id ---- */
+
+/* uid_server.c: PE n_pes is the rendezvous; it answers once all have come. */
+static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
+{
+    enum { AWAIT, ADMIT, ANSWER };
+    struct sim_walk *w = v->walk;
+    const uint64_t partners = (uint64_t)gsh_uid_rounds(v->n_pes) * sizeof(struct gsh_partner);
+    switch (w->stage) {
+    case AWAIT:
+        *a = (struct sim_action){.other = -1};
+        w->stage = ADMIT;
+        return SIM_HEAR;
+    case ADMIT:
+        a->ns = v->model->tcp_connect;
+        w->stage = ++w->i < v->n_pes ? AWAIT : ANSWER;
+        return SIM_TAKES_TIME;
+    default:
+        *a = (struct sim_action){.other = w->row++,
+                                 .way = SIM_TCP,
+                                 .parts = 1,
+                                 .bytes = sizeof(struct gsh_answer) + partners + GSH_SHA256_BYTES};
+        return a->other < v->n_pes ? SIM_SEND : SIM_OVER;
+    }
+}
+
+static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
+{
+    if (v->pe == v->n_pes) {
+        return next_of_server(v, a);
+    }
+    *a = (struct sim_action){
+        .other = v->n_pes, .way = SIM_TCP, .parts = 1, .bytes = sizeof(struct gsh_hello)};
+    a->ns = v->model->tcp_connect;
+    switch (v->walk->stage++) {
+    case 0:
+        return SIM_TAKES_TIME;
+    case 1:
+        return SIM_SEND;
+    case 2:
+        return SIM_HEAR;
+    default:
+        return SIM_OVER;
+    }
+}
+
+/* uid.c, link_up: connects to all partners, admits those of the other direction, and hears all
+ * answers. */
+static enum sim_next next_link(struct sim_view *v, struct sim_action *a)
+{
+    enum { CONNECT, HELLO, AWAIT, ADMIT, ANSWER, HEAR };
+    enum { ANSWER_KEY = 64 };
+    struct sim_walk *w = v->walk;
+    const bool is_leg_over = w->stage == CONNECT || w->stage == AWAIT || w->stage == HEAR;
+    if (is_leg_over && !gsh_leg_next(&w->leg, v->n_pes, v->pe, 1)) {
+        if (w->stage == HEAR) {
+            return SIM_OVER;
+        }
+        w->stage = w->stage == CONNECT ? AWAIT : HEAR;
+        memset(&w->leg, 0, sizeof(w->leg));
+        return next_link(v, a);
+    }
+    *a = (struct sim_action){.other =
+                                 w->stage <= HELLO || w->stage == HEAR ? w->leg.to : w->leg.from,
+                             .way = SIM_TCP,
+                             .parts = 1,
+                             .key = (uint32_t)w->leg.round,
+                             .ns = v->model->tcp_connect};
+    switch (w->stage) {
+    case CONNECT:
+        w->stage = HELLO;
+        return SIM_TAKES_TIME;
+    case HELLO:
+        a->bytes = sizeof(struct gsh_hello);
+        w->stage = CONNECT;
+        return SIM_SEND;
+    case AWAIT:
+        w->stage = ADMIT;
+        return SIM_HEAR;
+    case ADMIT:
+        w->stage = ANSWER;
+        return SIM_TAKES_TIME;
+    case ANSWER:
+        a->bytes = sizeof(struct gsh_answer) + GSH_SHA256_BYTES;
+        a->key += ANSWER_KEY;
+        w->stage = AWAIT;
+        return SIM_SEND;
+    default:
+        a->key += ANSWER_KEY;
+        return SIM_HEAR;
+    }
+}
+
+/* ---- teams ---- */
+
+/* agree.c: own words and a ballot's, then the bitmap; near members have it in one piece. */
+static enum sim_next next_ballot(struct sim_view *v, struct sim_action *a)
+{
+    enum { OWN_WORDS = 3, BALLOT_WORDS = 16 };
+    struct sim_walk *w = v->walk;
+    a->key = (uint32_t)w->leg.round;
+    if (w->stage == 1) {
+        a->other = w->leg.from;
+        w->stage = 0;
+        return SIM_HEAR;
+    }
+    if (!gsh_leg_next(&w->leg, sim_n_members(v), v->pe, 1)) {
+        return SIM_OVER;
+    }
+    a->other = w->leg.to;
+    a->key = (uint32_t)w->leg.round;
+    a->bytes = (OWN_WORDS + BALLOT_WORDS) * sizeof(uint64_t) + v->call->bytes;
+    a->parts = 1;
+    a->way = SIM_NEAR;
+    if (sim_node_of(v->model, a->other) != sim_node_of(v->model, v->pe)) {
+        a->way = SIM_FAR;
+        a->parts = parts_of(a->bytes, (uint64_t)v->model->message_max);
+    }
+    w->stage = 1;
+    return SIM_SEND;
+}
+
+/* host_sync.c: the members of a node come to their leader, leaders tell each other, nodes leave. */
+static enum sim_next next_sync(struct sim_view *v, struct sim_action *a)
+{
+    enum { COME, LEGS, HEAR, LEAVE, AWAIT };
+    enum { COME_KEY = 64, LEAVE_KEY };
+    const int on_node = (int)v->model->node_pes, node = sim_node_of(v->model, v->pe);
+    struct sim_walk *w = v->walk;
+    const int n = sim_n_members(v), leader = node * on_node;
+    const int end = leader + on_node < n ? leader + on_node : n, n_nodes = (n - 1) / on_node + 1;
+    *a = (struct sim_action){.other = leader, .way = SIM_NEAR, .parts = 1};
+    if (v->pe != leader) {
+        a->key = w->stage == COME ? COME_KEY : LEAVE_KEY;
+        return w->stage == COME      ? (w->stage = AWAIT, SIM_SEND)
+               : w->stage++ == AWAIT ? SIM_HEAR
+                                     : SIM_OVER;
+    }
+    if (w->stage == COME) {
+        a->other = leader + ++w->i;
+        a->key = COME_KEY;
+        if (a->other < end) {
+            return SIM_HEAR;
+        }
+        w->i = 0;
+        w->stage = LEGS;
+    }
+    if (w->stage == LEGS && !gsh_leg_next(&w->leg, n_nodes, node, 1)) {
+        w->stage = LEAVE;
+    }
+    if (w->stage == LEAVE) {
+        a->other = leader + ++w->i;
+        a->key = LEAVE_KEY;
+        return a->other < end ? SIM_SEND : SIM_OVER;
+    }
+    a->other = (w->stage == LEGS ? w->leg.to : w->leg.from) * on_node;
+    a->key = (uint32_t)w->leg.round;
+    a->way = SIM_FAR;
+    w->stage = w->stage == LEGS ? HEAR : LEGS;
+    return w->stage == HEAR ? SIM_SEND : SIM_HEAR;
+}
+
+/* ---- all ---- */
+
+enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
+{
+    *a = (struct sim_action){.parts = 1};
+    if (v->pe >= sim_n_members(v) && v->call->kind != SIM_RENDEZVOUS) {
+        return SIM_OVER; /* also the rendezvous, PE n_pes */
+    }
+    switch (v->call->kind) {
+    case SIM_RENDEZVOUS:
+        return next_rendezvous(v, a);
+    case SIM_LINK_UP:
+        return next_link(v, a);
+    case SIM_ALLGATHER:
+    case SIM_BARRIER:
+        return next_gather(v, a);
+    case SIM_VOTE:
+        return next_vote(v, a);
+    case SIM_BALLOT:
+        return next_ballot(v, a);
+    case SIM_SYNC:
+        return next_sync(v, a);
+    case SIM_COLL:
+        return sim_coll_next(v, a);
+    default:
+        a->ns = v->call->work_ns;
+        return v->walk->stage++ == 0 ? SIM_TAKES_TIME : SIM_OVER;
+    }
+}
+
+uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *call, int n_pes)
+{
+    (void)model;
+    /* what is sent and received, in the order of the rounds, and in that of the ranks */
+    return call->kind == SIM_ALLGATHER ? 2 * (uint64_t)n_pes * call->bytes : 0;
+}

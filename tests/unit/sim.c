@@ -1,0 +1,253 @@
+/* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
+ * for several numbers of PEs and nodes, from the first connection to the end of finalize; and that
+ * they vote as real ones do. Then that a thousand PEs need as many rounds as they should, that each
+ * run is the same, that a PE which dies or hangs is noticed by all others in each call, and that a
+ * job's GOAL file has a send for each receive.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bootstrap/uid.h"
+#include "gshmem.h"
+#include "gshmemx.h"
+#include "perftest/sim/goal.h"
+#include "perftest/sim/phases.h"
+#include "proxy/proxy.h"
+#include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
+#include "runtime/team/team.h"
+#include "tests/rig/bootstrap_conform.h"
+
+enum { MAX_PES = 8, N_STAGES = 5 };
+
+/* What a PE has sent by the end of each stage of the job. */
+struct sent {
+    struct gsh_bootstrap_counts tcp;
+    struct gsh_proxy_sent far;
+};
+
+static struct sent sent[MAX_PES][N_STAGES];
+static gshmemx_uniqueid_t id;
+static uint64_t message_max, team_units;
+
+/* ---- real PEs: threads, each a node or two of them one ---- */
+
+static void note(int rank, int stage)
+{
+    const struct gsh_instance *pe = gsh_instance_bound();
+    sent[rank][stage].tcp = pe->bootstrap->counts;
+    sent[rank][stage].far = gsh_proxy_sent(pe->proxy);
+}
+
+static void real_pe(int rank, int n, void *unused)
+{
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    gshmem_team_t half = GSHMEM_TEAM_INVALID;
+    (void)unused;
+    gshmemx_set_attr_uniqueid_args(rank, n, &id, &attr);
+    if (!CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_WITH_UNIQUEID, &attr), 0)) {
+        exit(1);
+    }
+    note(rank, 0);
+    void *small = gshmem_malloc(64);
+    note(rank, 1);
+    void *large = gshmem_malloc(64 << 20);
+    CHECK(small != NULL && large != NULL);
+    note(rank, 2);
+    gshmem_sync_all();
+    note(rank, 3);
+    CHECK_EQ(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n / 2, NULL, 0, &half), 0);
+    note(rank, 4);
+    if (rank == 0) {
+        const struct gsh_instance *pe = gsh_instance_bound();
+        message_max = gsh_proxy_message_max(pe->proxy);
+        team_units = pe->teams->n_units;
+    }
+    gshmem_free(large);
+    gshmem_free(small);
+    gshmem_finalize();
+}
+
+/* ---- the simulated ones ---- */
+
+static struct sim_counts sum(const struct sim *s, const char *const *names)
+{
+    struct sim_counts all = {0};
+    for (; *names != NULL; names++) {
+        for (int i = 0; i < sim_n_phases(s); i++) {
+            const struct sim_phase *p = sim_phase(s, i);
+            if (strcmp(p->name, *names) == 0) {
+                all.messages += p->all.messages;
+                all.bytes += p->all.bytes;
+            }
+        }
+    }
+    return all;
+}
+
+static void compare(const struct sim *s, int n, const char *const *names, int stage, bool is_tcp)
+{
+    struct sim_counts real = {0}, simulated = sum(s, names);
+    for (int rank = 0; rank < n; rank++) {
+        const struct sent *now = &sent[rank][stage];
+        const struct sent before = stage > 0 ? now[-1] : (struct sent){{0}, {0}};
+        real.messages += is_tcp ? now->tcp.messages - before.tcp.messages
+                                : now->far.messages - before.far.messages;
+        real.bytes +=
+            is_tcp ? now->tcp.bytes - before.tcp.bytes : now->far.bytes - before.far.bytes;
+    }
+    if (!CHECK_EQ(simulated.messages, real.messages) || !CHECK_EQ(simulated.bytes, real.bytes)) {
+        printf("%d PEs, %s\n", n, names[0]);
+    }
+}
+
+static void test_counts(int n, int node_pes)
+{
+    static const char
+        *const tcp[] = {"rendezvous", "links", "identities", "node", "addresses", NULL},
+               *const init[] = {"devices", "heap", NULL}, *const malloc_small[] = {"malloc", NULL},
+               *const malloc_large[] = {"malloc that grows", NULL},
+               *const sync[] = {"sync_all", NULL}, *const split[] = {"team_split", NULL};
+    char text[16];
+    struct sim_model model;
+    snprintf(text, sizeof(text), "%d", node_pes);
+    setenv("GSHMEM_NODE_PES", text, 1);
+    if (!CHECK_EQ(gshmemx_get_uniqueid(&id), 0)) {
+        return;
+    }
+    test_on_threads(n, real_pe, NULL);
+    sim_model_init(&model);
+    model.node_pes = node_pes;
+    model.message_max = (double)message_max;
+    model.team_units = (double)team_units;
+    model.address_bytes = 16; /* of the transport within a process */
+    model.key_bytes = 8;
+    struct sim *s = sim_create(&model, n, 1);
+    sim_add_init(s, SIM_THREADS);
+    sim_add_malloc(s);
+    sim_add_grow(s);
+    sim_add_sync(s);
+    sim_add_split(s);
+    CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    compare(s, n, tcp, 0, true);
+    compare(s, n, init, 0, false);
+    compare(s, n, malloc_small, 1, false);
+    compare(s, n, malloc_large, 2, false);
+    compare(s, n, sync, 3, false);
+    compare(s, n, split, 4, false);
+    sim_destroy(s);
+}
+
+/* ---- many ---- */
+
+static const struct sim_phase *phase_of(const struct sim *s, const char *name)
+{
+    for (int i = 0; i < sim_n_phases(s); i++) {
+        if (strcmp(sim_phase(s, i)->name, name) == 0) {
+            return sim_phase(s, i);
+        }
+    }
+    CHECK(false);
+    return sim_phase(s, 0);
+}
+
+static struct sim *make_job(int n, uint64_t seed)
+{
+    struct sim_model model;
+    sim_model_init(&model);
+    struct sim *s = sim_create(&model, n, seed);
+    sim_add_init(s, SIM_PROCESSES);
+    sim_add_malloc(s);
+    sim_add_failed_malloc(s, SIM_ONE_FAILS);
+    sim_add_sync(s);
+    sim_add_split(s);
+    sim_add_coll(s, "reduce", GSH_COLL_REDUCE, 8, true);
+    sim_add_coll(s, "large reduce", GSH_COLL_REDUCE, 1000000, false);
+    sim_add_coll(s, "broadcast", GSH_COLL_BROADCAST, 1000000, false);
+    return s;
+}
+
+/* 125 nodes of 8. */
+static void test_thousand(void)
+{
+    struct sim *s = make_job(1000, 1), *again = make_job(1000, 1), *other = make_job(1000, 2);
+    CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    CHECK(sim_run(again, (struct sim_fault){.pe = -1}));
+    CHECK(sim_run(other, (struct sim_fault){.pe = -1}));
+    CHECK_EQ(phase_of(s, "malloc")->most.rounds, 2 * 10);
+    CHECK_EQ(phase_of(s, "malloc that fails")->most.rounds, (1 + 1 + 7 + 1) * 10);
+    CHECK_EQ(phase_of(s, "malloc that fails")->most.bytes, 100 * 64);
+    CHECK_EQ(phase_of(s, "sync_all")->most.rounds, 7);
+    CHECK_EQ(phase_of(s, "reduce")->most.rounds, 7);
+    CHECK(phase_of(s, "team_split")->most.rounds <= 3 * 10);
+    CHECK_EQ(phase_of(s, "broadcast")->all.near_messages,
+             phase_of(other, "broadcast")->all.near_messages);
+    CHECK_EQ(sim_end_ns(s), sim_end_ns(again));
+    CHECK(sim_end_ns(s) != sim_end_ns(other));
+    CHECK_EQ(sim_n_events(s), sim_n_events(other));
+    sim_destroy(s);
+    sim_destroy(again);
+    sim_destroy(other);
+}
+
+static void test_faults(int n)
+{
+    struct sim *all = make_job(n, 1);
+    const int n_calls = sim_n_calls(all);
+    struct sim_model model;
+    sim_model_init(&model);
+    for (int call = 0; call < n_calls; call++) {
+        for (int hangs = 0; hangs < 2; hangs++) {
+            struct sim *s = make_job(n, 1);
+            CHECK(sim_run(s, (struct sim_fault){n / 3, call, hangs != 0}));
+            const struct sim_notice notice = sim_noticed(s);
+            /* those who are done no longer wait for it */
+            const bool is_good = CHECK_EQ(notice.n_waiting, 0) &&
+                                 CHECK_EQ(notice.n_noticed + notice.n_done, n - 1) &&
+                                 (call + 4 > n_calls || CHECK_EQ(notice.n_noticed, n - 1));
+            if (!is_good) {
+                printf("%s, %s\n", sim_phase_of_call(s, call), hangs != 0 ? "hangs" : "dies");
+            }
+            CHECK(hangs != 0 || call == 0 || (double)(notice.last - notice.at) < model.timeout);
+            sim_destroy(s);
+        }
+    }
+    sim_destroy(all);
+}
+
+static void test_goal(void)
+{
+    const char name[] = "sim_test.goal";
+    struct sim *s = make_job(16, 1);
+    char line[128];
+    int n_ranks = 0, n_sends = 0, n_receives = 0;
+    CHECK(sim_write_goal(s, name));
+    FILE *file = fopen(name, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        n_ranks += strncmp(line, "rank ", 5) == 0;
+        n_sends += strstr(line, ": send ") != NULL;
+        n_receives += strstr(line, ": recv ") != NULL;
+    }
+    CHECK_EQ(n_ranks, 16);
+    CHECK(n_sends > 0);
+    CHECK_EQ(n_sends, n_receives);
+    if (file != NULL) {
+        fclose(file);
+    }
+    remove(name);
+    sim_destroy(s);
+}
+
+int main(void)
+{
+    setenv("GSHMEM_DEVICE", "cpu", 1);
+    for (int n = 2; n <= MAX_PES; n += n < 5 ? 1 : 3) {
+        test_counts(n, 1);
+    }
+    test_counts(8, 2);
+    test_counts(6, 3);
+    test_thousand();
+    test_faults(24);
+    test_goal();
+    return test_result();
+}
