@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bootstrap/uid_wire.h"
 #include "perftest/sim/queue.h"
+#include "runtime/instance/end_notice.h"
 
 #define NONE UINT32_MAX
 
 enum event_kind { ARRIVES, IS_HERE, GOES_ON, IS_LATE, SEES_DEATH };
-
-/* What a notice of failure has: a frame of uid.c, or over the proxy a text. */
-enum { NOTICE_TCP_BYTES = 24, NOTICE_FAR_BYTES = 784 };
 
 struct sim {
     struct sim_model model;
@@ -240,8 +239,8 @@ static void tell(struct sim *s, int from, int to, enum sim_way way, int culprit)
                                        .way = (uint8_t)way,
                                        .is_notice = true,
                                        .parts = 1,
-                                       .bytes =
-                                           way == SIM_TCP ? NOTICE_TCP_BYTES : NOTICE_FAR_BYTES,
+                                       .bytes = way == SIM_TCP ? sizeof(struct gsh_frame)
+                                                               : sizeof(struct gsh_end_notice),
                                        .value = {(uint64_t)culprit}};
     send(s, &s->pes[from], &notice);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The notice of the job's end goes from PE to PE in the pattern of net_job.c: each PE tells the PEs
- * 1, 2, 4, ... before it, once. */
+ * 1, 2, 4, ... before it (leg.h), once. */
 #include "runtime/instance/end_notice.h"
 
 #include <stdio.h>
 #include "base/atomic.h"
 #include "base/util.h"
+#include "bootstrap/leg.h"
 #include "proxy/proxy.h"
 #include "runtime/instance/instance.h"
 
@@ -47,10 +48,9 @@ void gsh_end_notice_pass_on(struct gsh_net *net)
     uint64_t start_ns = gsh_now_ns();
     uint64_t linger_ns = net->notice.origin == pe->my_pe ? LINGER_NS : 2 * LINGER_NS;
     unsigned backoff = 0;
-    for (int distance = 1; distance < pe->n_pes; distance *= 2) {
-        int to = (pe->my_pe - distance + pe->n_pes) % pe->n_pes;
-        if (to != net->lost_pe) {
-            gsh_proxy_notify(pe->proxy, to, &net->notice, sizeof(net->notice));
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, pe->n_pes, pe->my_pe, -1);) {
+        if (leg.to != net->lost_pe) {
+            gsh_proxy_notify(pe->proxy, leg.to, &net->notice, sizeof(net->notice));
         }
     }
     while (gsh_now_ns() - start_ns < linger_ns) {

@@ -1,8 +1,8 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
- * for several numbers of PEs and nodes, from the first connection to the end of finalize; and that
- * they vote as real ones do. Then that a thousand PEs need as many rounds as they should, that each
- * run is the same, that a PE which dies or hangs is noticed by all others in each call, and that a
- * job's GOAL file has a send for each receive.
+ * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
+ * "processes", under gshmemrun, it does so for what processes send over TCP. Then that a thousand
+ * PEs need as many rounds as they should, that each run is the same, that a PE which dies or hangs
+ * is noticed by all others in each call, and that a job's GOAL file has a send for each receive.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +138,33 @@ static void test_counts(int n, int node_pes)
     sim_destroy(s);
 }
 
+/* A process that gshmemrun has started: over TCP all PEs send the same, which is not what threads
+ * of one process do. */
+static int process_main(void)
+{
+    static const char *const tcp[] = {"rendezvous", "links",     "identities",
+                                      "node",       "addresses", NULL};
+    const void *address = NULL;
+    size_t bytes = 0;
+    struct sim_model model;
+    gshmem_init();
+    const struct gsh_instance *pe = gsh_instance_bound();
+    const uint64_t n = (uint64_t)gshmem_n_pes();
+    CHECK_EQ(gsh_proxy_address(pe->proxy, &address, &bytes), GSH_OK);
+    sim_model_init(&model);
+    model.node_pes = pe->env.node_pes;
+    model.address_bytes = (double)bytes;
+    struct sim *s = sim_create(&model, (int)n, 1);
+    sim_add_init(s, SIM_PROCESSES);
+    CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    const struct sim_counts all = sum(s, tcp);
+    CHECK_EQ(all.messages, n * pe->bootstrap->counts.messages);
+    CHECK_EQ(all.bytes, n * pe->bootstrap->counts.bytes);
+    sim_destroy(s);
+    gshmem_finalize();
+    return test_result();
+}
+
 /* ---- many ---- */
 
 static const struct sim_phase *phase_of(const struct sim *s, const char *name)
@@ -238,8 +265,11 @@ static void test_goal(void)
     sim_destroy(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "processes") == 0) {
+        return process_main();
+    }
     setenv("GSHMEM_DEVICE", "cpu", 1);
     for (int n = 2; n <= MAX_PES; n += n < 5 ? 1 : 3) {
         test_counts(n, 1);
