@@ -69,13 +69,13 @@ def style_of(series):
     return f'stroke="{series["colour"]}" stroke-width="1.8" fill="none" {dash[series["line"]]}'
 
 
-def draw_axes(x, y, x_label, y_label):
+def draw_axes(x, y, x_label, y_label, x_text):
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     grid = 'stroke="#dddddd" stroke-width="1"'
     out = []
     for tick in x.ticks(10):
         out.append(line(x.at(tick), TOP, x.at(tick), bottom, grid))
-        out.append(text(x.at(tick), bottom + 18, bytes_text(tick)))
+        out.append(text(x.at(tick), bottom + 18, x_text(tick)))
     for tick in y.ticks(16):
         out.append(line(LEFT, y.at(tick), right, y.at(tick), grid))
         out.append(text(LEFT - 8, y.at(tick) + 4, f"{tick:g}", "end"))
@@ -100,7 +100,7 @@ def draw_series(x, y, index, series):
     return out
 
 
-def chart(title, y_label, series, x_label="bytes moved by one call"):
+def chart(title, y_label, series, x_label="bytes moved by one call", x_text=bytes_text):
     """series: [{name, colour, line: solid, dashed or dotted, points: [(bytes, value)]}]; values
     above 0. Returns the SVG, or None if there is nothing to draw."""
     series = [{**s, "points": sorted(p for p in s["points"] if p[0] > 0 and p[1] > 0)}
@@ -120,7 +120,7 @@ def chart(title, y_label, series, x_label="bytes moved by one call"):
            STYLE,
            f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
            text(LEFT, 26, title, "start", 'font-size="15" font-weight="bold"')]
-    out += draw_axes(x, y, x_label, y_label)
+    out += draw_axes(x, y, x_label, y_label, x_text)
     for index, one in enumerate(series):
         out += draw_series(x, y, index, one)
     return "\n".join(out) + "\n</svg>\n"

@@ -9,7 +9,8 @@
 #include "perftest/sim/queue.h"
 #include "runtime/instance/end_notice.h"
 
-#define NONE UINT32_MAX
+#define NONE        UINT32_MAX
+#define NOTICE_CALL UINT32_MAX /* no call */
 
 enum event_kind { ARRIVES, IS_HERE, GOES_ON, IS_LATE, SEES_DEATH };
 
@@ -23,6 +24,7 @@ struct sim {
     uint64_t *out, *in; /* adapters: free from then on */
     struct sim_message *messages;
     uint32_t n_messages, free_message;
+    uint32_t *early; /* [n_messages], by what is awaited: messages that have come before */
     struct sim_queue queue;
     struct sim_fault fault;
     uint64_t fault_ns, n_events, begin_ns, end_ns, seed;
@@ -71,6 +73,7 @@ void sim_destroy(struct sim *s)
     free(s->out);
     free(s->in);
     free(s->messages);
+    free(s->early);
     free(s);
 }
 
@@ -99,17 +102,48 @@ void sim_keep(struct sim *s, uint64_t bytes)
 
 /* ---- messages ---- */
 
+/* What the receiver awaits: any message of the rendezvous, else that of a PE, or its notice. */
+static uint32_t *early_of(const struct sim *s, int to, int from, uint32_t call, uint32_t key)
+{
+    uint64_t h = (uint64_t)(uint32_t)to << 32 | (uint32_t)(to == s->n_pes ? SIM_ANYBODY : from);
+    h = (h ^ ((uint64_t)call << 32 | key) * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+    return &s->early[(h ^ h >> 32) & (s->n_messages - 1)];
+}
+
+static uint32_t *early_of_message(const struct sim *s, const struct sim_message *m)
+{
+    return early_of(s, m->to, m->from, m->is_notice ? NOTICE_CALL : m->call, m->key);
+}
+
+static void grow_messages(struct sim *s)
+{
+    const uint32_t n = s->n_messages, more = n == 0 ? 1024 : n;
+    uint32_t *before = s->early;
+    s->messages = need(realloc(s->messages, ((size_t)n + more) * sizeof(*s->messages)));
+    s->early = need(malloc(((size_t)n + more) * sizeof(*s->early)));
+    s->n_messages = n + more;
+    for (uint32_t i = 0; i < n + more; i++) {
+        s->early[i] = NONE;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t m = before[i], next; m != NONE; m = next) {
+            uint32_t *list = early_of_message(s, &s->messages[m]);
+            next = s->messages[m].next;
+            s->messages[m].next = *list;
+            *list = m;
+        }
+    }
+    for (uint32_t i = n; i < n + more; i++) {
+        s->messages[i].next = i + 1 < n + more ? i + 1 : NONE;
+    }
+    s->free_message = n;
+    free(before);
+}
+
 static uint32_t new_message(struct sim *s)
 {
     if (s->free_message == NONE) {
-        const uint32_t more = s->n_messages == 0 ? 1024 : s->n_messages;
-        s->messages =
-            need(realloc(s->messages, ((size_t)s->n_messages + more) * sizeof(*s->messages)));
-        for (uint32_t i = 0; i < more; i++) {
-            s->messages[s->n_messages + i].next = i + 1 < more ? s->n_messages + i + 1 : NONE;
-        }
-        s->free_message = s->n_messages;
-        s->n_messages += more;
+        grow_messages(s);
     }
     const uint32_t m = s->free_message;
     s->free_message = s->messages[m].next;
@@ -217,19 +251,27 @@ static void end_call(struct sim *s, struct sim_pe *pe)
     s->end_ns = later(s->end_ns, pe->cpu_free);
 }
 
-/* Takes what the PE awaits off its early messages; NONE: it has not come. */
-static uint32_t find_early(const struct sim *s, struct sim_pe *pe)
+static uint32_t take_early(const struct sim *s, int index, uint32_t call, uint32_t key)
 {
-    for (uint32_t *m = &pe->early; *m != NONE; m = &s->messages[*m].next) {
+    const int from = s->pes[index].awaits;
+    for (uint32_t *m = early_of(s, index, from, call, key); *m != NONE; m = &s->messages[*m].next) {
         const struct sim_message *its = &s->messages[*m];
-        const bool is_from = pe->awaits == SIM_ANYBODY || pe->awaits == its->from;
-        if (is_from && (its->is_notice || (its->call == pe->call && its->key == pe->awaited_key))) {
+        if (its->to == index && (from == SIM_ANYBODY || from == its->from) && its->key == key &&
+            (its->is_notice ? call == NOTICE_CALL : its->call == call)) {
             const uint32_t found = *m;
             *m = its->next;
             return found;
         }
     }
     return NONE;
+}
+
+/* Takes what the PE awaits off the early messages; NONE: it has not come. */
+static uint32_t find_early(const struct sim *s, int index)
+{
+    const struct sim_pe *pe = &s->pes[index];
+    const uint32_t m = s->is_fault_over ? take_early(s, index, NOTICE_CALL, 0) : NONE;
+    return m != NONE ? m : take_early(s, index, pe->call, pe->awaited_key);
 }
 
 static void tell(struct sim *s, int from, int to, enum sim_way way, int culprit)
@@ -357,7 +399,7 @@ static bool act(struct sim *s, int index, struct sim_view *v)
         pe->awaits = a.other;
         pe->awaited_key = a.key;
         pe->awaits_since = pe->cpu_free;
-        m = find_early(s, pe);
+        m = find_early(s, index);
         if (m != NONE) {
             receive(s, index, v, m);
         }
@@ -439,12 +481,13 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
         fail(s, index, culprit);
         return;
     }
-    its->next = pe->early;
-    pe->early = m;
+    uint32_t *list = early_of_message(s, its);
+    its->next = *list;
+    *list = m;
     if (pe->awaits == SIM_NOBODY) {
         return;
     }
-    const uint32_t found = find_early(s, pe);
+    const uint32_t found = find_early(s, index);
     if (found != NONE) {
         struct sim_view v = {.model = &s->model,
                              .call = &s->calls[pe->call],
@@ -513,10 +556,9 @@ static uint64_t next_random(uint64_t *seed)
 /* PEs do not begin at the same time: within a millisecond. */
 static void begin(struct sim *s)
 {
-    s->free_message = NONE;
+    grow_messages(s);
     for (int i = 0; i <= s->n_pes; i++) {
         struct sim_pe *pe = &s->pes[i];
-        pe->early = NONE;
         pe->awaits = SIM_NOBODY;
         pe->cpu_free = i < s->n_pes ? next_random(&s->seed) % 1000000 : 0;
         s->begin_ns = later(s->begin_ns, pe->cpu_free);

@@ -100,7 +100,6 @@ struct sim_pe {
     struct sim_walk walk;
     struct gsh_voting *voting; /* while it votes */
     uint64_t cpu_free;         /* ns */
-    uint32_t early;            /* messages that have come and are not yet awaited */
     uint64_t awaits_since;
     int32_t awaits; /* whom, in SIM_HEAR, or SIM_ANYBODY, or SIM_NOBODY: it runs */
     uint32_t awaited_key;

@@ -90,6 +90,9 @@ static void print_phases(const struct options *o, const struct sim *s)
     uint64_t begin = sim_begin_ns(s), longest = 0, kept = 0;
     int dominates = 0;
     FILE *csv = o->csv == NULL ? NULL : fopen(o->csv, "a");
+    if (csv != NULL && ftell(csv) == 0) {
+        fprintf(csv, "pes,phase,rounds,messages,sent_bytes,call_bytes,kept_bytes,ns\n");
+    }
     printf("%d PEs on %d nodes; for each PE at most, where the rendezvous counts as one:\n\n",
            o->n_pes, sim_node_of(&o->model, o->n_pes - 1) + 1);
     printf("%-20s %7s %9s %12s %12s %12s %12s\n", "phase", "rounds", "messages", "sent", "memory",

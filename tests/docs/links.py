@@ -89,6 +89,7 @@ compare('docs/performance',
         ['perftest/compare.py', '--charts=' + os.path.join(root, 'perftest/results/2026-11-22-h200-nvshmem.csv'),
          '--output='],
         *(['perftest/compare_coll.py', table, '--charts=']
-          for table in sorted(glob.glob(os.path.join(root, 'perftest/results/*-coll.csv')))))
+          for table in sorted(glob.glob(os.path.join(root, 'perftest/results/*-coll.csv')))),
+        ['perftest/sim/picture.py', os.path.join(root, 'perftest/results/2026-11-26-sim.csv'), '--charts='])
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)
