@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rendezvous: a thread of the id's creator that meets every rank once, gives each the addresses
  * of its O(log n) partners, and ends. If something is wrong it tells every rank, including those
- * that come later. uid.c has what ranks then do with each other. */
+ * that come later. rendezvous.h decides; here are the connections. uid.c has what ranks then do
+ * with each other. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "base/thread.h"
+#include "bootstrap/rendezvous.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
-
-struct rank {
-    int fd; /* -1: has not come, or already has its answer */
-    bool has_come;
-    struct gsh_hello hello;
-};
 
 struct server {
     struct server *next; /* of the process */
@@ -31,14 +25,8 @@ struct server {
     bool serves_again;
     int notes_to; /* as in gsh_uid_options */
 
-    /* one job */
-    int n_ranks; /* 0: none has come */
-    int n_come;
-    struct rank *ranks; /* [n_ranks] */
-    int n_told;         /* how many know of a failure, and how many there may be */
-    int n_expected;
-    enum gsh_result result;
-    char text[GSH_ANSWER_MAX_PAYLOAD]; /* why, when result is not GSH_OK */
+    struct gsh_rendezvous job;
+    int n_told; /* how many know of its failure */
 };
 
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,15 +52,13 @@ static void part_with(struct server *s, int *fd)
 
 static void forget_job(struct server *s)
 {
-    for (int i = 0; i < s->n_ranks; i++) {
-        if (s->ranks[i].has_come) {
-            part_with(s, &s->ranks[i].fd);
+    for (int i = 0; i < s->job.n_ranks; i++) {
+        if (s->job.ranks[i].has_come) {
+            part_with(s, &s->job.ranks[i].fd);
         }
     }
-    free(s->ranks);
-    s->ranks = NULL;
-    s->n_ranks = s->n_come = s->n_told = s->n_expected = 0;
-    s->result = GSH_OK;
+    gsh_rendezvous_forget(&s->job);
+    s->n_told = 0;
 }
 
 static void remember(struct server *s, const struct gsh_uid *id)
@@ -121,24 +107,18 @@ static void destroy(struct server *s)
 static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hello)
 {
     s->n_told++;
-    (void)gsh_answer_send(*fd, hello, s->secret, s->result, s->text, strlen(s->text));
+    (void)gsh_answer_send(*fd, hello, s->secret, s->job.result, s->job.text, strlen(s->job.text));
     part_with(s, fd);
 }
 
-/* From here on ranks are told this, and are no longer waited for. */
-__attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enum gsh_result r,
-                                                           const char *format, ...)
+/* The job has failed: from here on ranks are told this, and are no longer waited for. */
+static void tell_all(struct server *s)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(s->text, sizeof(s->text), format, args);
-    va_end(args);
-    s->result = r;
     note(s, GSH_UID_NONE_WAITS);
-    gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up over TCP failed: %s", s->text);
-    for (int i = 0; i < s->n_ranks; i++) {
-        if (s->ranks[i].has_come && s->ranks[i].fd >= 0) {
-            tell_failure(s, &s->ranks[i].fd, &s->ranks[i].hello);
+    gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up over TCP failed: %s", s->job.text);
+    for (int i = 0; i < s->job.n_ranks; i++) {
+        if (s->job.ranks[i].has_come && s->job.ranks[i].fd >= 0) {
+            tell_failure(s, &s->job.ranks[i].fd, &s->job.ranks[i].hello);
         }
     }
 }
@@ -146,15 +126,12 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct server *s, enu
 static void hand_out_partners(struct server *s)
 {
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
-    int rounds = gsh_uid_rounds(s->n_ranks);
-    memset(partners, 0, sizeof(partners));
+    int rounds = gsh_uid_rounds(s->job.n_ranks);
     note(s, GSH_UID_NONE_WAITS);
-    for (int i = 0; i < s->n_ranks; i++) {
-        struct rank *rank = &s->ranks[i];
+    for (int i = 0; i < s->job.n_ranks; i++) {
+        struct gsh_rendezvous_rank *rank = &s->job.ranks[i];
         for (int k = 0; k < rounds; k++) {
-            const struct gsh_hello *h = &s->ranks[(i + ((int64_t)1 << k)) % s->n_ranks].hello;
-            partners[k].address = h->address;
-            memcpy(partners[k].link, h->link, sizeof(partners[k].link));
+            partners[k] = gsh_rendezvous_partner(&s->job, i, k);
         }
         /* The partners notice a rank that has just died. */
         (void)gsh_answer_send(rank->fd, &rank->hello, s->secret, GSH_OK, partners,
@@ -163,63 +140,27 @@ static void hand_out_partners(struct server *s)
     }
 }
 
-/* Admits a rank, or records in *s why the job cannot start. */
-static void check_and_enter(struct server *s, int fd, const struct gsh_hello *hello)
-{
-    int rank = (int)hello->rank, n_ranks = (int)hello->n_ranks;
-    if (n_ranks < 1 || n_ranks > GSH_UID_MAX_RANKS) {
-        fail_job(s, GSH_ERR_ARG, "PE %d was started as one of %d; 1 to %d are possible", rank,
-                 n_ranks, GSH_UID_MAX_RANKS);
-    } else if (s->n_ranks != 0 && n_ranks != s->n_ranks) {
-        fail_job(s, GSH_ERR_ARG, "PE %d was started as one of %d PEs, others as one of %d", rank,
-                 n_ranks, s->n_ranks);
-    } else if (rank < 0 || rank >= n_ranks) {
-        fail_job(s, GSH_ERR_ARG, "PE number %d is not in 0 .. %d", rank, n_ranks - 1);
-    } else if (s->n_ranks != 0 && s->ranks[rank].has_come) {
-        fail_job(s, GSH_ERR_ARG, "two processes came as PE %d of this job", rank);
-    } else if (s->n_ranks == 0 && (s->ranks = calloc((size_t)n_ranks, sizeof(*s->ranks))) == NULL) {
-        fail_job(s, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs", n_ranks);
-    } else if (gsh_tcp_listener_add(s->listener, fd, rank) != GSH_OK) {
-        s->n_ranks = n_ranks;
-        fail_job(s, GSH_ERR_SYSTEM, "start-up cannot watch another connection: %s",
-                 strerror(errno));
-    } else {
-        s->n_ranks = n_ranks;
-        s->n_come++;
-        s->ranks[rank] = (struct rank){.fd = fd, .has_come = true, .hello = *hello};
-        note(s, rank);
-    }
-}
-
 static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 {
+    bool had_failed = s->job.result != GSH_OK;
     if (event->hello.kind != GSH_HELLO_JOIN) {
         gsh_socket_hang_up(&event->fd);
         return;
     }
-    if ((int)event->hello.n_ranks > s->n_expected) {
-        s->n_expected = (int)event->hello.n_ranks;
-    }
-    if (s->result == GSH_OK) {
-        check_and_enter(s, event->fd, &event->hello);
-    }
-    if (s->result != GSH_OK) {
-        tell_failure(s, &event->fd, &event->hello);
-    }
-}
-
-static void fail_late(struct server *s)
-{
-    char missing[80] = "";
-    size_t used = 0;
-    for (int i = 0; i < s->n_ranks && used < sizeof(missing) - 16; i++) {
-        if (!s->ranks[i].has_come) {
-            used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %d", i);
+    if (!gsh_rendezvous_enter(&s->job, &event->hello, event->fd)) {
+        if (!had_failed) {
+            tell_all(s);
         }
+        tell_failure(s, &event->fd, &event->hello);
+        return;
     }
-    fail_job(s, GSH_ERR_TIMEOUT, "%d of %d PEs did not come within %g s; missing:%s%s",
-             s->n_ranks - s->n_come, s->n_ranks, (double)s->timeout_ns * 1e-9, missing,
-             used >= sizeof(missing) - 16 ? " ..." : "");
+    if (gsh_tcp_listener_add(s->listener, event->fd, (int)event->hello.rank) != GSH_OK) {
+        gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM, "start-up cannot watch another connection: %s",
+                            strerror(errno));
+        tell_all(s);
+        return;
+    }
+    note(s, (int32_t)event->hello.rank);
 }
 
 /* One job from the first rank to the last. False when no further one can be served. */
@@ -231,14 +172,17 @@ static bool serve_job(struct server *s)
         struct gsh_tcp_listener_event event;
         enum gsh_result r = gsh_tcp_listener_next(s->listener, deadline_ns, &event);
         if (r == GSH_ERR_TIMEOUT) {
-            if (s->result == GSH_OK && s->n_ranks > 0) {
-                fail_late(s);
+            if (s->job.result == GSH_OK && s->job.n_ranks > 0) {
+                gsh_rendezvous_end_late(&s->job, (double)s->timeout_ns * 1e-9);
+                tell_all(s);
             }
             return true;
         }
         if (r != GSH_OK) {
-            fail_job(s, r, "the rendezvous of start-up failed: %s%s", strerror(errno),
-                     errno == EMFILE ? " (it needs one for each PE; see ulimit -n)" : "");
+            gsh_rendezvous_fail(
+                &s->job, r, "the rendezvous of start-up failed: %s%s", strerror(errno),
+                errno == EMFILE ? " (it needs one for each PE; see ulimit -n)" : "");
+            tell_all(s);
             return false;
         }
         if (!has_begun) {
@@ -248,13 +192,14 @@ static bool serve_job(struct server *s)
         if (event.tag < 0) {
             admit(s, &event);
         } else {
-            fail_job(s, GSH_ERR_PEER, "PE %d ended during start-up", event.tag);
+            gsh_rendezvous_lose(&s->job, event.tag);
+            tell_all(s);
         }
-        if (s->result == GSH_OK && s->n_ranks > 0 && s->n_come == s->n_ranks) {
+        if (gsh_rendezvous_is_complete(&s->job)) {
             hand_out_partners(s);
             return true;
         }
-        if (s->result != GSH_OK && s->n_told >= s->n_expected) {
+        if (s->job.result != GSH_OK && s->n_told >= s->job.n_expected) {
             return true;
         }
     }

@@ -9,8 +9,7 @@
 #include "perftest/sim/queue.h"
 #include "runtime/instance/end_notice.h"
 
-#define NONE        UINT32_MAX
-#define NOTICE_CALL UINT32_MAX /* no call */
+#define NONE SIM_NO_MESSAGE
 
 enum event_kind { ARRIVES, IS_HERE, GOES_ON, IS_LATE, SEES_DEATH };
 
@@ -22,10 +21,9 @@ struct sim {
     int32_t *nodes;     /* members by node, and where each node begins */
     struct sim_pe *pes; /* [n_pes + 1]: the last is the rendezvous */
     uint64_t *out, *in; /* adapters: free from then on */
-    struct sim_message *messages;
-    uint32_t n_messages, free_message;
-    uint32_t *early; /* [n_messages], by what is awaited: messages that have come before */
+    struct sim_mail mail;
     struct sim_queue queue;
+    struct gsh_rendezvous rendezvous;
     struct sim_fault fault;
     uint64_t fault_ns, n_events, begin_ns, end_ns, seed;
     bool is_fault_over;
@@ -49,6 +47,7 @@ struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
     s->model = *model;
     s->n_pes = n_pes;
     s->seed = seed;
+    sim_mail_init(&s->mail, n_pes);
     s->pes = need(calloc((size_t)n_pes + 1, sizeof(*s->pes)));
     s->nodes = need(calloc((size_t)n_pes + (size_t)n_nodes + 1, sizeof(*s->nodes)));
     s->out = need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->out)));
@@ -68,12 +67,12 @@ void sim_destroy(struct sim *s)
         free(s->pes[i].voting);
     }
     sim_queue_finish(&s->queue);
+    gsh_rendezvous_forget(&s->rendezvous);
     free(s->pes);
     free(s->nodes);
     free(s->out);
     free(s->in);
-    free(s->messages);
-    free(s->early);
+    sim_mail_finish(&s->mail);
     free(s);
 }
 
@@ -101,60 +100,6 @@ void sim_keep(struct sim *s, uint64_t bytes)
 }
 
 /* ---- messages ---- */
-
-/* What the receiver awaits: any message of the rendezvous, else that of a PE, or its notice. */
-static uint32_t *early_of(const struct sim *s, int to, int from, uint32_t call, uint32_t key)
-{
-    uint64_t h = (uint64_t)(uint32_t)to << 32 | (uint32_t)(to == s->n_pes ? SIM_ANYBODY : from);
-    h = (h ^ ((uint64_t)call << 32 | key) * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-    return &s->early[(h ^ h >> 32) & (s->n_messages - 1)];
-}
-
-static uint32_t *early_of_message(const struct sim *s, const struct sim_message *m)
-{
-    return early_of(s, m->to, m->from, m->is_notice ? NOTICE_CALL : m->call, m->key);
-}
-
-static void grow_messages(struct sim *s)
-{
-    const uint32_t n = s->n_messages, more = n == 0 ? 1024 : n;
-    uint32_t *before = s->early;
-    s->messages = need(realloc(s->messages, ((size_t)n + more) * sizeof(*s->messages)));
-    s->early = need(malloc(((size_t)n + more) * sizeof(*s->early)));
-    s->n_messages = n + more;
-    for (uint32_t i = 0; i < n + more; i++) {
-        s->early[i] = NONE;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t m = before[i], next; m != NONE; m = next) {
-            uint32_t *list = early_of_message(s, &s->messages[m]);
-            next = s->messages[m].next;
-            s->messages[m].next = *list;
-            *list = m;
-        }
-    }
-    for (uint32_t i = n; i < n + more; i++) {
-        s->messages[i].next = i + 1 < n + more ? i + 1 : NONE;
-    }
-    s->free_message = n;
-    free(before);
-}
-
-static uint32_t new_message(struct sim *s)
-{
-    if (s->free_message == NONE) {
-        grow_messages(s);
-    }
-    const uint32_t m = s->free_message;
-    s->free_message = s->messages[m].next;
-    return m;
-}
-
-static void end_message(struct sim *s, uint32_t m)
-{
-    s->messages[m].next = s->free_message;
-    s->free_message = m;
-}
 
 /* The rendezvous is on PE 0's node. */
 static int place_of(const struct sim *s, int pe)
@@ -188,8 +133,8 @@ static void send(struct sim *s, struct sim_pe *from, const struct sim_message *m
     const struct sim_way_costs *costs = &s->model.way[message->way];
     const int a = sim_node_of(&s->model, place_of(s, message->from)),
               b = sim_node_of(&s->model, place_of(s, message->to));
-    const uint32_t m = new_message(s);
-    s->messages[m] = *message;
+    const uint32_t m = sim_mail_new(&s->mail);
+    s->mail.messages[m] = *message;
     from->cpu_free += (uint64_t)(costs->cpu * message->parts);
     uint64_t begins = from->cpu_free;
     double latency = costs->latency + costs->hop * sim_hops(&s->model, a, b);
@@ -251,27 +196,13 @@ static void end_call(struct sim *s, struct sim_pe *pe)
     s->end_ns = later(s->end_ns, pe->cpu_free);
 }
 
-static uint32_t take_early(const struct sim *s, int index, uint32_t call, uint32_t key)
-{
-    const int from = s->pes[index].awaits;
-    for (uint32_t *m = early_of(s, index, from, call, key); *m != NONE; m = &s->messages[*m].next) {
-        const struct sim_message *its = &s->messages[*m];
-        if (its->to == index && (from == SIM_ANYBODY || from == its->from) && its->key == key &&
-            (its->is_notice ? call == NOTICE_CALL : its->call == call)) {
-            const uint32_t found = *m;
-            *m = its->next;
-            return found;
-        }
-    }
-    return NONE;
-}
-
 /* Takes what the PE awaits off the early messages; NONE: it has not come. */
-static uint32_t find_early(const struct sim *s, int index)
+static uint32_t find_early(struct sim *s, int index)
 {
     const struct sim_pe *pe = &s->pes[index];
-    const uint32_t m = s->is_fault_over ? take_early(s, index, NOTICE_CALL, 0) : NONE;
-    return m != NONE ? m : take_early(s, index, pe->call, pe->awaited_key);
+    const uint32_t m =
+        s->is_fault_over ? sim_mail_take(&s->mail, index, pe->awaits, SIM_NOTICE_CALL, 0) : NONE;
+    return m != NONE ? m : sim_mail_take(&s->mail, index, pe->awaits, pe->call, pe->awaited_key);
 }
 
 static void tell(struct sim *s, int from, int to, enum sim_way way, int culprit)
@@ -310,6 +241,9 @@ static void fail(struct sim *s, int index, int culprit)
     pe->culprit = culprit;
     pe->end_ns = pe->cpu_free;
     if (s->calls[pe->call].kind == SIM_RENDEZVOUS) {
+        if (index == s->n_pes) {
+            gsh_rendezvous_end_late(&s->rendezvous, s->model.timeout * 1e-9);
+        }
         for (int i = 0; index == s->n_pes && i < s->n_pes; i++) {
             tell(s, index, i, SIM_TCP, culprit);
         }
@@ -352,8 +286,8 @@ static void die(struct sim *s, int index)
 static void receive(struct sim *s, int index, struct sim_view *v, uint32_t m)
 {
     struct sim_pe *pe = &s->pes[index];
-    const struct sim_message its = s->messages[m];
-    end_message(s, m);
+    const struct sim_message its = s->mail.messages[m];
+    sim_mail_end(&s->mail, m);
     pe->awaits = SIM_NOBODY;
     if (its.is_notice) {
         fail(s, index, (int)its.value[0]);
@@ -421,7 +355,11 @@ static void run(struct sim *s, int index)
                              .pe = index,
                              .n_pes = s->n_pes,
                              .walk = &pe->walk,
-                             .voting = pe->voting};
+                             .voting = pe->voting,
+                             .rendezvous =
+                                 s->rendezvous.n_ranks > 0 || s->calls[0].kind == SIM_RENDEZVOUS
+                                     ? &s->rendezvous
+                                     : NULL};
         bool goes_on = true;
         while (goes_on && pe->state == SIM_LIVES && pe->call == call) {
             goes_on = act(s, index, &v);
@@ -443,7 +381,7 @@ static void run(struct sim *s, int index)
 
 static void arrive(struct sim *s, uint64_t ns, uint32_t m)
 {
-    const struct sim_message *its = &s->messages[m];
+    const struct sim_message *its = &s->mail.messages[m];
     const int a = sim_node_of(&s->model, place_of(s, its->from)),
               b = sim_node_of(&s->model, place_of(s, its->to));
     if (a != b) {
@@ -467,23 +405,21 @@ static bool is_heard_at_once(const struct sim *s, const struct sim_pe *pe,
 
 static void come(struct sim *s, uint64_t ns, uint32_t m)
 {
-    struct sim_message *its = &s->messages[m];
+    struct sim_message *its = &s->mail.messages[m];
     const int index = its->to;
     struct sim_pe *pe = &s->pes[index];
     if (pe->state != SIM_LIVES) {
-        end_message(s, m);
+        sim_mail_end(&s->mail, m);
         return;
     }
     pe->cpu_free = later(pe->cpu_free, ns) + (uint64_t)(s->model.way[its->way].cpu * its->parts);
     if (is_heard_at_once(s, pe, its)) {
         const int culprit = (int)its->value[0];
-        end_message(s, m);
+        sim_mail_end(&s->mail, m);
         fail(s, index, culprit);
         return;
     }
-    uint32_t *list = early_of_message(s, its);
-    its->next = *list;
-    *list = m;
+    sim_mail_keep(&s->mail, m);
     if (pe->awaits == SIM_NOBODY) {
         return;
     }
@@ -495,7 +431,11 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
                              .pe = index,
                              .n_pes = s->n_pes,
                              .walk = &pe->walk,
-                             .voting = pe->voting};
+                             .voting = pe->voting,
+                             .rendezvous =
+                                 s->rendezvous.n_ranks > 0 || s->calls[0].kind == SIM_RENDEZVOUS
+                                     ? &s->rendezvous
+                                     : NULL};
         receive(s, index, &v, found);
         run(s, index);
     }
@@ -556,7 +496,6 @@ static uint64_t next_random(uint64_t *seed)
 /* PEs do not begin at the same time: within a millisecond. */
 static void begin(struct sim *s)
 {
-    grow_messages(s);
     for (int i = 0; i <= s->n_pes; i++) {
         struct sim_pe *pe = &s->pes[i];
         pe->awaits = SIM_NOBODY;
@@ -627,6 +566,11 @@ int sim_n_pes(const struct sim *s)
 const int32_t *sim_nodes(const struct sim *s)
 {
     return s->nodes;
+}
+
+const char *sim_rendezvous_text(const struct sim *s)
+{
+    return s->rendezvous.text;
 }
 
 int sim_n_phases(const struct sim *s)

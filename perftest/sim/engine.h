@@ -12,7 +12,9 @@
 #define SIM_ENGINE_H
 
 #include "bootstrap/leg.h"
+#include "bootstrap/rendezvous.h"
 #include "bootstrap/voting.h"
+#include "perftest/sim/mail.h"
 #include "perftest/sim/model.h"
 #include "device/coll/schedule.h"
 
@@ -61,17 +63,6 @@ struct sim_phase {
 
 enum { SIM_MAX_PHASES = 32, SIM_MAX_CALLS = 128 };
 
-struct sim_message {
-    uint32_t next;
-    int32_t from, to;
-    uint16_t call;
-    uint8_t way, is_notice;
-    uint32_t key;   /* what the receiver awaits in the call */
-    uint32_t parts; /* messages on the wire, one behind the other */
-    uint64_t bytes; /* of all */
-    uint64_t value[GSH_COMBINE_MAX_BYTES / 8];
-};
-
 enum sim_next { SIM_SEND, SIM_HEAR, SIM_OVER, SIM_TAKES_TIME };
 
 /* The next action of a walk: a message to send; one to hear, from `other` with that key. */
@@ -90,10 +81,10 @@ struct sim_walk {
     struct gsh_leg leg;
     struct gsh_cursor cursor;
     int stage, i, row;
+    int32_t greeting[2]; /* of a rendezvous */
     uint64_t phase;
 };
 
-enum { SIM_ANYBODY = -1, SIM_NOBODY = -2 };
 enum sim_state { SIM_LIVES, SIM_DEAD, SIM_FAILED };
 
 struct sim_pe {
@@ -152,6 +143,8 @@ struct sim_notice {
     int n_noticed, n_waiting, n_done, n_wrong;
 };
 struct sim_notice sim_noticed(const struct sim *s);
+/* What the rendezvous has told all; "": nothing. */
+const char *sim_rendezvous_text(const struct sim *s);
 
 /* ---- walks (walk.c, coll.c) ---- */
 
@@ -163,6 +156,7 @@ struct sim_view {
     int pe, n_pes;
     struct sim_walk *walk;
     struct gsh_voting *voting;
+    struct gsh_rendezvous *rendezvous; /* NULL: the job has begun otherwise */
 };
 
 /* The next action. A walk is zeroed before the first. */

@@ -216,6 +216,9 @@ static int fail_everywhere(const struct options *o)
                    n.n_noticed == 0 ? "never" : time_text((double)n.first - (double)n.at, first),
                    n.n_noticed == 0 ? "" : time_text((double)n.last - (double)n.at, last),
                    n.n_noticed, n.n_waiting);
+            if (sim_rendezvous_text(s)[0] != '\0') {
+                printf("    %s\n", sim_rendezvous_text(s));
+            }
             sim_destroy(s);
         }
         before = name;

@@ -110,14 +110,44 @@ static enum sim_next next_vote(struct sim_view *v, struct sim_action *a)
     return SIM_SEND;
 }
 
+/* ---- start-up by unique id ---- */
+
+/* What a rank says of itself. Where it is reached is its number, here. */
+struct greeting {
+    int32_t rank, n_ranks;
+};
+
+static void admit(struct sim_view *v, const struct greeting *from)
+{
+    struct gsh_hello hello = {
+        .kind = GSH_HELLO_JOIN, .rank = (uint32_t)from->rank, .n_ranks = (uint32_t)from->n_ranks};
+    memcpy(&hello.address.ip, &from->rank, sizeof(from->rank));
+    (void)gsh_rendezvous_enter(v->rendezvous, &hello, -1);
+}
+
+/* The rank that the rendezvous has named for the round. */
+static int partner_of(const struct sim_view *v)
+{
+    int32_t rank = v->walk->leg.to;
+    if (v->rendezvous != NULL) {
+        const struct gsh_partner p =
+            gsh_rendezvous_partner(v->rendezvous, v->pe, v->walk->leg.round);
+        memcpy(&rank, &p.address.ip, sizeof(rank));
+    }
+    return rank;
+}
+
 void sim_walk_heard(struct sim_view *v, const void *value)
 {
+    if (v->call->kind == SIM_RENDEZVOUS && v->pe == v->n_pes) {
+        struct greeting from;
+        memcpy(&from, value, sizeof(from));
+        admit(v, &from);
+    }
     if (v->call->kind == SIM_VOTE && v->walk->stage == 1) {
         v->voting->fold(&v->voting->value, value);
     }
 }
-
-/* ---- start-up by unique id ---- */
 
 /* uid_server.c: PE n_pes is the rendezvous; it answers once all have come. */
 static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
@@ -132,7 +162,7 @@ static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
         return SIM_HEAR;
     case ADMIT:
         a->ns = v->model->tcp_connect;
-        w->stage = ++w->i < v->n_pes ? AWAIT : ANSWER;
+        w->stage = gsh_rendezvous_is_complete(v->rendezvous) ? ANSWER : AWAIT;
         return SIM_TAKES_TIME;
     default:
         *a = (struct sim_action){.other = w->row++,
@@ -148,8 +178,14 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
     if (v->pe == v->n_pes) {
         return next_of_server(v, a);
     }
-    *a = (struct sim_action){
-        .other = v->n_pes, .way = SIM_TCP, .parts = 1, .bytes = sizeof(struct gsh_hello)};
+    v->walk->greeting[0] = v->pe;
+    v->walk->greeting[1] = v->n_pes;
+    *a = (struct sim_action){.value = v->walk->greeting,
+                             .value_bytes = sizeof(struct greeting),
+                             .other = v->n_pes,
+                             .way = SIM_TCP,
+                             .parts = 1,
+                             .bytes = sizeof(struct gsh_hello)};
     a->ns = v->model->tcp_connect;
     switch (v->walk->stage++) {
     case 0:
@@ -179,8 +215,8 @@ static enum sim_next next_link(struct sim_view *v, struct sim_action *a)
         memset(&w->leg, 0, sizeof(w->leg));
         return next_link(v, a);
     }
-    *a = (struct sim_action){.other =
-                                 w->stage <= HELLO || w->stage == HEAR ? w->leg.to : w->leg.from,
+    const bool is_partner = w->stage <= HELLO || w->stage == HEAR;
+    *a = (struct sim_action){.other = is_partner ? partner_of(v) : w->leg.from,
                              .way = SIM_TCP,
                              .parts = 1,
                              .key = (uint32_t)w->leg.round,

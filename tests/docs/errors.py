@@ -11,7 +11,7 @@ import os, re, sys
 FOLDERS = ['base', 'bootstrap', 'heap', 'nic', 'proxy', 'runtime', 'cpu', 'device', 'tools', 'dialects', 'include']
 # Functions whose first text says what went wrong. Info and trace lines report progress, and are left out.
 CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
-         'gsh_cuda_note|fail_job|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
+         'gsh_cuda_note|gsh_rendezvous_fail|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
          'gsh_device_fatal|gshmemrun_say|gsh_ucx_break_for|gsh_end_job|usage_error|gsh_nccl_fail|refuse')
 NOT_MESSAGES = ('GSH_LOG_INFO', 'GSH_LOG_TRACE', 'stdout', 'usage:')
 MESSAGES = ('GSH_LOG_WARN', 'GSH_LOG_ERROR')  # in the same call: a line whose level depends on its content

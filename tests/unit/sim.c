@@ -235,6 +235,7 @@ static void test_faults(int n)
             if (!is_good) {
                 printf("%s, %s\n", sim_phase_of_call(s, call), hangs != 0 ? "hangs" : "dies");
             }
+            CHECK_EQ(call == 0, strstr(sim_rendezvous_text(s), "missing: 8") != NULL);
             CHECK(hangs != 0 || call == 0 || (double)(notice.last - notice.at) < model.timeout);
             sim_destroy(s);
         }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See rendezvous.h. Ranks have the secret, but may be of another program, or started wrongly. */
+#include "bootstrap/rendezvous.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gsh_rendezvous_fail(struct gsh_rendezvous *r, enum gsh_result result, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->text, sizeof(r->text), format, args);
+    va_end(args);
+    r->result = result;
+}
+
+static void check(struct gsh_rendezvous *r, int rank, int n_ranks)
+{
+    if (n_ranks < 1 || n_ranks > GSH_UID_MAX_RANKS) {
+        gsh_rendezvous_fail(r, GSH_ERR_ARG, "PE %d was started as one of %d; 1 to %d are possible",
+                            rank, n_ranks, GSH_UID_MAX_RANKS);
+    } else if (r->n_ranks != 0 && n_ranks != r->n_ranks) {
+        gsh_rendezvous_fail(r, GSH_ERR_ARG,
+                            "PE %d was started as one of %d PEs, others as one of %d", rank,
+                            n_ranks, r->n_ranks);
+    } else if (rank < 0 || rank >= n_ranks) {
+        gsh_rendezvous_fail(r, GSH_ERR_ARG, "PE number %d is not in 0 .. %d", rank, n_ranks - 1);
+    } else if (r->n_ranks != 0 && r->ranks[rank].has_come) {
+        gsh_rendezvous_fail(r, GSH_ERR_ARG, "two processes came as PE %d of this job", rank);
+    } else if (r->n_ranks == 0 && (r->ranks = calloc((size_t)n_ranks, sizeof(*r->ranks))) == NULL) {
+        gsh_rendezvous_fail(r, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs", n_ranks);
+    } else {
+        r->n_ranks = n_ranks;
+    }
+}
+
+bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd)
+{
+    const int rank = (int)hello->rank, n_ranks = (int)hello->n_ranks;
+    r->n_expected = n_ranks > r->n_expected ? n_ranks : r->n_expected;
+    if (r->result == GSH_OK) {
+        check(r, rank, n_ranks);
+    }
+    if (r->result != GSH_OK) {
+        return false;
+    }
+    r->n_come++;
+    r->ranks[rank] = (struct gsh_rendezvous_rank){.fd = fd, .has_come = true, .hello = *hello};
+    return true;
+}
+
+bool gsh_rendezvous_is_complete(const struct gsh_rendezvous *r)
+{
+    return r->result == GSH_OK && r->n_ranks > 0 && r->n_come == r->n_ranks;
+}
+
+struct gsh_partner gsh_rendezvous_partner(const struct gsh_rendezvous *r, int rank, int round)
+{
+    const struct gsh_hello *h = &r->ranks[(rank + ((int64_t)1 << round)) % r->n_ranks].hello;
+    struct gsh_partner partner = {.address = h->address};
+    memcpy(partner.link, h->link, sizeof(partner.link));
+    return partner;
+}
+
+void gsh_rendezvous_end_late(struct gsh_rendezvous *r, double limit_s)
+{
+    char missing[80] = "";
+    size_t used = 0;
+    for (int i = 0; i < r->n_ranks && used < sizeof(missing) - 16; i++) {
+        if (!r->ranks[i].has_come) {
+            used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %d", i);
+        }
+    }
+    gsh_rendezvous_fail(r, GSH_ERR_TIMEOUT, "%d of %d PEs did not come within %g s; missing:%s%s",
+                        r->n_ranks - r->n_come, r->n_ranks, limit_s, missing,
+                        used >= sizeof(missing) - 16 ? " ..." : "");
+}
+
+void gsh_rendezvous_lose(struct gsh_rendezvous *r, int rank)
+{
+    gsh_rendezvous_fail(r, GSH_ERR_PEER, "PE %d ended during start-up", rank);
+}
+
+void gsh_rendezvous_forget(struct gsh_rendezvous *r)
+{
+    free(r->ranks);
+    memset(r, 0, sizeof(*r));
+}
