@@ -1,9 +1,10 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
- * "processes", under gshmemrun, it does so for what processes send over TCP. Then that a thousand
- * PEs need as many rounds as they should, that each run is the same, that a PE which dies or hangs
- * is noticed by all others in each call, and that a job's GOAL file has a send for each receive.
- * SPDX-License-Identifier: Apache-2.0 */
+ * "processes", under gshmemrun, it does so for what processes send over TCP; with two numbers, for
+ * so many PEs, up to 64, and PEs of a node. Then that a thousand PEs need as many rounds as they
+ * should, that each run is the same, that a PE which dies or hangs is noticed by all others in each
+ * call, and that a job's GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "runtime/team/team.h"
 #include "tests/rig/bootstrap_conform.h"
 
-enum { MAX_PES = 8, N_STAGES = 5 };
+enum { MAX_PES = TEST_PES_MAX, N_STAGES = 5 };
 
 /* What a PE has sent by the end of each stage of the job. */
 struct sent {
@@ -271,12 +272,18 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "processes") == 0) {
         return process_main();
     }
+    if (argc > 2) {
+        setenv("GSHMEM_DEVICE", "cpu", 1);
+        test_counts(atoi(argv[1]) <= MAX_PES ? atoi(argv[1]) : MAX_PES, atoi(argv[2]));
+        return test_result();
+    }
     setenv("GSHMEM_DEVICE", "cpu", 1);
-    for (int n = 2; n <= MAX_PES; n += n < 5 ? 1 : 3) {
+    for (int n = 2; n <= 8; n += n < 5 ? 1 : 3) {
         test_counts(n, 1);
     }
     test_counts(8, 2);
     test_counts(6, 3);
+    test_counts(16, 8);
     test_thousand();
     test_faults(24);
     test_goal();
