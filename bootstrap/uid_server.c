@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "base/thread.h"
@@ -140,6 +141,21 @@ static void hand_out_partners(struct server *s)
     }
 }
 
+/* Each rank holds a connection until all have come. False: there can never be so many, and the job
+ * fails. */
+static bool has_enough_files(struct server *s)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= (rlim_t)s->job.n_ranks) {
+        return true;
+    }
+    gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM,
+                        "a start-up of %d PEs needs more than the %llu descriptors that the maker "
+                        "of the unique id may have (ulimit -n)",
+                        s->job.n_ranks, (unsigned long long)limit.rlim_cur);
+    return false;
+}
+
 static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 {
     bool had_failed = s->job.result != GSH_OK;
@@ -154,9 +170,13 @@ static void admit(struct server *s, struct gsh_tcp_listener_event *event)
         tell_failure(s, &event->fd, &event->hello);
         return;
     }
-    if (gsh_tcp_listener_add(s->listener, event->fd, (int)event->hello.rank) != GSH_OK) {
+    const bool has_room = has_enough_files(s);
+    if (has_room &&
+        gsh_tcp_listener_add(s->listener, event->fd, (int)event->hello.rank) != GSH_OK) {
         gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM, "start-up cannot watch another connection: %s",
                             strerror(errno));
+    }
+    if (s->job.result != GSH_OK) {
         tell_all(s);
         return;
     }

@@ -1,9 +1,10 @@
 /* Proves that ranks of a unique id exchange blobs whatever their number, that an id can serve one
- * job after another, and that wrong ranks and sizes give every rank the reason. Ranks are threads,
- * so the thread sanitizer sees the rendezvous too.
+ * job after another, and that wrong ranks and sizes, and too few descriptors, give every rank the
+ * reason. Ranks are threads, so the thread sanitizer sees the rendezvous too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "bootstrap/uid.h"
 #include "tests/rig/bootstrap_conform.h"
@@ -141,6 +142,25 @@ static void test_no_ranks(int rank, int n)
     expect_create(rank, 0, GSH_ERR_ARG, "one of 0");
 }
 
+/* The first rank knows at once that the rendezvous cannot hold them all. */
+static void test_few_files(int rank, int n)
+{
+    (void)n;
+    expect_create(rank, 257, GSH_ERR_SYSTEM, "a start-up of 257 PEs needs more than the 256 descr");
+}
+
+static void with_few_files(void)
+{
+    struct rlimit before, few;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 256;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    with_new_id(1, test_few_files);
+    gsh_uid_drop(&id); /* it would tell the other 256 */
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* Set if the rendezvous gave up before both ranks had come, which a busy machine may cause. */
 static bool was_too_early;
 
@@ -190,6 +210,7 @@ int main(void)
     with_new_id(4, test_other_size);
     with_new_id(3, test_rank_out_of_range);
     with_new_id(1, test_no_ranks);
+    with_few_files();
 
     test_missing_within(SECOND / 4);
     if (was_too_early) {
