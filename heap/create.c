@@ -113,6 +113,7 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     struct gsh_physical *p = &heap->physical;
     struct gsh_memory_options options = {
         .n_slots = o->n_slots,
+        .lazy_bytes = o->n_slots > GSH_HEAP_MANY_SLOTS ? o->internal_bytes : 0,
         .is_shared = p->peers.n_foreign > 0,
         .fabric = o->fabric,
         .cuda_device = o->cuda_device,

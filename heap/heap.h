@@ -41,6 +41,10 @@ struct gsh_heap_events {
 
 #define GSH_HEAP_SUBSCRIBERS_MAX 4
 
+/* With more slots than this the library's own part of a heap, which grows with their number, gets
+ * its pages at the first touch, where the kind of memory can: most are never touched. */
+#define GSH_HEAP_MANY_SLOTS 64
+
 struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
     struct gsh_fdpass *fdpass;       /* to the PEs of this node; NULL when all are in one process */

@@ -61,6 +61,7 @@ struct gsh_registration {
 
 struct gsh_memory_options {
     int n_slots;
+    uint64_t lazy_bytes;          /* the first bytes, which get memory at the first touch */
     bool is_shared;               /* other processes will map this memory */
     bool is_registrable;          /* it is not a heap's, but can be registered with a heap */
     bool fabric;                  /* CUDA: share by FABRIC handles */
@@ -95,6 +96,7 @@ struct gsh_memory_ops {
     enum gsh_result (*commit)(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk);
     /* The last chunks, from offset `off` on, unmapped everywhere, go back to the system. */
     void (*release)(struct gsh_memory *memory, uint64_t off);
+    bool is_born_zero; /* what commit makes is zeros */
     enum gsh_result (*zero)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes);
     /* The offset of the next touched page, from `off` on; UINT64_MAX: there is none. Optional. */
     uint64_t (*next_data)(const struct gsh_memory *memory, uint64_t off);

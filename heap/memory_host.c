@@ -19,6 +19,7 @@ struct host_memory {
     struct gsh_memory memory;
     int fd; /* own memfd */
     int n_slots;
+    uint64_t lazy_bytes;
     int *peer_fd; /* [n_slots], -1: not passed */
 };
 
@@ -214,6 +215,7 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
     memory->ops = &gsh_memory_host;
     m->fd = -1;
     m->n_slots = options->n_slots;
+    m->lazy_bytes = options->lazy_bytes;
     m->peer_fd = gsh_fault() ? NULL : malloc((size_t)m->n_slots * sizeof(*m->peer_fd));
     for (int s = 0; m->peer_fd != NULL && s < m->n_slots; s++) {
         m->peer_fd[s] = -1;
@@ -232,16 +234,29 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
     return GSH_OK;
 }
 
-/* Physical pages for [off, off + bytes) of the file: running out is an error here, not a signal at
- * the first touch. In steps, so that an interrupting signal does not restart all of it. */
-static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
+static int set_size(int fd, uint64_t bytes)
+{
+    int rc;
+    while ((rc = ftruncate(fd, (off_t)bytes)) != 0 && errno == EINTR) {
+        continue;
+    }
+    return rc;
+}
+
+/* Physical pages for [off, off + bytes) of the file, but for the first lazy_bytes: running out is
+ * an error here, not a signal at the first touch. In steps, so that an interrupting signal does not
+ * restart all of it. */
+static enum gsh_result extend_file(int fd, struct gsh_chunk chunk, uint64_t lazy_bytes)
 {
     const uint64_t step = (uint64_t)64 << 20;
     if (!gsh_file_may_have(chunk.off + chunk.bytes)) {
         return gsh_note(GSH_ERR_NOMEM, "the file size limit (ulimit -f) stops the heap at %llu",
                         (unsigned long long)chunk.off);
     }
-    for (uint64_t done = 0; done < chunk.bytes;) {
+    if (lazy_bytes > 0 && set_size(fd, chunk.off + lazy_bytes) != 0) {
+        return note_errno(GSH_ERR_NOMEM, "no host memory for", chunk.bytes);
+    }
+    for (uint64_t done = lazy_bytes; done < chunk.bytes;) {
         uint64_t n = gsh_min_u64(step, chunk.bytes - done);
         int rc = gsh_fault() ? -1 : fallocate(fd, 0, (off_t)(chunk.off + done), (off_t)n);
         if (rc == 0) {
@@ -255,14 +270,14 @@ static enum gsh_result extend_file(int fd, struct gsh_chunk chunk)
 
 static void host_release(struct gsh_memory *memory, uint64_t off)
 {
-    while (ftruncate(host(memory)->fd, (off_t)off) != 0 && errno == EINTR) {
-        continue;
-    }
+    (void)set_size(host(memory)->fd, off);
 }
 
 static enum gsh_result host_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
 {
-    enum gsh_result r = extend_file(host(memory)->fd, chunk);
+    const uint64_t lazy_end = gsh_min_u64(host(memory)->lazy_bytes, chunk.off + chunk.bytes);
+    enum gsh_result r =
+        extend_file(host(memory)->fd, chunk, lazy_end > chunk.off ? lazy_end - chunk.off : 0);
     if (r == GSH_OK) {
         r = map_file(host(memory)->fd, addr, chunk);
     }
@@ -342,6 +357,7 @@ const struct gsh_memory_ops gsh_memory_host = {
     .admit = host_admit,
     .commit = host_commit,
     .release = host_release,
+    .is_born_zero = true,
     .zero = host_zero,
     .next_data = host_next_data,
     .fd = host_fd,

@@ -65,7 +65,7 @@ static enum gsh_result commit(struct gsh_physical *p, struct gsh_chunk chunk, ui
     if (r != GSH_OK) {
         return r;
     }
-    if (zero_bytes > 0) {
+    if (zero_bytes > 0 && !p->memory->ops->is_born_zero) {
         r = p->memory->ops->zero(p->memory, own_address(p, chunk.off), zero_bytes);
     }
     if (r == GSH_OK) {

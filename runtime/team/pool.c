@@ -10,6 +10,8 @@
 #define WORLD_CHANNELS      32
 #define PREDEFINED_CHANNELS 4
 #define WORLD_WIDE          (2u << 20) /* bytes of both of channel 0's buffers, at most */
+/* Most bytes of a channel's buffers in a predefined team; the least slot is smaller. */
+#define CHANNEL_BYTES (256u << 10)
 /* Four buffers of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
 #define INBOX_BYTES (4u << 20)
 
@@ -29,6 +31,16 @@ static uint32_t wide_bytes_within(int n_near, uint64_t most)
 {
     uint32_t bytes = 512u << 10;
     while ((uint64_t)bytes * 2 * (uint32_t)n_near > most) {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+/* The largest power of two, at most `bytes` and at least a line, with which a channel's two buffers
+ * keep to CHANNEL_BYTES. */
+static uint32_t slot_within(int n_near, uint32_t bytes)
+{
+    while (bytes > 16 && (uint64_t)bytes * 2 * (uint32_t)n_near > CHANNEL_BYTES) {
         bytes /= 2;
     }
     return bytes;
@@ -148,8 +160,9 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
     const bool is_one_of_each_node = team == GSHMEMX_TEAM_SAME_MYPE_NODE;
     const int n_near = is_one_of_each_node ? 1 : pe->teams->max_node_pes;
     const int n_pes = is_world ? pe->n_pes : is_one_of_each_node ? pe->n_nodes : n_near;
-    struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, WORLD_WIDE) : 1024,
-                          .bytes = 1024,
+    const uint32_t bytes = slot_within(n_near, 1024);
+    struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, WORLD_WIDE) : bytes,
+                          .bytes = bytes,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10,
                           .inbox_bytes = is_world ? INBOX_BYTES : 0};
@@ -208,6 +221,12 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
         n_own += predefined_layout(pe, t).n_units;
     }
     teams->n_own = n_own;
+    if (n_own >= GSH_TEAM_UNITS_MAX) {
+        return gsh_fail(GSH_ERR_UNSUPPORTED,
+                        "init: the predefined teams of %d PEs on a node take more memory than "
+                        "there can be for teams; start fewer PEs on a node",
+                        teams->max_node_pes);
+    }
     uint64_t n_units = gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
     if (n_units > GSH_TEAM_UNITS_MAX) {
         return gsh_fail(GSH_ERR_ARG,

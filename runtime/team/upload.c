@@ -94,24 +94,18 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
     return GSH_OK;
 }
 
-enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
+/* Zeroes the words of the team and the slots of its messages. */
+static enum gsh_result write_zeroes(struct gsh_instance *pe, const struct gsh_team *team)
 {
     const struct gsh_team_layout *l = &team->layout;
     size_t channels_bytes = (size_t)l->n_channels * l->channel_bytes;
-    size_t tables_bytes = l->channels_off - l->tables_off;
     size_t slots_bytes = l->work_off - l->wide_off; /* in the pool */
     size_t apart_bytes = l->wide_is_apart ? 2 * (size_t)l->n_near * l->wide_slot_bytes : 0;
     size_t most = gsh_max_u64(gsh_max_u64(channels_bytes, l->inbox_bytes),
                               gsh_max_u64(slots_bytes, apart_bytes));
-    struct gsh_team_state state;
     uint8_t *zeroes = calloc(1, most);
-    int32_t *tables = calloc(1, tables_bytes);
-    enum gsh_result r = zeroes == NULL || tables == NULL
-                            ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
-                            : describe(pe, team, &state, tables);
-    if (r == GSH_OK) {
-        r = write_heap(pe, team->channels_off, zeroes, channels_bytes);
-    }
+    enum gsh_result r = zeroes == NULL ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
+                                       : write_heap(pe, team->channels_off, zeroes, channels_bytes);
     if (r == GSH_OK && slots_bytes > 0) {
         r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);
     }
@@ -121,6 +115,22 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
     if (r == GSH_OK && apart_bytes > 0) {
         r = write_heap(pe, team->buffers.off, zeroes, apart_bytes);
     }
+    free(zeroes);
+    return r;
+}
+
+/* is_zero: the heap is new, so all that is the team's is zeros. */
+static enum gsh_result upload(struct gsh_instance *pe, struct gsh_team *team, bool is_zero)
+{
+    const struct gsh_team_layout *l = &team->layout;
+    size_t tables_bytes = l->channels_off - l->tables_off;
+    struct gsh_team_state state;
+    int32_t *tables = calloc(1, tables_bytes);
+    enum gsh_result r = tables == NULL ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
+                                       : describe(pe, team, &state, tables);
+    if (r == GSH_OK && !is_zero) {
+        r = write_zeroes(pe, team);
+    }
     if (r == GSH_OK) {
         r = write_heap(pe, team->first_off + l->tables_off, tables, tables_bytes);
     }
@@ -128,9 +138,13 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
         team->state = state;
         r = write_heap(pe, record_off(pe, team), &state, sizeof(state));
     }
-    free(zeroes);
     free(tables);
     return r;
+}
+
+enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
+{
+    return upload(pe, team, false);
 }
 
 enum gsh_result gsh_teams_upload(struct gsh_instance *pe)
@@ -138,7 +152,7 @@ enum gsh_result gsh_teams_upload(struct gsh_instance *pe)
     enum gsh_result r = GSH_OK;
     for (uint32_t u = 0; r == GSH_OK && u < pe->teams->n_units; u++) {
         if (pe->teams->of_unit[u] != NULL) {
-            r = gsh_team_upload(pe, pe->teams->of_unit[u]);
+            r = upload(pe, pe->teams->of_unit[u], true);
         }
     }
     return r;
