@@ -106,6 +106,11 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
     return GSH_OK;
 }
 
+int gsh_fdpass_rank(const struct gsh_fdpass *f)
+{
+    return f->rank;
+}
+
 enum gsh_result gsh_fdpass_check_room(int n, int more)
 {
     /* a connection and a descriptor for each, and a few of init's own until they arrive */

@@ -32,6 +32,7 @@ _Static_assert(sizeof(struct gsh_fdpass_message) == 16, "no padding");
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank,
                                                    uint64_t timeout_ns, struct gsh_fdpass **out);
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
+int gsh_fdpass_rank(const struct gsh_fdpass *fdpass);
 
 /* Whether this process may open as many descriptors as it takes to meet n ranks, to receive one
  * from each, and to hold `more` besides; if not, GSH_ERR_SYSTEM, noted. For the vote, too: who runs
@@ -47,6 +48,15 @@ void gsh_fdpass_shut(struct gsh_fdpass *fdpass);
  * descriptor is left open. The caller closes what it received. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_exchange(struct gsh_fdpass *fdpass, const int *ranks,
                                                      int n, uint64_t tag, int my_fd, int *fds_out);
+
+/* The ranks that one rank meets in a spread, at most. */
+#define GSH_FDPASS_SPREAD_LINKS 9
+
+/* Collective over the n ranks in `ranks`, in the same order on all: gives the first one's
+ * descriptor to all, down a tree. *fd: the first rank's own, which it keeps, -1 if it has failed to
+ * make one; the others' becomes what came, which they close, -1 on failure. */
+GSH_CHECK_RESULT enum gsh_result gsh_fdpass_spread(struct gsh_fdpass *fdpass, const int *ranks,
+                                                   int n, uint64_t tag, int *fd);
 
 /* The parser of what travels: whether it is a message; has_fd: a descriptor came with it. */
 bool gsh_fdpass_is_message(const void *data, size_t bytes, bool has_fd,

@@ -85,6 +85,11 @@ static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_optio
     }
 }
 
+static bool has_space(const void *entries, int pe)
+{
+    return ((const struct entry *)entries)[pe].space != 0;
+}
+
 /* entries: [size of the bootstrap]. */
 static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
                                         struct entry *entries)
@@ -105,7 +110,10 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
         heap->max_align = gsh_min_u64(heap->max_align, entries[pe].align);
     }
     collect_devices(peers, o, entries);
-    return gsh_peers_join(peers, entries[peers->leader_pe].space, o);
+    r = gsh_peers_join(peers, entries[peers->leader_pe].space, o);
+    return r == GSH_OK && peers->is_leader && peers->is_one_file
+               ? gsh_peers_share_file(peers, has_space, entries)
+               : r;
 }
 
 static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_options *o)
@@ -113,6 +121,9 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     struct gsh_physical *p = &heap->physical;
     struct gsh_memory_options options = {
         .n_slots = o->n_slots,
+        .file = p->peers.is_one_file ? &p->peers.space->file : NULL,
+        .file_off = p->peers.is_one_file ? (uint64_t)o->my_slot * o->stride_bytes : 0,
+        .file_bytes = o->stride_bytes,
         .lazy_bytes = o->n_slots > GSH_HEAP_MANY_SLOTS ? o->internal_bytes : 0,
         .is_shared = p->peers.n_foreign > 0,
         .fabric = o->fabric,

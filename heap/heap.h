@@ -42,7 +42,8 @@ struct gsh_heap_events {
 #define GSH_HEAP_SUBSCRIBERS_MAX 4
 
 /* With more slots than this the library's own part of a heap, which grows with their number, gets
- * its pages at the first touch, where the kind of memory can: most are never touched. */
+ * its pages at the first touch, where the kind of memory can: most are never touched. Heaps of
+ * several processes are then one file (peer.h), where it can. */
 #define GSH_HEAP_MANY_SLOTS 64
 
 struct gsh_heap_options {

@@ -61,11 +61,14 @@ struct gsh_registration {
 
 struct gsh_memory_options {
     int n_slots;
-    uint64_t lazy_bytes;          /* the first bytes, which get memory at the first touch */
-    bool is_shared;               /* other processes will map this memory */
-    bool is_registrable;          /* it is not a heap's, but can be registered with a heap */
-    bool fabric;                  /* CUDA: share by FABRIC handles */
-    bool any_handle;              /* CUDA: by descriptors, and also by FABRIC handles if possible */
+    const int *file;     /* host: one for all slots, open from the first commit on; NULL: its own */
+    uint64_t file_off;   /* where this one's part of it begins */
+    uint64_t file_bytes; /* of that part */
+    uint64_t lazy_bytes; /* the first bytes, which get memory at the first touch */
+    bool is_shared;      /* other processes will map this memory */
+    bool is_registrable; /* it is not a heap's, but can be registered with a heap */
+    bool fabric;         /* CUDA: share by FABRIC handles */
+    bool any_handle;     /* CUDA: by descriptors, and also by FABRIC handles if possible */
     CUdevice cuda_device;         /* CUDA: where the memory lies */
     const CUdevice *cuda_devices; /* CUDA: devices that may access the range; kept by the caller */
     int n_cuda_devices;
@@ -87,6 +90,12 @@ struct gsh_memory_ops {
 
     enum gsh_result (*create)(const struct gsh_memory_options *options, struct gsh_memory **out);
     void (*destroy)(struct gsh_memory **memory); /* all chunks unmapped */
+
+    /* One file for the memory of many processes: make gives one that can no longer change its size;
+     * map shows a part of it, [off, off + bytes), at addr, after checking that it has that.
+     * Optional: for host memory. */
+    enum gsh_result (*make_file)(uint64_t bytes, int *fd);
+    enum gsh_result (*map_file)(int fd, uint64_t addr, uint64_t off, uint64_t bytes);
 
     /* Fails if `bytes` more would exceed what the system has, for kinds where committing does not
      * fail in time. Optional. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Host memory: one memfd per PE that grows and shrinks at its end. Its descriptor is passed once,
- * with the first chunk; for later chunks peers map the descriptor that they already hold. */
+ * with the first chunk; for later chunks peers map the descriptor that they already hold. Or one
+ * memfd for the memory of many PEs, of which each has a part that it fills and empties (peer.h). */
 #include "heap/memory.h"
 
 #include <errno.h>
@@ -17,7 +18,10 @@
 
 struct host_memory {
     struct gsh_memory memory;
-    int fd; /* own memfd */
+    int fd;          /* own memfd, or -1 */
+    const int *file; /* the one of many PEs, or NULL */
+    uint64_t file_off, file_bytes;
+    uint64_t end; /* of what has been committed and not released */
     int n_slots;
     uint64_t lazy_bytes;
     int *peer_fd; /* [n_slots], -1: not passed */
@@ -30,7 +34,7 @@ static struct host_memory *host(const struct gsh_memory *memory)
 
 static int host_fd(const struct gsh_memory *memory)
 {
-    return host(memory)->fd;
+    return host(memory)->file != NULL ? *host(memory)->file : host(memory)->fd;
 }
 
 /* bytes: 0: there is no size to report. */
@@ -216,16 +220,19 @@ static enum gsh_result host_create(const struct gsh_memory_options *options,
     m->fd = -1;
     m->n_slots = options->n_slots;
     m->lazy_bytes = options->lazy_bytes;
+    m->file = options->file;
+    m->file_off = options->file_off;
+    m->file_bytes = options->file_bytes;
     m->peer_fd = gsh_fault() ? NULL : malloc((size_t)m->n_slots * sizeof(*m->peer_fd));
     for (int s = 0; m->peer_fd != NULL && s < m->n_slots; s++) {
         m->peer_fd[s] = -1;
     }
-    if (m->peer_fd != NULL) {
+    if (m->peer_fd != NULL && m->file == NULL) {
         /* registered_host.c refuses memory of files whose names begin with gshmem */
         const char *name = options->is_registrable ? "registrable gshmem" : "gshmem";
         m->fd = gsh_fault() ? -1 : memfd_create(name, MFD_CLOEXEC);
     }
-    if (m->fd < 0) {
+    if (m->peer_fd == NULL || (m->fd < 0 && m->file == NULL)) {
         enum gsh_result r = note_errno(GSH_ERR_SYSTEM, "cannot make a memfd", 0);
         host_destroy(&memory);
         return r;
@@ -268,18 +275,56 @@ static enum gsh_result extend_file(int fd, struct gsh_chunk chunk, uint64_t lazy
     return GSH_OK;
 }
 
+/* The same in the part of a file that has its size already. */
+static enum gsh_result fill_part(const struct host_memory *m, struct gsh_chunk chunk,
+                                 uint64_t lazy_bytes)
+{
+    const uint64_t step = (uint64_t)64 << 20;
+    for (uint64_t done = lazy_bytes; done < chunk.bytes;) {
+        const uint64_t n = gsh_min_u64(step, chunk.bytes - done);
+        const off_t at = (off_t)(m->file_off + chunk.off + done);
+        if (!gsh_fault() && fallocate(*m->file, FALLOC_FL_KEEP_SIZE, at, (off_t)n) == 0) {
+            done += n;
+        } else if (errno != EINTR) {
+            return note_errno(GSH_ERR_NOMEM, "no host memory for", chunk.bytes);
+        }
+    }
+    return GSH_OK;
+}
+
+/* What comes there again is zeros. */
+static void empty_part(const struct host_memory *m, uint64_t off)
+{
+    const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    while (off < m->end &&
+           fallocate(*m->file, mode, (off_t)(m->file_off + off), (off_t)(m->end - off)) != 0 &&
+           errno == EINTR) {
+        continue;
+    }
+}
+
 static void host_release(struct gsh_memory *memory, uint64_t off)
 {
-    (void)set_size(host(memory)->fd, off);
+    struct host_memory *m = host(memory);
+    if (m->file != NULL) {
+        empty_part(m, off);
+    } else {
+        (void)set_size(m->fd, off);
+    }
+    m->end = gsh_min_u64(m->end, off);
 }
 
 static enum gsh_result host_commit(struct gsh_memory *memory, uint64_t addr, struct gsh_chunk chunk)
 {
-    const uint64_t lazy_end = gsh_min_u64(host(memory)->lazy_bytes, chunk.off + chunk.bytes);
+    struct host_memory *m = host(memory);
+    const uint64_t lazy_end = gsh_min_u64(m->lazy_bytes, chunk.off + chunk.bytes);
+    const uint64_t lazy_bytes = lazy_end > chunk.off ? lazy_end - chunk.off : 0;
+    m->end = chunk.off + chunk.bytes;
     enum gsh_result r =
-        extend_file(host(memory)->fd, chunk, lazy_end > chunk.off ? lazy_end - chunk.off : 0);
+        m->file != NULL ? fill_part(m, chunk, lazy_bytes) : extend_file(m->fd, chunk, lazy_bytes);
     if (r == GSH_OK) {
-        r = map_file(host(memory)->fd, addr, chunk);
+        const struct gsh_chunk in_file = {.off = m->file_off + chunk.off, .bytes = chunk.bytes};
+        r = map_file(host_fd(memory), addr, in_file);
     }
     if (r != GSH_OK) {
         host_release(memory, chunk.off);
@@ -296,8 +341,52 @@ static enum gsh_result host_zero(struct gsh_memory *memory, uint64_t addr, uint6
 
 static uint64_t host_next_data(const struct gsh_memory *memory, uint64_t off)
 {
-    off_t at = lseek(host(memory)->fd, (off_t)off, SEEK_DATA);
-    return at >= 0 ? (uint64_t)at : errno == ENXIO ? UINT64_MAX : off;
+    const struct host_memory *m = host(memory);
+    const off_t at = lseek(host_fd(memory), (off_t)(m->file_off + off), SEEK_DATA);
+    if (at < 0) {
+        return errno == ENXIO ? UINT64_MAX : off;
+    }
+    const uint64_t found = (uint64_t)at - m->file_off;
+    return m->file == NULL || found < m->file_bytes ? found : UINT64_MAX;
+}
+
+/* ---- one file for many ---- */
+
+#define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static enum gsh_result host_make_file(uint64_t bytes, int *fd)
+{
+    if (!gsh_file_may_have(bytes)) {
+        return gsh_note(
+            GSH_ERR_SYSTEM,
+            "the file size limit (ulimit -f) is below the %llu bytes of all heaps of the "
+            "node; GSHMEM_HEAP_RANGE makes that less",
+            (unsigned long long)bytes);
+    }
+    *fd = gsh_fault() ? -1 : memfd_create("gshmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd < 0 || set_size(*fd, bytes) != 0 || fcntl(*fd, F_ADD_SEALS, FILE_SEALS) != 0) {
+        enum gsh_result r = note_errno(GSH_ERR_SYSTEM, "cannot make a memfd", 0);
+        if (*fd >= 0) {
+            close(*fd);
+        }
+        *fd = -1;
+        return r;
+    }
+    return GSH_OK;
+}
+
+/* Not part of a core dump, which would visit all of it. */
+static enum gsh_result host_map_file(int fd, uint64_t addr, uint64_t off, uint64_t bytes)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & FILE_SEALS) != FILE_SEALS || !gsh_host_holds(fd, off, bytes)) {
+        return gsh_note(GSH_ERR_BUG, "what a PE sent is no file of heaps");
+    }
+    enum gsh_result r = map_file(fd, addr, (struct gsh_chunk){.off = off, .bytes = bytes});
+    if (r == GSH_OK) {
+        (void)madvise((void *)(uintptr_t)addr, bytes, MADV_DONTDUMP);
+    }
+    return r;
 }
 
 /* ---- sharing ---- */
@@ -352,6 +441,8 @@ const struct gsh_memory_ops gsh_memory_host = {
     .reserve = host_reserve,
     .unreserve = host_unreserve,
     .unmap = host_unmap,
+    .make_file = host_make_file,
+    .map_file = host_map_file,
     .create = host_create,
     .destroy = host_destroy,
     .admit = host_admit,

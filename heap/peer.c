@@ -23,6 +23,9 @@ static void space_destroy(struct gsh_space *space)
         }
     }
     space->ops->unreserve(&space->range);
+    if (space->file >= 0) {
+        close(space->file);
+    }
     free(space->pe_of_slot);
     free(space->is_foreign);
     free(space->chunks);
@@ -55,6 +58,7 @@ static enum gsh_result space_create(const struct gsh_memory_ops *ops,
     }
     space->ops = ops;
     space->refs = 1;
+    space->file = -1;
     space->stride = options->stride_bytes;
     space->n_slots = options->n_slots;
     space->pe_of_slot = malloc(n * sizeof(*space->pe_of_slot));
@@ -124,6 +128,8 @@ enum gsh_result gsh_peers_init(struct gsh_peers *peers, const struct gsh_heap_op
         }
     }
     peers->is_leader = peers->leader_pe == options->bootstrap->rank;
+    peers->is_one_file = options->n_slots > GSH_HEAP_MANY_SLOTS && peers->n_foreign > 0 &&
+                         options->kind == GSH_MEMORY_HOST;
     if (peers->n_foreign > 0 && peers->fdpass == NULL && !options->fabric) {
         return gsh_note(GSH_ERR_ARG, "nothing to pass descriptors to other processes with");
     }
@@ -179,6 +185,41 @@ enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
     return GSH_OK;
 }
 
+enum gsh_result gsh_peers_share_file(struct gsh_peers *peers,
+                                     bool (*is_leader)(const void *context, int pe),
+                                     const void *context)
+{
+    struct gsh_space *space = peers->space;
+    int *leaders = gsh_fault() ? NULL : malloc((size_t)space->n_slots * sizeof(*leaders));
+    int n = 0;
+    if (leaders == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's %d slots", space->n_slots);
+    }
+    for (int s = 0; s < space->n_slots; s++) {
+        if (is_leader(context, space->pe_of_slot[s])) {
+            leaders[n++] = space->pe_of_slot[s];
+        }
+    }
+    enum gsh_result made = GSH_OK;
+    const uint64_t bytes = (uint64_t)space->n_slots * space->stride;
+    if (leaders[0] == peers->leader_pe) {
+        made = space->ops->make_file(bytes, &space->file);
+    }
+    enum gsh_result r =
+        gsh_fdpass_spread(peers->fdpass, leaders, n, (uint64_t)1 << 62, &space->file);
+    r = made == GSH_OK ? r : made;
+    if (r == GSH_OK) {
+        r = space->ops->map_file(space->file, space->range.base, 0, bytes);
+    }
+    for (int s = 0; s < space->n_slots && r == GSH_OK; s++) {
+        if (!space->is_foreign[s]) {
+            space->ops->unmap(gsh_peers_address(peers, s, 0), space->stride);
+        }
+    }
+    free(leaders);
+    return r;
+}
+
 uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off)
 {
     return peers->space->range.base + (uint64_t)slot * peers->space->stride + off;
@@ -222,7 +263,8 @@ enum gsh_result gsh_peers_share(struct gsh_peers *peers, struct gsh_memory *memo
                                 struct gsh_chunk chunk)
 {
     peers->mine = (struct gsh_share){.fd = -1};
-    if (peers->n_foreign == 0 || memory->ops->share_kind(memory, chunk.off) == GSH_SHARE_NOTHING) {
+    if (peers->n_foreign == 0 || peers->is_one_file ||
+        memory->ops->share_kind(memory, chunk.off) == GSH_SHARE_NOTHING) {
         return GSH_OK;
     }
     return memory->ops->share(memory, gsh_peers_address(peers, peers->my_slot, chunk.off), chunk,
@@ -287,14 +329,14 @@ enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct gsh_memory *memory
                               struct gsh_chunk chunk)
 {
     peers->tag++;
-    enum gsh_result r = map_by_kind(peers, memory, chunk);
+    enum gsh_result r = peers->is_one_file ? GSH_OK : map_by_kind(peers, memory, chunk);
     gsh_peers_unshare(peers);
     return r;
 }
 
 void gsh_peers_unmap(struct gsh_peers *peers, struct gsh_chunk chunk)
 {
-    if (!peers->is_leader || peers->n_foreign == 0) {
+    if (!peers->is_leader || peers->n_foreign == 0 || peers->is_one_file) {
         return;
     }
     unmap_first(peers, peers->n_foreign, chunk);
@@ -430,8 +472,15 @@ enum gsh_result gsh_peers_map_piece(struct gsh_peers *peers, struct gsh_memory *
 
 void gsh_peers_unmap_pieces(const struct gsh_peers *peers, struct gsh_peer_group *group)
 {
+    const struct gsh_space *space = peers->space;
     for (int i = 0; i < group->n_pieces; i++) {
-        peers->space->ops->unmap(group->pieces[i].addr, group->pieces[i].bytes);
+        const struct gsh_peer_piece *piece = &group->pieces[i];
+        /* the heap may grow to there; failing that the addresses stay reserved */
+        if (space->file < 0 ||
+            space->ops->map_file(space->file, piece->addr, piece->addr - space->range.base,
+                                 piece->bytes) != GSH_OK) {
+            space->ops->unmap(piece->addr, piece->bytes);
+        }
     }
     group->n_pieces = 0;
 }

@@ -2,7 +2,13 @@
  * Where peers' memory appears: a range of n_slots * stride addresses, one for all PEs of a
  * process, and the mapping of other processes' chunks into it. In each process the PE with the
  * lowest number, its leader, does what is needed once per process; the PEs of one process need no
- * mapping for each other. */
+ * mapping for each other.
+ *
+ * With many slots and several processes, and a kind of memory that can, all heaps are one file: the
+ * leader with the lowest number makes it, n_slots * stride bytes without memory, and passes it to
+ * the other leaders; each maps it once. A heap grows by filling its part, and the others see that
+ * without doing anything. Own slots still show only what is committed; in the others an address
+ * beyond that has memory as soon as it is touched. */
 #ifndef GSH_PEER_H
 #define GSH_PEER_H
 
@@ -45,6 +51,7 @@ struct gsh_space {
     struct gsh_chunk *chunks; /* mapped in every foreign slot */
     int n_chunks;
     size_t chunks_room;
+    int file; /* of all slots; -1: each PE has its own */
     int refs; /* atomic */
 };
 
@@ -55,6 +62,7 @@ struct gsh_peers {
     struct gsh_space *space;
     int my_slot, leader_pe, n_members; /* members: the PEs of this process, this one included */
     bool is_leader;
+    bool is_one_file;
     int n_foreign;
     int *foreign_pe, *foreign_slot; /* [n_foreign] */
     int *fds;                       /* [n_foreign], during an exchange */
@@ -82,6 +90,12 @@ uint64_t gsh_peers_publish(struct gsh_peers *peers);
 /* A member joins the space its leader published. GSH_ERR_ARG if its options name other slots. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
                                                 const struct gsh_heap_options *options);
+
+/* Collective over the leaders, if is_one_file: makes, passes and maps the file. is_leader tells
+ * it by PE number. The others wait for it before they commit memory. */
+GSH_CHECK_RESULT enum gsh_result
+gsh_peers_share_file(struct gsh_peers *peers, bool (*is_leader)(const void *context, int pe),
+                     const void *context);
 
 /* The address of slot's byte at off. */
 uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off);

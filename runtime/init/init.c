@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -318,16 +317,8 @@ static void destroy(struct gsh_instance *pe)
     }
     free(pe->page_areas);
     gsh_fdpass_destroy(&pe->fdpass);
-    for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
-        if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
-            munmap(pe->peers[i].page, gsh_page_bytes(pe));
-        }
-    }
-    if (pe->page != NULL) {
-        munmap(pe->page, gsh_page_bytes(pe));
-    }
-    if (pe->page_fd >= 0) {
-        close(pe->page_fd);
+    if (pe->teams != NULL) {
+        gsh_pages_unmap(pe, gsh_page_bytes(pe));
     }
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);

@@ -35,7 +35,8 @@ struct gsh_peer {
     uint64_t host_hash;            /* boot id and network namespace */
     bool is_same_process;          /* whatever its node */
     struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
-    struct gsh_host_page *page;    /* its page, mapped here; NULL when not on this node */
+    struct gsh_host_page *page;    /* its page's head, mapped here; NULL when not on this node */
+    uint8_t *page_words;           /* what follows that (team/page.h) */
     uint32_t death;                /* enum gsh_death of death.h; atomic */
     /* from device set-up on */
     int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
@@ -63,6 +64,8 @@ struct gsh_instance {
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
+    void *node_pages; /* the pages of all PEs of the node, if they are in one file, or NULL */
+    uint64_t node_pages_bytes;
     struct gsh_proxy *proxy;             /* the way to far PEs; NULL when every peer is near */
     struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The page of host memory that each PE shares with the PEs of its node. This is its head, in which
  * the PE's kernels and host report. Behind it lie the words of the PE's teams (team/page.h). Shared
- * by processes of one build, so they agree on sizes. */
+ * by processes of one build, so they agree on sizes.
+ *
+ * With many PEs on a node their pages are one file, so that each process takes one mapping and one
+ * descriptor for all of them: first the heads, then what follows them, each by the PEs' numbers on
+ * the node. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
@@ -23,6 +27,9 @@ struct gsh_host_page {
     uint32_t has_ended;
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
+
+/* With more PEs on a node, of several processes, their pages are one file. */
+#define GSH_PAGES_MOST_FILES 64
 
 /* Whether the page's PE has been told that the job is ending. */
 static inline bool gsh_page_is_ending(const struct gsh_host_page *page)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/pages.h"
+#include "base/util.h"
+#include "bootstrap/socket.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
@@ -18,19 +20,67 @@
 /* What a shared page can no longer do: change its size. */
 #define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
+static bool is_beside(const struct gsh_instance *pe, int other)
+{
+    return pe->peers[other].node == pe->peers[pe->my_pe].node;
+}
+
+/* The PEs of the node: their number, and if `ranks` is not NULL, which. */
+static int list_node(const struct gsh_instance *pe, int *ranks, int *n_foreign)
+{
+    int n = 0;
+    *n_foreign = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (is_beside(pe, i)) {
+            if (ranks != NULL) {
+                ranks[n] = i;
+            }
+            n++;
+            *n_foreign += pe->peers[i].instance == NULL;
+        }
+    }
+    return n;
+}
+
+static bool are_in_one_file(const struct gsh_instance *pe)
+{
+    int n_foreign = 0;
+    return list_node(pe, NULL, &n_foreign) > GSH_PAGES_MOST_FILES && n_foreign > 0;
+}
+
+static void take_page(struct gsh_instance *pe, int other, void *head, void *words)
+{
+    pe->peers[other].page = head;
+    pe->peers[other].page_words = words;
+}
+
+/* *fd: -1 on failure. Sealed: nobody who gets it can make it shorter under the others' mappings. */
+static enum gsh_result make_file(uint64_t bytes, int *fd)
 {
     if (!gsh_file_may_have(bytes)) {
-        return gsh_fail(GSH_ERR_SYSTEM,
-                        "init: the file size limit (ulimit -f) is below the %llu bytes of the page "
+        return gsh_note(GSH_ERR_SYSTEM,
+                        "the file size limit (ulimit -f) is below the %llu bytes of the page "
                         "that PEs share",
                         (unsigned long long)bytes);
     }
-    /* sealed: nobody who gets it can make it shorter under the others' mappings */
-    pe->page_fd = memfd_create("gshmem-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (pe->page_fd < 0 || ftruncate(pe->page_fd, (off_t)bytes) != 0 ||
-        fcntl(pe->page_fd, F_ADD_SEALS, PAGE_SEALS) != 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the shared page");
+    *fd = memfd_create("gshmem-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd < 0 || ftruncate(*fd, (off_t)bytes) != 0 || fcntl(*fd, F_ADD_SEALS, PAGE_SEALS) != 0) {
+        enum gsh_result r =
+            gsh_note(GSH_ERR_SYSTEM, "cannot make the shared page: %s", strerror(errno));
+        gsh_socket_close(fd);
+        return r;
+    }
+    return GSH_OK;
+}
+
+enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
+{
+    if (are_in_one_file(pe)) {
+        return GSH_OK;
+    }
+    enum gsh_result r = make_file(bytes, &pe->page_fd);
+    if (r != GSH_OK) {
+        return gsh_fail(r, "init: %s", gsh_last_error());
     }
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pe->page_fd, 0);
     if (p == MAP_FAILED) {
@@ -38,25 +88,31 @@ enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
     }
     pe->page = p;
     pe->page->control.magic = GSH_STATE_MAGIC;
-    pe->peers[pe->my_pe].page = pe->page;
+    take_page(pe, pe->my_pe, p, (uint8_t *)p + GSH_PAGE_HEAD_BYTES);
     return GSH_OK;
 }
 
-/* Maps the page that a PE has sent, after checking that it is one: if the file were, or became,
- * shorter than its mapping, a later access would kill this process. */
-static enum gsh_result map_page(struct gsh_instance *pe, uint64_t bytes, int from, int fd)
+/* Whether a file is, and stays, that large: if it were, or became, shorter than its mapping, a
+ * later access would kill this process. */
+static bool is_sound(int fd, uint64_t bytes)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & PAGE_SEALS) != PAGE_SEALS || fstat(fd, &st) != 0 ||
-        (uint64_t)st.st_size < bytes) {
+    return seals >= 0 && (seals & PAGE_SEALS) == PAGE_SEALS && fstat(fd, &st) == 0 &&
+           (uint64_t)st.st_size >= bytes;
+}
+
+/* Maps the page that a PE has sent, after checking that it is one. */
+static enum gsh_result map_page(struct gsh_instance *pe, uint64_t bytes, int from, int fd)
+{
+    if (!is_sound(fd, bytes)) {
         return gsh_note(GSH_ERR_BUG, "PE %d sent what is no page", from);
     }
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {
         return gsh_note(GSH_ERR_NOMEM, "cannot map PE %d's page: %s", from, strerror(errno));
     }
-    pe->peers[from].page = p;
+    take_page(pe, from, p, (uint8_t *)p + GSH_PAGE_HEAD_BYTES);
     return GSH_OK;
 }
 
@@ -76,16 +132,72 @@ static enum gsh_result pass_pages(struct gsh_instance *pe, uint64_t bytes, const
     return r;
 }
 
+/* The node's first PE makes the file of all n pages, and each PE maps it. */
+static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, const int *ranks, int n)
+{
+    const uint64_t heads = (uint64_t)n * GSH_PAGE_HEAD_BYTES;
+    const uint64_t each = gsh_align_up(bytes - GSH_PAGE_HEAD_BYTES, gsh_page_size());
+    const uint64_t all = heads + (uint64_t)n * each;
+    enum gsh_result made = GSH_OK;
+    int fd = -1;
+    if (ranks[0] == pe->my_pe) {
+        made = make_file(all, &fd);
+    }
+    enum gsh_result r = gsh_fdpass_spread(pe->fdpass, ranks, n, 0, &fd);
+    r = made == GSH_OK ? r : made;
+    if (r == GSH_OK && !is_sound(fd, all)) {
+        r = gsh_note(GSH_ERR_BUG, "PE %d sent what are no pages", ranks[0]);
+    }
+    void *p = r == GSH_OK ? mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (r == GSH_OK && p == MAP_FAILED) {
+        r = gsh_note(GSH_ERR_NOMEM, "cannot map the node's pages: %s", strerror(errno));
+    }
+    gsh_socket_close(&fd);
+    if (r != GSH_OK) {
+        return r;
+    }
+    pe->node_pages = p;
+    pe->node_pages_bytes = all;
+    for (uint64_t i = 0; i < (uint64_t)n; i++) {
+        take_page(pe, ranks[i], (uint8_t *)p + i * GSH_PAGE_HEAD_BYTES,
+                  (uint8_t *)p + heads + i * each);
+    }
+    pe->page = pe->peers[pe->my_pe].page;
+    pe->page->control.magic = GSH_STATE_MAGIC;
+    return GSH_OK;
+}
+
+void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
+{
+    if (pe->node_pages != NULL) {
+        munmap(pe->node_pages, pe->node_pages_bytes);
+    } else {
+        for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
+            if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
+                munmap(pe->peers[i].page, bytes);
+            }
+        }
+        if (pe->page != NULL) {
+            munmap(pe->page, bytes);
+        }
+    }
+    gsh_socket_close(&pe->page_fd);
+}
+
 enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
 {
     int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
     int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
-    int n = 0;
+    const bool is_one_file = are_in_one_file(pe);
+    int n = 0, n_foreign = 0;
     enum gsh_result r = ranks == NULL || fds == NULL
                             ? gsh_note(GSH_ERR_NOMEM, "no memory for %d peers", pe->n_pes)
                             : GSH_OK;
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+    if (r == GSH_OK && is_one_file) {
+        n = list_node(pe, ranks, &n_foreign);
+    }
+    for (int i = 0; r == GSH_OK && !is_one_file && i < pe->n_pes; i++) {
+        if (is_beside(pe, i) && pe->peers[i].instance == NULL) {
             ranks[n++] = i;
         }
     }
@@ -93,17 +205,21 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
         r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
     if (r == GSH_OK && n > 0) {
-        r = gsh_fdpass_check_room(n, gsh_deaths_n_fds(pe, n));
+        const bool meets_all = !is_one_file || pe->outlives_deaths;
+        r = gsh_fdpass_check_room(meets_all ? n : GSH_FDPASS_SPREAD_LINKS, gsh_deaths_n_fds(pe, n));
     }
     /* all listeners are open before any PE sends */
     r = gsh_init_vote(pe, GSH_STEP_LISTENERS, r);
     if (r == GSH_OK && !pe->is_one_process) {
-        r = gsh_init_vote(pe, GSH_STEP_PAGES,
-                          n > 0 ? pass_pages(pe, bytes, ranks, n, fds) : GSH_OK);
+        enum gsh_result passed = n == 0        ? GSH_OK
+                                 : is_one_file ? share_pages(pe, bytes, ranks, n)
+                                               : pass_pages(pe, bytes, ranks, n, fds);
+        r = gsh_init_vote(pe, GSH_STEP_PAGES, passed);
     }
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (pe->peers[i].instance != NULL) {
-            pe->peers[i].page = pe->peers[i].instance->page;
+        if (pe->peers[i].instance != NULL && !is_one_file) {
+            struct gsh_instance *other = pe->peers[i].instance;
+            take_page(pe, i, other->page, (uint8_t *)other->page + GSH_PAGE_HEAD_BYTES);
         }
     }
     free(ranks);

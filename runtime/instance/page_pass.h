@@ -8,11 +8,15 @@
 
 struct gsh_instance;
 
-/* Makes and maps this PE's page, of `bytes` bytes like all others. */
+/* Makes and maps this PE's page, of `bytes` bytes like all others, unless it is part of a file with
+ * those of its whole node. */
 GSH_CHECK_RESULT enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes);
 
 /* Collective over the job: maps the pages of the node's other processes; PEs of this process are
  * reached by pointer. All PEs return the same result. */
 GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes);
+
+/* Unmaps this PE's page and what it has mapped of others. Accepts a half-made state. */
+void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes);
 
 #endif

@@ -11,10 +11,10 @@
 #define DIALECT_BYTES (GSH_PAGE_DIALECT_WORDS * sizeof(uint64_t))
 _Static_assert(DIALECT_BYTES % 64 == 0, "units share no cache line");
 
+/* From where the head ends. */
 static uint64_t inboxes_off(const struct gsh_instance *pe)
 {
-    return gsh_align_up(GSH_PAGE_HEAD_BYTES + pe->teams->n_units * sizeof(struct gsh_page_words),
-                        64);
+    return gsh_align_up(pe->teams->n_units * sizeof(struct gsh_page_words), 64);
 }
 
 static uint64_t inbox_bytes(const struct gsh_instance *pe)
@@ -29,7 +29,7 @@ static uint64_t dialect_off(const struct gsh_instance *pe)
 
 uint64_t gsh_page_bytes(const struct gsh_instance *pe)
 {
-    return dialect_off(pe) + (uint64_t)pe->teams->n_units * DIALECT_BYTES;
+    return GSH_PAGE_HEAD_BYTES + dialect_off(pe) + (uint64_t)pe->teams->n_units * DIALECT_BYTES;
 }
 
 bool gsh_page_take_word(const struct gsh_instance *pe)
@@ -43,19 +43,16 @@ bool gsh_page_take_word(const struct gsh_instance *pe)
 
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
-    uint8_t *page = (uint8_t *)pe->peers[owner].page;
-    return (struct gsh_page_words *)(page + GSH_PAGE_HEAD_BYTES) + unit;
+    return (struct gsh_page_words *)pe->peers[owner].page_words + unit;
 }
 
 struct gsh_page_inbox *gsh_page_inbox(const struct gsh_instance *pe, int owner, int sender)
 {
-    uint8_t *page = (uint8_t *)pe->peers[owner].page;
     uint64_t off = inboxes_off(pe) + (uint64_t)pe->peers[sender].node_index * inbox_bytes(pe);
-    return (struct gsh_page_inbox *)(page + off);
+    return (struct gsh_page_inbox *)(pe->peers[owner].page_words + off);
 }
 
 uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
-    uint8_t *page = (uint8_t *)pe->peers[owner].page;
-    return (uint64_t *)(page + dialect_off(pe) + unit * DIALECT_BYTES);
+    return (uint64_t *)(pe->peers[owner].page_words + dialect_off(pe) + unit * DIALECT_BYTES);
 }
