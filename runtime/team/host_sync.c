@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Synchronisation of host threads. The members of a node arrive by flags in their shared pages. In
  * a team on several nodes the first member of each node, its leader, then exchanges messages with
- * other leaders in ceil(log2(nodes)) rounds, and releases its node. It says nothing about data. */
+ * other leaders in ceil(log2(nodes)) rounds, and releases its node. A large team on one node also
+ * has a leader: otherwise each member would read the flags of all. It says nothing about data. */
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "base/atomic.h"
@@ -14,6 +15,9 @@
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
 #include "runtime/instance/host_wait.h"
+
+/* The members of a team on one node that all look at each other's flags, at most. */
+#define FLAGS_FOR_ALL 64
 
 struct arrival {
     struct gsh_instance *pe;
@@ -121,7 +125,7 @@ enum gsh_result gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, co
     bool have_come = true;
     /* release: pairs with the acquire in await_flag of every other member of this node */
     gsh_store_release_u64(&words(&a, pe->my_pe)->epoch, a.epoch);
-    if (team->nodes.n_groups > 1) {
+    if (team->nodes.n_groups > 1 || team->n_pes > FLAGS_FOR_ALL) {
         have_come = sync_nodes(a);
     } else {
         for (int i = 0; have_come && i < team->n_pes; i++) {
