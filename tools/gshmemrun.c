@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/process.h"
+#include "base/result.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"
@@ -24,6 +25,7 @@
 #include "tools/gshmemrun_options.h"
 #include "tools/gshmemrun_output.h"
 #include "tools/gshmemrun_start.h"
+#include "trace/merge.h"
 
 #define GRACE_NS           UINT64_C(2000000000)  /* from SIGTERM to SIGKILL when a PE failed */
 #define INTERRUPT_GRACE_NS UINT64_C(10000000000) /* for programs that save their state */
@@ -408,6 +410,34 @@ static void open_standard_descriptors(void)
     }
 }
 
+/* ---- the timeline ---- */
+
+/* Branches leave it to the launcher. PEs on other hosts see the same path. */
+static void begin_timeline(struct gshmemrun_options *o)
+{
+    const char *set = getenv("GSHMEM_TRACE");
+    if (o->is_branch) {
+        return;
+    }
+    if (o->trace == NULL && set != NULL && set[0] != '\0') {
+        o->trace = set;
+    }
+    if (o->trace != NULL) {
+        gsh_trace_clear(o->trace);
+        setenv("GSHMEM_TRACE", o->trace, 1);
+    }
+}
+
+/* All PEs have ended, in whatever way. */
+static void end_timeline(struct gshmemrun_launcher *l)
+{
+    if (l->options.trace != NULL && !l->options.is_branch &&
+        gsh_trace_merge(l->options.trace, 0, l->options.trace) != GSH_OK) {
+        gshmemrun_say("%s", gsh_last_error());
+        l->status = l->status == 0 ? 1 : l->status;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct gshmemrun_launcher l = {.notes = -1,
@@ -444,6 +474,7 @@ int main(int argc, char **argv)
         (void)!fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
     }
     take_signals(&l);
+    begin_timeline(&l.options);
     gshmemrun_set_environment(&l);
     if (l.options.timeout_ns) {
         l.end_ns = gsh_now_ns() + l.options.timeout_ns;
@@ -451,6 +482,7 @@ int main(int argc, char **argv)
     gshmemrun_prepare_start(&l);
     run(&l);
     explain(&l);
+    end_timeline(&l);
     if (l.status == 0 && gshmemrun_has_lost_output()) {
         l.status = 1;
     }

@@ -33,6 +33,7 @@ struct gshmemrun_options {
     bool is_threads, tags_output;
     bool is_nccl;        /* gshmemrun_nccl.h; without n_pes the program is started as it is */
     uint64_t timeout_ns; /* 0: none */
+    const char *trace;   /* the file of a timeline; NULL: none is asked for */
     char **command;      /* the program as the user calls it, and its arguments */
     char path[4096];     /* where the program is */
 };

@@ -26,6 +26,7 @@ static void print_usage(FILE *to)
         "      --agent CMD   what runs a command on a host: CMD NAME COMMAND...; default: ssh\n"
         "      --threads     PEs are threads of one process (see gshmemx_run)\n"
         "      --timeout S   end the job after S seconds, with status 124\n"
+        "      --trace FILE  record a timeline of all PEs into FILE (see gshmem-trace)\n"
         "      --tag-output  begin each line of output with the PE's number\n"
         "      --nccl        programs linked to NCCL run on gshmem, on this machine; without -n\n"
         "                    the program is started as it is\n"
@@ -75,17 +76,12 @@ static const char *value_of_n(int argc, char **argv)
 static void parse(int argc, char **argv, struct gshmemrun_options *o)
 {
     static const struct option names[] = {
-        {"n-pes", required_argument, NULL, 'n'},
-        {"np", required_argument, NULL, 'n'},
-        {"as", required_argument, NULL, 'A'},
-        {"threads", no_argument, NULL, 't'},
-        {"timeout", required_argument, NULL, 's'},
-        {"tag-output", no_argument, NULL, 'g'},
-        {"hosts", required_argument, NULL, 'H'},
-        {"agent", required_argument, NULL, 'a'},
-        {"nccl", no_argument, NULL, 'N'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"n-pes", required_argument, NULL, 'n'},   {"np", required_argument, NULL, 'n'},
+        {"as", required_argument, NULL, 'A'},      {"threads", no_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
+        {"trace", required_argument, NULL, 'T'},   {"hosts", required_argument, NULL, 'H'},
+        {"agent", required_argument, NULL, 'a'},   {"nccl", no_argument, NULL, 'N'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     const char *value;
     double n;
@@ -109,6 +105,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             break;
         case 'g':
             o->tags_output = true;
+            break;
+        case 'T':
+            o->trace = optarg;
             break;
         case 'H':
             o->hosts_text = optarg;

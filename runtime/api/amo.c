@@ -7,6 +7,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/call.h"
 
 static uint64_t bits_of(const void *value, size_t bytes)
 {
@@ -40,6 +41,7 @@ void gsh_amo(gsh_context ctx, const char *call, enum gsh_amo_op op, const void *
     }
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t operand = bits_of(value, bytes), bits = bits_of(cond, bytes), before = 0;
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, dest, gsh_trace_op_of_amo(op), operand);
     if (gsh_is_far(pe, target)) {
         before = far_amo(pe, ctx, call, op, dest, bytes, operand, bits, old != NULL, target);
     } else {

@@ -11,6 +11,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/call.h"
 #include "runtime/instance/host_wait.h"
 #include "wire/lock.h"
 
@@ -196,6 +197,7 @@ static void will_clear(const struct lock *l)
 void gshmem_set_lock(long *lock)
 {
     const struct lock l = enter("gshmem_set_lock", lock);
+    GSH_TRACE_DATA(l.pe, l.call, l.home, lock, 0);
     while (!take(&l)) {
         if (GSH_CHECKS) {
             check_holder(&l);
@@ -214,6 +216,7 @@ void gshmem_set_lock(long *lock)
 int gshmem_test_lock(long *lock)
 {
     const struct lock l = enter("gshmem_test_lock", lock);
+    GSH_TRACE_DATA(l.pe, l.call, l.home, lock, 0);
     if (!take(&l)) {
         return 1;
     }
@@ -228,6 +231,7 @@ int gshmem_test_lock(long *lock)
 void gshmem_clear_lock(long *lock)
 {
     const struct lock l = enter("gshmem_clear_lock", lock);
+    GSH_TRACE_DATA(l.pe, l.call, l.home, lock, 0);
     gsh_context_quiet(l.pe, GSH_CONTEXT_DEFAULT, l.call);
     uint32_t node = look(&l);
     if ((node & GSH_LOCK_TAKEN) == 0) {

@@ -8,10 +8,12 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/call.h"
 
 static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     void *p = NULL;
     enum gsh_result r = gsh_heap_alloc(pe->heap, kind, bytes, alignment, &p);
     if (gsh_is_loss(r)) {
@@ -23,6 +25,7 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
     if (kind == GSH_HEAP_CALLOC) {
         gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
     }
+    gsh_trace_memory(pe, call, p, bytes, GSH_TRACE_ALLOC);
     /* malloc's last barrier: no PE returns before all may use the memory */
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;
@@ -64,6 +67,7 @@ void *gshmem_realloc(void *ptr, size_t size)
         return NULL;
     }
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     uint64_t before = gsh_heap_size_of(pe->heap, ptr);
     if (before == 0) {
         gsh_abort(pe, 1, "%s: no allocation starts at %p", call, ptr);
@@ -81,6 +85,8 @@ void *gshmem_realloc(void *ptr, size_t size)
     gsh_require(pe, call,
                 pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, p, ptr, gsh_min_u64(before, size)));
     gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* detects pointers that differ */
+    gsh_trace_memory(pe, call, p, size, GSH_TRACE_ALLOC);
+    gsh_trace_memory(pe, call, ptr, 0, GSH_TRACE_FREE);
     gsh_require(pe, call, gsh_setup_publish_allocations(pe));
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;
@@ -92,10 +98,13 @@ void gshmem_free(void *ptr)
         gsh_instance_need("gshmem_free");
         return;
     }
-    struct gsh_instance *pe = gsh_instance_set_up("gshmem_free");
-    gsh_contexts_quiet(pe, "gshmem_free");
-    gsh_require(pe, "gshmem_free", gsh_heap_free(pe->heap, ptr));
-    gsh_require(pe, "gshmem_free", gsh_setup_publish_allocations(pe));
+    static const char call[] = "gshmem_free";
+    struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
+    gsh_contexts_quiet(pe, call);
+    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr));
+    gsh_trace_memory(pe, call, ptr, 0, GSH_TRACE_FREE);
+    gsh_require(pe, call, gsh_setup_publish_allocations(pe));
 }
 
 void *gshmem_ptr(const void *dest, int target)

@@ -11,10 +11,12 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/init/setup.h"
+#include "runtime/trace/call.h"
 
 /* Nothing can be outstanding before device set-up, which is collective: do not start it here. */
 static void fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
 {
+    GSH_TRACE_CALL(pe, call);
     if (pe->is_device_ready) {
         gsh_require(pe, call, pe->device_ops->quiet(pe, ctx));
         gsh_far_fence(pe, ctx, call);
@@ -28,7 +30,10 @@ void gshmem_fence(void)
 
 void gshmem_quiet(void)
 {
-    gsh_context_quiet(gsh_instance_need("gshmem_quiet"), GSH_CONTEXT_DEFAULT, "gshmem_quiet");
+    static const char call[] = "gshmem_quiet";
+    struct gsh_instance *pe = gsh_instance_need(call);
+    GSH_TRACE_CALL(pe, call);
+    gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
 }
 
 /* Gets the context's number. False: ctx is GSHMEM_CTX_INVALID, and there is nothing to do. */
@@ -59,6 +64,7 @@ void gshmem_ctx_quiet(gshmem_ctx_t ctx)
     static const char call[] = "gshmem_ctx_quiet";
     struct gsh_instance *pe = gsh_instance_need(call);
     gsh_context number;
+    GSH_TRACE_CALL(pe, call);
     if (find_number(ctx, call, &number)) {
         gsh_context_quiet(pe, number, call);
     }
@@ -77,6 +83,7 @@ void gshmem_pe_quiet(const int *target_pes, size_t npes)
     static const char call[] = "gshmem_pe_quiet";
     struct gsh_instance *pe = gsh_instance_need(call);
     check_list(pe, call, target_pes, npes);
+    GSH_TRACE_CALL(pe, call);
     for (size_t i = 0; i < npes; i++) {
         gsh_check_pe(pe, call, target_pes[i]);
     }
@@ -92,6 +99,7 @@ void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes)
         return;
     }
     check_list(pe, call, target_pes, npes);
+    GSH_TRACE_CALL(pe, call);
     for (size_t i = 0; i < npes; i++) {
         int target = target_pes[i];
         gsh_context_use(ctx, call, &target);
@@ -105,6 +113,7 @@ int gshmem_barrier(gshmem_team_t team)
     static const char call[] = "gshmem_barrier";
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team *t;
+    GSH_TRACE_CALL(pe, call);
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
@@ -118,6 +127,7 @@ int gshmem_team_sync(gshmem_team_t team)
     static const char call[] = "gshmem_team_sync";
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team *t;
+    GSH_TRACE_CALL(pe, call);
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         r = gsh_host_sync(pe, t, call);
@@ -129,6 +139,7 @@ void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
     (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
@@ -137,5 +148,6 @@ void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

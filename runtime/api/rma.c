@@ -9,6 +9,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/call.h"
 
 /* ---- far PEs ---- */
 
@@ -66,6 +67,8 @@ void gsh_put(gsh_context ctx, const char *call, void *dest, const void *source, 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, bytes <= 8 ? dest : NULL, GSH_TRACE_OP_CHANGE,
+                     0);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, ctx, call, dest, source, bytes, target, false);
     } else if (bytes > 0) {
@@ -79,6 +82,7 @@ void gsh_get(gsh_context ctx, const char *call, void *dest, const void *source, 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    GSH_TRACE_GET(pe, call, target, source, bytes);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_run(pe, ctx, call, &request);
@@ -93,6 +97,8 @@ void gsh_put_nbi(gsh_context ctx, const char *call, void *dest, const void *sour
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, bytes <= 8 ? dest : NULL, GSH_TRACE_OP_CHANGE,
+                     0);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         gsh_far_put(pe, ctx, call, dest, source, bytes, target, true);
     } else if (bytes > 0) {
@@ -106,6 +112,7 @@ void gsh_get_nbi(gsh_context ctx, const char *call, void *dest, const void *sour
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    GSH_TRACE_GET(pe, call, target, source, bytes);
     if (bytes > 0 && gsh_is_far(pe, target)) {
         struct gsh_request request = far_copy(pe, GSH_FAR_GET, source, dest, bytes, target);
         gsh_far_post(pe, ctx, call, &request);
@@ -122,6 +129,7 @@ void gsh_iput(gsh_context ctx, const char *call, void *dest, const void *source,
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
+    GSH_TRACE_DATA(pe, call, target, dest, nelems * elem_bytes);
     if (nelems > 0 && gsh_is_far(pe, target)) {
         far_strided(pe, ctx, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems,
                     target);
@@ -140,6 +148,7 @@ void gsh_iget(gsh_context ctx, const char *call, void *dest, const void *source,
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
+    GSH_TRACE_GET(pe, call, target, source, nelems * elem_bytes);
     if (nelems > 0 && gsh_is_far(pe, target)) {
         far_strided(pe, ctx, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems,
                     target);
@@ -192,6 +201,7 @@ void gsh_ibput(gsh_context ctx, const char *call, void *dest, const void *source
     check_blocks(pe, call, sst, bsize, nblocks, elem_bytes);
     uint64_t bytes = check_blocks(pe, call, dst, bsize, nblocks, elem_bytes);
     char *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    GSH_TRACE_DATA(pe, call, target, dest, bsize * nblocks * elem_bytes);
     size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
     if (bytes > 0 && !gsh_is_far(pe, target)) {
         copy_blocks(pe, ctx, call, remote, source, to, from, bsize * elem_bytes, nblocks);
@@ -215,6 +225,7 @@ void gsh_ibget(gsh_context ctx, const char *call, void *dest, const void *source
     check_blocks(pe, call, dst, bsize, nblocks, elem_bytes);
     uint64_t bytes = check_blocks(pe, call, sst, bsize, nblocks, elem_bytes);
     const char *remote = gsh_peer_address(pe, call, source, bytes, target);
+    GSH_TRACE_GET(pe, call, target, source, bsize * nblocks * elem_bytes);
     size_t to = (size_t)dst * elem_bytes, from = (size_t)sst * elem_bytes;
     if (bytes > 0 && !gsh_is_far(pe, target)) {
         copy_blocks(pe, ctx, call, dest, remote, to, from, bsize * elem_bytes, nblocks);
@@ -240,6 +251,7 @@ void gsh_p(gsh_context ctx, const char *call, void *dest, const void *value, siz
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
     memcpy(&bits, value, bytes);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, dest, GSH_TRACE_OP_SET, bits);
     if (gsh_is_far(pe, target)) {
         gsh_far_store(pe, ctx, call, dest, bits, bytes, target);
     } else {
@@ -256,6 +268,7 @@ void gsh_g(gsh_context ctx, const char *call, void *value, const void *source, s
     }
     struct gsh_instance *pe = gsh_instance_need_device(call);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    GSH_TRACE_GET(pe, call, target, source, bytes);
     if (gsh_is_far(pe, target)) {
         uint64_t bits = gsh_far_load(pe, ctx, call, source, bytes, target);
         memcpy(value, &bits, bytes);
@@ -280,6 +293,8 @@ void gsh_put_signal(gsh_context ctx, const char *call, void *dest, const void *s
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, nelems * elem_bytes, sig_addr,
+                     gsh_trace_op_of_signal(sig_op), signal);
     if (gsh_is_far(pe, target)) {
         uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
         gsh_peer_address(pe, call, dest, bytes, target);
@@ -302,6 +317,7 @@ static void change_signal(const char *call, uint64_t *sig_addr, uint64_t signal,
 {
     struct gsh_instance *self = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
+    GSH_TRACE_SIGNAL(self, call, pe, NULL, 0, sig_addr, gsh_trace_op_of_signal(sig_op), signal);
     if (gsh_is_far(self, pe)) {
         far_signal(self, GSH_CONTEXT_DEFAULT, call, sig_addr, s, pe);
     } else {

@@ -10,6 +10,7 @@
 #include "runtime/team/team.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/call.h"
 #include "runtime/init/setup.h"
 
 static const struct gsh_signal_arg no_signal;
@@ -91,6 +92,8 @@ void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, bytes <= 8 ? dest : NULL, GSH_TRACE_OP_CHANGE,
+                     0);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_FAR_PUT, dest, source, bytes, target, stream);
     } else if (bytes > 0) {
@@ -105,6 +108,7 @@ void gsh_get_on_stream(const char *call, void *dest, const void *source, size_t 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
+    GSH_TRACE_GET(pe, call, target, source, bytes);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_FAR_GET, source, dest, bytes, target, stream);
     } else if (bytes > 0) {
@@ -122,6 +126,7 @@ void gsh_iput_on_stream(const char *call, void *dest, const void *source, ptrdif
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
+    GSH_TRACE_DATA(pe, call, target, dest, nelems * elem_bytes);
     if (nelems > 0 && remote == NULL) {
         copy_far_strided(pe, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems, target,
                          stream);
@@ -141,6 +146,7 @@ void gsh_iget_on_stream(const char *call, void *dest, const void *source, ptrdif
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
+    GSH_TRACE_GET(pe, call, target, source, nelems * elem_bytes);
     if (nelems > 0 && remote == NULL) {
         copy_far_strided(pe, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems, target,
                          stream);
@@ -158,6 +164,7 @@ void gsh_p_on_stream(const char *call, void *dest, const void *value, size_t byt
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
     memcpy(&bits, value, bytes);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, dest, GSH_TRACE_OP_SET, bits);
     if (remote != NULL) {
         gsh_require(pe, call, pe->device_ops->stream_store(pe, remote, bits, bytes, stream));
         return;
@@ -173,6 +180,7 @@ void gsh_g_on_stream(const char *call, void *value, const void *source, size_t b
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     bool is_far = gsh_peer_address(pe, call, source, bytes, target) == NULL;
+    GSH_TRACE_GET(pe, call, target, source, bytes);
     if (!is_far) {
         gsh_get_on_stream(call, value, source, 1, bytes, target, stream);
     }
@@ -190,6 +198,8 @@ void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, 
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
+    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, sig_addr, gsh_trace_op_of_signal(sig_op),
+                     signal);
     if (s.address == NULL) {
         put_signal_far(pe, call, dest, source, bytes, sig_addr, signal, sig_op, target, stream);
     } else if (bytes == 0) {
@@ -203,6 +213,7 @@ void gsh_wait_on_stream(const struct gsh_wait_arg *wait, gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(wait->call);
     gsh_check_wait(pe, wait);
+    GSH_TRACE_CALL(pe, wait->call); /* the stream waits, not this thread */
     if (wait->nelems > 0) {
         gsh_require(pe, wait->call, pe->device_ops->stream_wait(pe, wait, stream));
     }
@@ -256,6 +267,7 @@ void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op
     static const char call[] = "gshmemx_signal_op_on_stream";
     struct gsh_instance *self = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
+    GSH_TRACE_SIGNAL(self, call, pe, NULL, 0, sig_addr, gsh_trace_op_of_signal(sig_op), signal);
     if (s.address == NULL) {
         put_signal_far(self, call, NULL, NULL, 0, sig_addr, signal, sig_op, pe, stream);
     } else {
@@ -275,6 +287,7 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 {
     static const char call[] = "gshmemx_quiet_on_stream";
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    GSH_TRACE_CALL(pe, call);
     if (pe->is_device_ready) { /* before, nothing can be outstanding */
         gsh_require(pe, call, pe->device_ops->stream_quiet(pe, stream));
     }
@@ -283,6 +296,7 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
@@ -294,6 +308,7 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
 static void sync_all(const char *call, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
+    GSH_TRACE_CALL(pe, call);
     gsh_require(
         pe, call,
         pe->device_ops->stream_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), is_barrier, stream));

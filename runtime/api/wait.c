@@ -8,6 +8,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/host_wait.h"
+#include "runtime/trace/call.h"
 
 void gsh_check_wait(struct gsh_instance *pe, const struct gsh_wait_arg *w)
 {
@@ -31,7 +32,9 @@ static struct gsh_instance *enter(const struct gsh_wait_arg *w)
 
 void gsh_wait_all(const struct gsh_wait_arg *wait)
 {
-    gsh_wait_all_checked(enter(wait), wait, false);
+    struct gsh_instance *pe = enter(wait);
+    GSH_TRACE_WAIT(pe, wait);
+    gsh_wait_all_checked(pe, wait, false);
 }
 
 /* Where a sweep for any begins. It varies, so a series of calls finds every element that satisfies
@@ -70,10 +73,12 @@ static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indice
     struct gsh_instance *pe = enter(w);
     unsigned backoff = 0;
     uint64_t start_ns = 0;
+    GSH_TRACE_WAIT(pe, w);
     for (;;) {
         struct gsh_poll s =
             indices != NULL ? gsh_poll(pe, w, 0, GSH_POLL_NEVER, indices) : sweep_for_any(pe, w);
         if (s.held != SIZE_MAX || s.unmet == SIZE_MAX) {
+            GSH_TRACE_SEEN(s.held, s.held_seen);
             return s;
         }
         if (gsh_host_wait_poll(pe, &backoff, &start_ns)) {

@@ -39,6 +39,7 @@
 #include "runtime/team/absent.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
+#include "runtime/trace/job.h"
 
 /* How long a PE that has lost another one at the very end waits to be ended by its launcher. */
 #define LAUNCHER_FIRST_NS 500000000
@@ -312,6 +313,7 @@ static void destroy(struct gsh_instance *pe)
     gsh_net_destroy(pe);
     gsh_statics_unshare(pe);
     gsh_setup_undo(pe);
+    gsh_trace_job_destroy(pe);
     if (pe->job_bootstrap != NULL) {
         pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
     }
@@ -391,6 +393,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = make_job_bootstrap(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_trace_job_begin(pe);
     }
     if (r == GSH_OK) {
         r = gsh_monitor_create(pe, &pe->monitor);
@@ -561,6 +566,7 @@ void gshmem_finalize(void)
         gsh_contexts_quiet(pe, call);
     }
     warn_of_locks(pe, call); /* kernels are done */
+    gsh_require(pe, call, gsh_trace_job_end(pe));
     /* after the last round no PE uses this one's memory, page or messages */
     enum gsh_result r = pe->is_device_ready ? gsh_heap_leave(pe->heap)
                                             : pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
@@ -573,6 +579,7 @@ void gshmem_finalize(void)
     gsh_net_close(pe);
     gsh_monitor_destroy(&pe->monitor);
     gsh_deaths_destroy(pe);
+    gsh_trace_job_close(pe);
     pe->bootstrap->may_lose_ranks = true; /* without a line: see end_late */
     r = pe->bootstrap->ops->barrier(pe->bootstrap);
     if (r != GSH_OK && pe->outlives_deaths) { /* other PEs of this process may not be as far */
@@ -583,6 +590,7 @@ void gshmem_finalize(void)
         end_late(pe, call);
     }
     gsh_require(pe, call, r);
+    gsh_trace_job_merge(pe);
     gsh_instance_unbind(pe);
     destroy(pe);
 }

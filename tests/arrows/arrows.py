@@ -24,7 +24,8 @@ MADE = ["gshmem/version.h", "gshmem/typed.h", "gshmem/typed_stream.h", "gshmem/c
 PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
 WIRE = ["wire/"]
-HOST = PUBLIC + BASE + WIRE
+TRACE = ["trace/merge.h", "trace/part.h", "trace/record.h"]
+HOST = PUBLIC + BASE + WIRE + TRACE
 PROXY = ["proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
          "proxy/transport.h"]
 RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
@@ -34,12 +35,13 @@ BACKEND = RUNTIME + TEAMS + ["runtime/backend/modules.h", "runtime/backend/poll.
 ARROWS = {
     "base/": PUBLIC + BASE,
     "wire/": WIRE,
+    "trace/": PUBLIC + BASE + WIRE + ["trace/"],
     "cpu/": PUBLIC + ["cpu/", "wire/state.h"],
     "include/": ["include/", "cpu/", "device/"] + MADE,
     "device/": PUBLIC + WIRE + ["cpu/", "device/"],
     "kernels/": PUBLIC + WIRE + ["cpu/", "device/", "kernels/"],
     "bootstrap/": PUBLIC + BASE + ["bootstrap/"],
-    "tools/": PUBLIC + BASE + ["tools/", "bootstrap/", "proxy/transport.h", "nic/nic.h", "wire/"],
+    "tools/": PUBLIC + BASE + TRACE + ["tools/", "bootstrap/", "proxy/transport.h", "nic/nic.h", "wire/"],
     "heap/": HOST + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h",
                      # without a job
                      "bootstrap/descriptor.h", "bootstrap/socket.h", "bootstrap/uds.h"],
@@ -51,6 +53,7 @@ ARROWS = {
     "proxy/ucx/": PUBLIC + BASE + ["proxy/ucx/", "proxy/transport.h"],
     "runtime/": HOST + ["runtime/", "heap/", "proxy/", "nic/nic.h", "bootstrap/"],
     "runtime/instance/": INSTANCE,
+    "runtime/trace/": INSTANCE + ["runtime/trace/"],
     "runtime/team/": INSTANCE + ["runtime/team/"],
     "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/", "nic/nic.h"],
     "runtime/context/": RUNTIME + ["runtime/context/", "runtime/instance/", "runtime/far/far.h", "proxy/request.h"],
@@ -59,8 +62,10 @@ ARROWS = {
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
     "runtime/init/": INSTANCE + ["heap/memory.h", "heap/registrable.h", "runtime/init/", "runtime/team/",
                                  "runtime/far/far.h", "runtime/far/affinity_proxy.h", "runtime/context/",
+                                 "runtime/trace/",
                                  "runtime/backend/modules.h"],
-    "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/far/far.h", "runtime/context/",
+    "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/trace/call.h",
+                                       "runtime/far/far.h", "runtime/context/",
                                        "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h",
                                        # what dialects ask for besides
                                        "runtime/layer.h", "heap/range.h", "heap/registrable.h",
@@ -87,10 +92,10 @@ ARROWS = {
     "tests/": None,  # anything
 }
 # runtime/ from the bottom up, as its README says: a file knows and calls only its own folder and those before it.
-RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/team/", "runtime/far/", "runtime/context/", "runtime/backend/",
-                 "runtime/init/", "runtime/api/"]
+RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/trace/", "runtime/team/", "runtime/far/", "runtime/context/",
+                 "runtime/backend/", "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("base/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/",
+NO_CIRCLES = ("base/", "trace/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/",
               "kernels/", "dialects/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [

@@ -8,7 +8,8 @@ written as three dots.
     errors.py ROOT [--list]      --list prints the messages that the sources have"""
 import os, re, sys
 
-FOLDERS = ['base', 'bootstrap', 'heap', 'nic', 'proxy', 'runtime', 'cpu', 'device', 'tools', 'dialects', 'include']
+FOLDERS = ['base', 'bootstrap', 'heap', 'nic', 'proxy', 'runtime', 'trace', 'cpu', 'device', 'tools', 'dialects',
+           'include']
 # Functions whose first text says what went wrong. Info and trace lines report progress, and are left out.
 CALLS = ('gsh_fail|gsh_fail_errno|gsh_note|note_errno|note|gsh_abort|gsh_agree_fail|gsh_engine_fail|gsh_task_fail|'
          'gsh_cuda_note|gsh_rendezvous_fail|fail|refused|say|gsh_log|fprintf|dprintf|report_text|die|gsh_block_fatal|'
@@ -25,7 +26,8 @@ TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/base/error.c', 
           'proxy/engine/outbox.c', 'tools/gshmemrun_options.c')
 # Their texts are names, addresses, paths and settings.
 NAMED = ('runtime/far/affinity.c', 'runtime/far/affinity_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
-         'proxy/ucx/transport.c', 'nic/adapter.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
+         'proxy/ucx/transport.c', 'nic/adapter.c', 'trace/kernel_events.c', 'trace/load.c', 'trace/objects.c',
+         'trace/perfetto.c', 'trace/record.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
 # Their texts of several words are assembly code, tables that were asked for, or another library's settings.
 NO_TEXTS = ('fiber.c', 'info.c', 'info_nic.c', 'check_facts.c', 'check_report.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')
 # Elsewhere in C sources each text of three words or more counts, unless it is an argument of one of these.

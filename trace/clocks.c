@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Clocks of parts, from their rounds. */
+#include "trace/clocks.h"
+
+#include <math.h>
+
+/* What one group of rounds says: ahead is how far the part's clock is before the reference's. */
+struct bound {
+    double least, most, at_ns;
+    size_t n;
+};
+
+static void narrow(struct bound *b, double least, double most, double at_ns)
+{
+    if (b->n == 0 || least > b->least) {
+        b->least = least;
+    }
+    if (b->n == 0 || most < b->most) {
+        b->most = most;
+        b->at_ns = at_ns;
+    }
+    b->n++;
+}
+
+static double middle(const struct bound *b)
+{
+    return (b->least + b->most) / 2;
+}
+
+static double half(const struct bound *b)
+{
+    return (b->most > b->least ? b->most - b->least : b->least - b->most) / 2;
+}
+
+static struct gsh_clock join(const struct bound *start, const struct bound *end)
+{
+    struct gsh_clock c = {
+        .offset_ns = -middle(start), .at_ns = (uint64_t)start->at_ns, .error_ns = half(start)};
+    if (end->n > 0 && end->at_ns > start->at_ns) {
+        c.slope = -(middle(end) - middle(start)) / (end->at_ns - start->at_ns);
+        c.error_ns = half(end) > half(start) ? half(end) : half(start);
+    }
+    return c;
+}
+
+static double difference(uint64_t a, uint64_t b)
+{
+    return (double)(int64_t)(a - b);
+}
+
+/* The greatest gap in time divides the rounds at the start from those at the end. */
+static size_t start_of_end(const struct gsh_clock_round *rounds, size_t n)
+{
+    size_t found = n;
+    uint64_t widest = 0;
+    for (size_t i = 1; i < n; i++) {
+        uint64_t gap = rounds[i].begin_ns - rounds[i - 1].end_ns;
+        if (rounds[i].begin_ns >= rounds[i - 1].end_ns && gap > widest) {
+            widest = gap;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static struct gsh_clock compare(const struct gsh_timeline_part *part,
+                                const struct gsh_timeline_part *reference)
+{
+    struct bound bounds[2] = {{0}};
+    size_t divide = start_of_end(part->rounds, part->n_rounds);
+    for (size_t i = 0; i < part->n_rounds; i++) {
+        const struct gsh_clock_round *p = &part->rounds[i], *z = NULL;
+        for (size_t k = 0; z == NULL && k < reference->n_rounds; k++) {
+            z = reference->rounds[k].number == p->number ? &reference->rounds[k] : NULL;
+        }
+        if (z != NULL) {
+            narrow(&bounds[i >= divide], difference(p->begin_ns, z->end_ns),
+                   difference(p->end_ns, z->begin_ns), (double)p->begin_ns);
+        }
+    }
+    if (bounds[0].n == 0) {
+        return (struct gsh_clock){.error_ns = INFINITY};
+    }
+    return join(&bounds[0], &bounds[1]);
+}
+
+/* A kernel's clock said `number` at some time between begin and end of the host's. */
+static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
+{
+    struct bound bounds[2] = {{0}};
+    size_t divide = start_of_end(part->device_rounds, part->n_device_rounds);
+    for (size_t i = 0; i < part->n_device_rounds; i++) {
+        const struct gsh_clock_round *r = &part->device_rounds[i];
+        narrow(&bounds[i >= divide], difference(r->number, r->end_ns),
+               difference(r->number, r->begin_ns), (double)r->number);
+    }
+    if (bounds[0].n == 0) {
+        return (struct gsh_clock){.error_ns = INFINITY};
+    }
+    return join(&bounds[0], &bounds[1]);
+}
+
+static uint64_t convert(const struct gsh_clock *c, uint64_t ns)
+{
+    double change = c->offset_ns + c->slope * difference(ns, c->at_ns);
+    return ns + (uint64_t)(int64_t)(change < 0 ? change - 0.5 : change + 0.5);
+}
+
+void gsh_timeline_set_clocks(struct gsh_timeline *t)
+{
+    for (size_t i = 0; i < t->n_parts; i++) {
+        struct gsh_timeline_part *part = &t->parts[i];
+        if (part->head.host != t->parts[0].head.host) {
+            part->clock = compare(part, &t->parts[0]);
+        }
+        if (part->head.has_device_clock) {
+            part->device_clock = compare_device(part);
+        }
+    }
+    for (size_t i = 0; i < t->n_items; i++) {
+        struct gsh_timeline_item *item = &t->items[i];
+        const struct gsh_timeline_part *part = &t->parts[item->part];
+        if (item->is_device_time) {
+            item->slot.begin_ns = convert(&part->device_clock, item->slot.begin_ns);
+            item->slot.end_ns = convert(&part->device_clock, item->slot.end_ns);
+        }
+        if (part->head.host != t->parts[0].head.host) {
+            item->slot.begin_ns = convert(&part->clock, item->slot.begin_ns);
+            item->slot.end_ns = convert(&part->clock, item->slot.end_ns);
+        }
+    }
+}

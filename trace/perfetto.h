@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes a timeline as Perfetto's trace format: a Trace message, whose packets describe tracks and
+ * say when slices begin and end. The fields' numbers are in perfetto_fields.h. */
+#ifndef GSH_TRACE_PERFETTO_H
+#define GSH_TRACE_PERFETTO_H
+
+#include <stdio.h>
+#include "base/result.h"
+#include "trace/timeline.h"
+
+/* Sorts the items of t. A failure to write is left in ferror(out). */
+GSH_CHECK_RESULT enum gsh_result gsh_perfetto_write(struct gsh_timeline *t, FILE *out);
+
+#endif

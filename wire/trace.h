@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Events of kernels on their way to the timeline. Kernels compiled with GSHMEM_TRACE_KERNELS write
+ * them into rings in host memory; a thread of the host takes them out while kernels run.
+ *
+ * An event is two words. The slot of event number i of a ring is i mod the ring's size, and both
+ * words carry i's lap. Writers take numbers by an atomic of this PE's device alone and never wait:
+ * if the host is late they overwrite what it has not read. Invariants:
+ * - Words of lap l are followed in their slot only by those of later laps, except if a writer is a
+ *   whole lap late; the reader passes over such a slot when later slots are ahead of it.
+ * - The writer stores the second word and then, with release, the first. A reader that finds its
+ *   lap in both has read one event; one that finds a later lap has lost events, and knows how many.
+ *
+ * A call is BEGIN, any of TO, AT, WORD and VALUE by the same thread, and END. Compiles as C17,
+ * C++17 and CUDA. */
+#ifndef GSHMEM_TRACE_H
+#define GSHMEM_TRACE_H
+
+#include <stdint.h>
+#include "state.h"
+
+#define GSH_TRACE_RINGS 256u /* block b writes to ring b mod this */
+
+/* First word: lap 8 bits, kind 4, block / GSH_TRACE_RINGS mod 64 6, thread of the block 10, time in
+ * ns of the device's clock 36. Second word: lap 8 bits, payload 56. */
+#define GSH_TRACE_EVENT_TIME_BITS 36
+#define GSH_TRACE_EVENT_WHO_BITS  16 /* thread + 1024 * (block / GSH_TRACE_RINGS mod 64) */
+#define GSH_TRACE_EVENT_TIME(w)   ((w) & (((uint64_t)1 << GSH_TRACE_EVENT_TIME_BITS) - 1))
+#define GSH_TRACE_EVENT_WHO(w)    ((uint32_t)((w) >> GSH_TRACE_EVENT_TIME_BITS & 0xffff))
+#define GSH_TRACE_EVENT_KIND(w)   ((uint32_t)((w) >> 52 & 15))
+#define GSH_TRACE_EVENT_LAP(w)    ((uint8_t)((w) >> 56))
+#define GSH_TRACE_PAYLOAD(w)      ((w) & (((uint64_t)1 << 56) - 1))
+
+enum gsh_trace_event_kind {
+    GSH_TRACE_EVENT_NONE,
+    GSH_TRACE_EVENT_BEGIN, /* address of the call's name, 48 bits; enum gsh_trace_event_call << 48
+                            */
+    GSH_TRACE_EVENT_TO,    /* the PE, 20 bits, all ones: none; bytes << 20 */
+    GSH_TRACE_EVENT_AT,    /* the data's offset from the heap's base */
+    GSH_TRACE_EVENT_WORD,  /* the word's offset, 48 bits; enum gsh_trace_op << 48 */
+    GSH_TRACE_EVENT_VALUE, /* the signal, or what is awaited: 56 bits of it */
+    GSH_TRACE_EVENT_END    /* the value that a wait has seen: 56 bits of it */
+};
+enum gsh_trace_event_call { GSH_TRACE_EVENT_CALL, GSH_TRACE_EVENT_WAIT, GSH_TRACE_EVENT_SPAN };
+
+#define GSH_TRACE_NO_PE 0xfffffu
+
+/* What gsh_state.trace points to; read by kernels only. */
+struct gsh_trace_device {
+    uint64_t heads;    /* uint32_t[GSH_TRACE_RINGS], in the device's memory: numbers taken so far */
+    uint64_t events;   /* uint64_t[GSH_TRACE_RINGS][n_events][2], in host memory */
+    uint32_t n_events; /* of a ring; a power of two */
+    uint32_t lap_shift; /* its logarithm */
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_trace_device) == 24, "gsh_trace_device is wire");
+
+/* Of event i: never 0 in the first lap, as in memory nobody has written. */
+#define GSH_TRACE_LAP(i, shift) ((uint8_t)(((i) >> (shift)) + 1))
+
+#endif
