@@ -110,6 +110,12 @@ __device__ __forceinline__ Type amo(const Context &c, const Type *symmetric, wor
     static_assert(sizeof(Type) == 4 || sizeof(Type) == 8 || is_floating<Type>,
                   "atomics are on words of 4 and 8 bytes");
     typedef word<Type> Word;
+    GSHMEM_TRACED_WORD(c, group_thread(), call, pe, sizeof(Type), symmetric,
+                       op == GSH_AMO_FETCH ? nullptr : symmetric,
+                       op == GSH_AMO_SET || op == GSH_AMO_SWAP ? GSH_TRACE_EVENT_SET
+                       : op == GSH_AMO_ADD                     ? GSH_TRACE_EVENT_ADD
+                                                               : GSH_TRACE_EVENT_CHANGE,
+                       operand);
     check_words(c, call, symmetric, 1, pe);
     Word *w = reinterpret_cast<Word *>(const_cast<Type *>(symmetric));
     return bit_cast<Type>(route_word(

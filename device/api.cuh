@@ -175,6 +175,15 @@ GSHMEM_HD void gshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op
                   gshmemx_signal_op(sig_addr, signal, sig_op, pe));
 }
 
+GSHMEM_HD void gshmemx_trace_begin(const char *name)
+{
+    GSHMEM_EITHER(trace_begin(GSHMEM_HERE, name), gshmemx_trace_begin(name));
+}
+GSHMEM_HD void gshmemx_trace_end(void)
+{
+    GSHMEM_EITHER(trace_end(GSHMEM_HERE), gshmemx_trace_end());
+}
+
 #define GSHMEM_FLOAT(NAME, T)                                                                     \
     GSHMEM_HD T gshmemx_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                       \
     {                                                                                             \

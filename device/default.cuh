@@ -191,6 +191,16 @@ __device__ __forceinline__ void quiet()
     quiet(default_context());
 }
 
+__device__ __forceinline__ void trace_begin(const char *name)
+{
+    trace_begin(default_context(), name);
+}
+
+__device__ __forceinline__ void trace_end()
+{
+    trace_end(default_context());
+}
+
 /* ---- waits and tests ------------------------------------------------------------------------- */
 
 template <class Type>

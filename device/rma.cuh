@@ -11,6 +11,7 @@
 #include "copy.cuh"
 #include "group.cuh"
 #include "far.cuh"
+#include "trace.cuh"
 
 namespace gshmem
 {
@@ -152,6 +153,8 @@ template <class Group, class Type, class Context>
 __device__ __forceinline__ void put(const Context &c, Group g, Type *dest, const Type *source,
                                     size_t nelems, int pe, const char *call = "gshmem::put")
 {
+    GSHMEM_TRACED_WORD(c, g, call, pe, nelems * sizeof(Type), dest,
+                       nelems * sizeof(Type) <= 8 ? dest : nullptr, GSH_TRACE_EVENT_CHANGE, 0);
     detail::put_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
@@ -160,6 +163,8 @@ template <class Group, class Type, class Context>
 __device__ __forceinline__ void put_nbi(const Context &c, Group g, Type *dest, const Type *source,
                                         size_t nelems, int pe, const char *call = "gshmem::put_nbi")
 {
+    GSHMEM_TRACED_WORD(c, g, call, pe, nelems * sizeof(Type), dest,
+                       nelems * sizeof(Type) <= 8 ? dest : nullptr, GSH_TRACE_EVENT_CHANGE, 0);
     detail::put_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
@@ -168,6 +173,7 @@ template <class Group, class Type, class Context>
 __device__ __forceinline__ void get(const Context &c, Group g, Type *dest, const Type *source,
                                     size_t nelems, int pe, const char *call = "gshmem::get")
 {
+    GSHMEM_TRACED_GET(c, g, call, pe, nelems * sizeof(Type), source);
     detail::get_dispatch<true>(c, g, dest, source, nelems, pe, call);
 }
 
@@ -176,6 +182,7 @@ template <class Group, class Type, class Context>
 __device__ __forceinline__ void get_nbi(const Context &c, Group g, Type *dest, const Type *source,
                                         size_t nelems, int pe, const char *call = "gshmem::get_nbi")
 {
+    GSHMEM_TRACED_GET(c, g, call, pe, nelems * sizeof(Type), source);
     detail::get_dispatch<false>(c, g, dest, source, nelems, pe, call);
 }
 
@@ -208,6 +215,8 @@ template <class Type, class Context>
 __device__ __forceinline__ void p(const Context &c, Type *dest, Type value, int pe,
                                   const char *call = "gshmem::p")
 {
+    GSHMEM_TRACED_WORD(c, group_thread(), call, pe, sizeof(Type), dest, dest, GSH_TRACE_EVENT_SET,
+                       detail::trace_bits(value));
     detail::check(c, call, dest, sizeof(Type), pe);
     detail::route_word(
         c, dest, pe, [&](Type *mapped) { detail::store_relaxed(mapped, value); },
@@ -220,6 +229,7 @@ template <class Type, class Context>
 __device__ __forceinline__ Type g(const Context &c, const Type *source, int pe,
                                   const char *call = "gshmem::g")
 {
+    GSHMEM_TRACED_GET(c, group_thread(), call, pe, sizeof(Type), source);
     detail::check(c, call, source, sizeof(Type), pe);
     return detail::seen(
         source, detail::route_word(
@@ -319,6 +329,7 @@ __device__ __forceinline__ void iput(const Context &c, Group g, Type *dest, cons
                                      ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe,
                                      const char *call = "gshmem::iput")
 {
+    GSHMEM_TRACED(c, g, call, pe, nelems * sizeof(Type), dest);
     detail::check_strides(c, call, dst, sst, pe);
     detail::check(c, call, dest, detail::strided_bytes(sizeof(Type), dst, nelems), pe);
     detail::check_local(c, call, source, detail::bytes_of<Type>(nelems), pe);
@@ -336,6 +347,7 @@ __device__ __forceinline__ void iget(const Context &c, Group g, Type *dest, cons
                                      ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe,
                                      const char *call = "gshmem::iget")
 {
+    GSHMEM_TRACED_GET(c, g, call, pe, nelems * sizeof(Type), source);
     detail::check_strides(c, call, dst, sst, pe);
     detail::check(c, call, source, detail::strided_bytes(sizeof(Type), sst, nelems), pe);
     detail::check_local(c, call, dest, detail::bytes_of<Type>(nelems), pe);

@@ -154,6 +154,8 @@ __device__ __forceinline__ void signal_op(const Context &c, uint64_t *sig_addr, 
                                           int sig_op, int pe,
                                           const char *call = "gshmem::signal_op")
 {
+    GSHMEM_TRACED_WORD(c, group_thread(), call, pe, 0, nullptr, sig_addr,
+                       detail::trace_op_of(sig_op), signal);
     detail::check_signal(c, call, sig_addr, sig_op, pe);
     detail::route_word(
         c, sig_addr, pe, [&](uint64_t *mapped) { detail::send_signal(mapped, signal, sig_op); },
@@ -170,6 +172,8 @@ __device__ __forceinline__ void put_signal(const Context &c, Group g, Type *dest
                                            uint64_t signal, int sig_op, int pe,
                                            const char *call = "gshmem::put_signal")
 {
+    GSHMEM_TRACED_WORD(c, g, call, pe, nelems * sizeof(Type), dest, sig_addr,
+                       detail::trace_op_of(sig_op), signal);
     detail::put_signal_dispatch<true>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
                                       call);
 }
@@ -181,6 +185,8 @@ __device__ __forceinline__ void put_signal_nbi(const Context &c, Group g, Type *
                                                uint64_t *sig_addr, uint64_t signal, int sig_op,
                                                int pe, const char *call = "gshmem::put_signal_nbi")
 {
+    GSHMEM_TRACED_WORD(c, g, call, pe, nelems * sizeof(Type), dest, sig_addr,
+                       detail::trace_op_of(sig_op), signal);
     detail::put_signal_dispatch<false>(c, g, dest, source, nelems, sig_addr, signal, sig_op, pe,
                                        call);
 }

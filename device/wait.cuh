@@ -16,6 +16,7 @@
 #define GSHMEM_WAIT_CUH
 
 #include "address.cuh"
+#include "trace.cuh"
 #include "gshmem/types.h"
 
 namespace gshmem
@@ -187,6 +188,14 @@ template <class Type> struct one_value {
     Type value;
     __device__ __forceinline__ Type operator[](size_t) const { return value; }
 };
+template <class Type> __device__ __forceinline__ Type first_value(Type value)
+{
+    return value;
+}
+template <class Type> __device__ __forceinline__ Type first_value(const Type *values)
+{
+    return values[0];
+}
 template <class Type> struct each_value {
     const Type *values;
     __device__ __forceinline__ Type operator[](size_t i) const { return values[i]; }
@@ -364,9 +373,12 @@ template <class Type, class Context>
 __device__ __forceinline__ void wait_until(const Context &c, Type *ivar, int cmp, Type value,
                                            const char *call = "gshmem::wait_until")
 {
+    GSHMEM_TRACED_WAIT(c, call, ivar, 1, cmp, value);
     detail::check_wait(c, call, ivar, 1, cmp);
-    detail::with_comparison(
-        cmp, [&](auto test) { (void)detail::wait_word(c, ivar, test, cmp, value, call); });
+    detail::with_comparison(cmp, [&](auto test) {
+        [[maybe_unused]] Type seen = detail::wait_word(c, ivar, test, cmp, value, call);
+        GSHMEM_TRACED_SAW(seen);
+    });
 }
 
 template <class Context>
@@ -374,9 +386,12 @@ __device__ __forceinline__ uint64_t
 signal_wait_until(const Context &c, uint64_t *sig_addr, int cmp, uint64_t value,
                   const char *call = "gshmem::signal_wait_until")
 {
+    GSHMEM_TRACED_WAIT(c, call, sig_addr, 1, cmp, value);
     detail::check_wait(c, call, sig_addr, 1, cmp);
-    return detail::with_comparison(
+    const uint64_t seen = detail::with_comparison(
         cmp, [&](auto test) { return detail::wait_word(c, sig_addr, test, cmp, value, call); });
+    GSHMEM_TRACED_SAW(seen);
+    return seen;
 }
 
 template <class Type, class Context>
@@ -393,6 +408,7 @@ __device__ __forceinline__ int test(const Context &c, Type *ivar, int cmp, Type 
         const Context &c, Type *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,        \
         const char *call = "gshmem::wait_until_all" #SUFFIX)                                       \
     {                                                                                              \
+        GSHMEM_TRACED_WAIT(c, call, ivars, nelems, cmp, detail::first_value(VALUES));              \
         detail::wait_all(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES}, call);            \
     }                                                                                              \
     template <class Type, class Context>                                                           \
@@ -400,6 +416,7 @@ __device__ __forceinline__ int test(const Context &c, Type *ivar, int cmp, Type 
         const Context &c, Type *ivars, size_t nelems, const int *status, int cmp, ARGUMENT,        \
         const char *call = "gshmem::wait_until_any" #SUFFIX)                                       \
     {                                                                                              \
+        GSHMEM_TRACED_WAIT(c, call, ivars, nelems, cmp, detail::first_value(VALUES));              \
         return detail::find_any<true>(c, ivars, nelems, status, cmp, detail::V<Type>{VALUES},      \
                                       call);                                                       \
     }                                                                                              \
@@ -408,6 +425,7 @@ __device__ __forceinline__ int test(const Context &c, Type *ivar, int cmp, Type 
         const Context &c, Type *ivars, size_t nelems, size_t *indices, const int *status, int cmp, \
         ARGUMENT, const char *call = "gshmem::wait_until_some" #SUFFIX)                            \
     {                                                                                              \
+        GSHMEM_TRACED_WAIT(c, call, ivars, nelems, cmp, detail::first_value(VALUES));              \
         return detail::find_some<true>(c, ivars, nelems, indices, status, cmp,                     \
                                        detail::V<Type>{VALUES}, call);                             \
     }                                                                                              \

@@ -325,6 +325,17 @@ void gshmem_barrier_all(void);
 int gshmem_team_sync(gshmem_team_t team);
 void gshmem_sync_all(void);
 
+/* ---- the timeline [hd] -------------------------------------------------------------------------
+ */
+
+/* A span of the program's own in the timeline (GSHMEM_TRACE), from begin to
+ * the end that matches it; spans of a thread nest. In kernels each thread has spans of its own, and
+ * the name is a string literal; there the calls do nothing unless the file was compiled with
+ * GSHMEM_TRACE_KERNELS. On the host they do nothing without a timeline. Not collective. Since 0.2.
+ */
+void gshmemx_trace_begin(const char *name);
+void gshmemx_trace_end(void);
+
 /* ---- locks (9.11) [hd]: a lock is a symmetric long, 0 on all PEs before its first use ----------
  *
  * One PE at a time holds a lock, through one of its threads, from the moment set_lock returns, or

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/util.h"
 #include "wire/trace.h"
 
 enum { DEPTH = 8, BUCKETS = 4096 };
@@ -126,12 +127,24 @@ static void begin_call(struct thread *t, uint64_t payload)
         c->slot = (struct gsh_trace_slot){.kind = kind == GSH_TRACE_EVENT_WAIT   ? GSH_TRACE_WAIT
                                                   : kind == GSH_TRACE_EVENT_SPAN ? GSH_TRACE_SPAN
                                                                                  : GSH_TRACE_CALL,
+                                          .op = kind == GSH_TRACE_EVENT_GET ? GSH_TRACE_OP_GET
+                                                                            : GSH_TRACE_OP_NONE,
                                           .pe = -1,
                                           .begin_ns = t->last_ns,
                                           .off = GSH_TRACE_NONE,
                                           .word_off = GSH_TRACE_NONE};
     }
     t->depth++;
+}
+
+static void take_op(struct gsh_trace_slot *slot, uint32_t op)
+{
+    slot->op = (uint8_t)op;
+    if (slot->kind == GSH_TRACE_WAIT) {
+        slot->off = op & GSH_TRACE_EVENT_WORD_4 ? 4 : op & GSH_TRACE_EVENT_WORD_2 ? 2 : 8;
+        slot->op = (uint8_t)(op & ~(GSH_TRACE_EVENT_WORD_4 | GSH_TRACE_EVENT_WORD_2));
+        slot->bytes = gsh_max_u64(slot->bytes, slot->off);
+    }
 }
 
 static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t kind,
@@ -157,7 +170,7 @@ static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t k
         break;
     case GSH_TRACE_EVENT_WORD:
         slot->word_off = payload & UINT64_C(0xffffffffffff);
-        slot->op = (uint8_t)(payload >> 48);
+        take_op(slot, (uint32_t)(payload >> 48));
         break;
     case GSH_TRACE_EVENT_VALUE:
         slot->value = widen(payload);

@@ -7,8 +7,8 @@
  * if the host is late they overwrite what it has not read. Invariants:
  * - Words of lap l are followed in their slot only by those of later laps, except if a writer is a
  *   whole lap late; the reader passes over such a slot when later slots are ahead of it.
- * - The writer stores the second word and then, with release, the first. A reader that finds its
- *   lap in both has read one event; one that finds a later lap has lost events, and knows how many.
+ * - Each word is stored whole, in no order. A reader that finds its lap in both has read one event;
+ *   one that finds a later lap has lost events, and knows how many.
  *
  * A call is BEGIN, any of TO, AT, WORD and VALUE by the same thread, and END. Compiles as C17,
  * C++17 and CUDA. */
@@ -40,9 +40,23 @@ enum gsh_trace_event_kind {
     GSH_TRACE_EVENT_VALUE, /* the signal, or what is awaited: 56 bits of it */
     GSH_TRACE_EVENT_END    /* the value that a wait has seen: 56 bits of it */
 };
-enum gsh_trace_event_call { GSH_TRACE_EVENT_CALL, GSH_TRACE_EVENT_WAIT, GSH_TRACE_EVENT_SPAN };
+enum gsh_trace_event_call {
+    GSH_TRACE_EVENT_CALL,
+    GSH_TRACE_EVENT_WAIT,
+    GSH_TRACE_EVENT_SPAN,
+    GSH_TRACE_EVENT_GET /* a call whose data come from the PE */
+};
+/* In the op of a wait's WORD, beside GSH_TRACE_OP_AWAIT + cmp: how long the word is; neither: 8. */
+#define GSH_TRACE_EVENT_WORD_4 8u
+#define GSH_TRACE_EVENT_WORD_2 32u
 
 #define GSH_TRACE_NO_PE 0xfffffu
+
+/* What a word becomes: enum gsh_trace_op of trace/part.h, whose numbers these are. */
+#define GSH_TRACE_EVENT_SET    1
+#define GSH_TRACE_EVENT_ADD    2
+#define GSH_TRACE_EVENT_CHANGE 3
+#define GSH_TRACE_EVENT_AWAIT  16 /* + GSHMEM_CMP_* */
 
 /* What gsh_state.trace points to; read by kernels only. */
 struct gsh_trace_device {

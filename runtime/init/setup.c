@@ -20,12 +20,13 @@
 #include "runtime/backend/modules.h"
 #include "runtime/far/affinity_proxy.h"
 #include "runtime/team/team.h"
+#include "runtime/trace/kernels.h"
 #include "runtime/init/topology.h"
 
 #define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
 struct layout {
-    uint64_t routes_off, rings_off, nic_off, bytes; /* teams come first */
+    uint64_t routes_off, rings_off, nic_off, trace_off, bytes; /* teams come first */
 };
 
 static struct layout make_layout(const struct gsh_instance *pe)
@@ -35,7 +36,8 @@ static struct layout make_layout(const struct gsh_instance *pe)
     l.rings_off =
         gsh_align_up(l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route), 128);
     l.nic_off = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 128);
-    l.bytes = gsh_align_up(l.nic_off + gsh_far_nic_bytes(pe), 512);
+    l.trace_off = gsh_align_up(l.nic_off + gsh_far_nic_bytes(pe), 128);
+    l.bytes = gsh_align_up(l.trace_off + gsh_trace_kernels_bytes(), 512);
     return l;
 }
 
@@ -179,6 +181,8 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
         gsh_far_nic_fill(pe, copy + (l.nic_off - l.routes_off),
                          gsh_heap_base(pe->heap) + l.nic_off);
     }
+    gsh_trace_kernels_fill(pe, copy + (l.trace_off - l.routes_off),
+                           gsh_heap_base(pe->heap) + l.trace_off);
     enum gsh_result r = pe->device_ops->copy(
         pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,
         bytes);
@@ -263,6 +267,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .n_rings = (uint32_t)gsh_far_n_rings(pe),
         .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
         .nic = gsh_far_has_nic(pe) ? base + l.nic_off : 0,
+        .trace = pe->trace != NULL ? base + l.trace_off : 0,
     };
     memcpy(pe->state.ll_max, pe->coll_table.ll_max, sizeof(pe->state.ll_max));
     pe->state.far_flat = pe->coll_table.far_flat;
@@ -275,6 +280,9 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_trace_kernels_create(pe);
     }
     if (r == GSH_OK) {
         r = write_tables(pe);
@@ -335,6 +343,7 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
 void gsh_setup_undo(struct gsh_instance *pe)
 {
     if (pe->device_ops != NULL) {
+        gsh_trace_kernels_destroy(pe);
         pe->device_ops->unmap_host(pe, pe->page);
         pe->device_ops->unmap_host(pe, pe->alloc_table);
         if (GSH_CHECKS && pe->contexts != NULL) {

@@ -26,6 +26,7 @@ struct gsh_proxy;
 struct gsh_shm_area;
 struct gsh_teams;
 struct gsh_trace;
+struct gsh_trace_kernels;
 struct gsh_monitor;
 
 /* What every PE tells the others at start-up. */
@@ -102,8 +103,9 @@ struct gsh_instance {
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
     struct gsh_buffers *buffers;         /* init/buffers.h; made by any thread, atomically */
 
-    struct gsh_trace *trace; /* trace/record.h; NULL: no timeline is asked for */
-    uint64_t trace_rounds;   /* exchanges that have compared clocks */
+    struct gsh_trace *trace;                 /* trace/record.h; NULL: no timeline is asked for */
+    struct gsh_trace_kernels *trace_kernels; /* trace/kernels.h; NULL: as above */
+    uint64_t trace_rounds;                   /* exchanges that have compared clocks */
 };
 
 /* Whether target, which has been checked, is not mapped here. Then gsh_peer_address returns NULL,

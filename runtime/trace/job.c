@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "bootstrap/bootstrap.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/kernels.h"
 #include "trace/merge.h"
 #include "trace/record.h"
 
@@ -66,6 +67,7 @@ enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
 
 enum gsh_result gsh_trace_job_end(struct gsh_instance *pe)
 {
+    gsh_trace_kernels_stop(pe);
     return pe->trace == NULL ? GSH_OK : note_clocks(pe);
 }
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rings of kernels' events, and the thread that empties them. */
+#include "runtime/trace/kernels.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "base/thread.h"
+#include "base/util.h"
+#include "runtime/instance/device_ops.h"
+#include "runtime/instance/instance.h"
+#include "trace/record.h"
+#include "wire/trace.h"
+
+enum { BATCH = 1024, NAMES = 1024 };
+
+#define BUSY_NS     UINT64_C(50000)    /* between two looks while events come */
+#define IDLE_NS     UINT64_C(1000000)  /* at most, while none come */
+#define ARRIVAL_NS  UINT64_C(10000)    /* of a GPU's store in the host's memory, at most */
+#define CLOCK_NS    UINT64_C(10000000) /* between two bounds of a clock */
+#define NARROW_NS   UINT64_C(1000000)  /* looks further apart say nothing of a clock */
+#define CLOCK_RANGE ((uint64_t)1 << GSH_TRACE_EVENT_TIME_BITS)
+
+struct gsh_trace_kernels {
+    struct gsh_instance *pe;
+    uint64_t *events; /* [GSH_TRACE_RINGS][n_events][2] */
+    uint64_t device_events;
+    size_t bytes;
+    uint32_t n_events, shift;
+    uint64_t next[GSH_TRACE_RINGS];   /* the number of the event that is read next */
+    uint64_t n_lost[GSH_TRACE_RINGS]; /* before it, and not told yet */
+    pthread_t thread;
+    bool is_running;
+    uint32_t is_over; /* atomic */
+    /* the thread's own */
+    uint64_t last_look_ns, last_clock_ns;
+    uint64_t ahead_ns; /* of the device's clock, at first; modulo CLOCK_RANGE */
+    bool knows_ahead;
+    uint64_t names[NAMES]; /* addresses whose text is written, by their hash */
+    uint64_t batch[BATCH][2];
+};
+
+struct table {
+    struct gsh_trace_device device;
+    uint8_t reserved[128 - sizeof(struct gsh_trace_device)];
+    uint32_t heads[GSH_TRACE_RINGS];
+};
+
+uint64_t gsh_trace_kernels_bytes(void)
+{
+    return sizeof(struct table);
+}
+
+void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address)
+{
+    const struct gsh_trace_kernels *k = pe->trace_kernels;
+    if (k != NULL) {
+        struct table *t = table;
+        t->device = (struct gsh_trace_device){.heads = address + offsetof(struct table, heads),
+                                              .events = k->device_events,
+                                              .n_events = k->n_events,
+                                              .lap_shift = k->shift};
+    }
+}
+
+/* ---- names ---- */
+
+/* The text at an address of kernels; text: zeros. */
+static void read_text(struct gsh_trace_kernels *k, uint64_t address, char *text, size_t room)
+{
+    const struct gsh_device_ops *ops = k->pe->device_ops;
+    const char *from = (const char *)(uintptr_t)address;
+    if (ops->is_memory_host) {
+        gsh_copy_name(text, room, from);
+        return;
+    }
+    enum { STEP = 8 }; /* the end of the text may be that of what can be read */
+    for (size_t at = 0; at + STEP < room; at += STEP) {
+        if (ops->copy(k->pe, GSH_CONTEXT_DEFAULT, text + at, from + at, STEP) != GSH_OK) {
+            text[at] = '\0';
+            return;
+        }
+        if (memchr(text + at, '\0', STEP) != NULL) {
+            return;
+        }
+    }
+}
+
+static void write_name(struct gsh_trace_kernels *k, uint64_t address)
+{
+    char text[GSH_TRACE_TEXT_MAX + 1] = "";
+    uint64_t at = address * UINT64_C(0x9e3779b97f4a7c15) >> 54;
+    for (int i = 0; i < NAMES; i++, at++) {
+        uint64_t *name = &k->names[at % NAMES];
+        if (*name == address) {
+            return;
+        }
+        if (*name == 0) {
+            *name = address;
+            read_text(k, address, text, sizeof(text));
+            gsh_trace_write_name(k->pe->trace, address, text);
+            return;
+        }
+    }
+}
+
+/* ---- events ---- */
+
+static uint8_t lap_at(const struct gsh_trace_kernels *k, uint32_t ring, uint64_t number,
+                      uint64_t words[2])
+{
+    uint64_t *slot = k->events + 2 * ((uint64_t)ring * k->n_events + (number & (k->n_events - 1)));
+    /* relaxed: each word says whose it is; pairs with nothing */
+    words[0] = __atomic_load_n(&slot[0], __ATOMIC_RELAXED);
+    words[1] = __atomic_load_n(&slot[1], __ATOMIC_RELAXED);
+    return GSH_TRACE_EVENT_LAP(words[0]);
+}
+
+/* Reads the next event of the ring. False: there is none yet. Adds to *n_lost what was lost. */
+static bool read_event(struct gsh_trace_kernels *k, uint32_t ring, uint64_t words[2],
+                       uint64_t *n_lost)
+{
+    for (;;) {
+        uint64_t number = k->next[ring];
+        uint8_t wanted = GSH_TRACE_LAP(number, k->shift), found = lap_at(k, ring, number, words);
+        int8_t ahead = (int8_t)(uint8_t)(found - wanted);
+        if (ahead == 0 && GSH_TRACE_EVENT_LAP(words[1]) == wanted) {
+            k->next[ring]++;
+            return true;
+        }
+        if (ahead > 0) {
+            *n_lost += (uint64_t)ahead << k->shift;
+            k->next[ring] += (uint64_t)ahead << k->shift;
+            continue;
+        }
+        /* Not written yet; or, if half a ring behind it is, by a writer that was a lap late. */
+        uint64_t later[2], half = number + k->n_events / 2;
+        if ((int8_t)(uint8_t)(lap_at(k, ring, half, later) - GSH_TRACE_LAP(half, k->shift)) < 0) {
+            return false;
+        }
+        ++*n_lost;
+        k->next[ring]++;
+    }
+}
+
+/* The device's time as 64 bits, near the host's. */
+static uint64_t device_time(struct gsh_trace_kernels *k, uint64_t word, uint64_t now)
+{
+    if (k->pe->device_ops->is_memory_host) {
+        return now;
+    }
+    if (!k->knows_ahead) {
+        k->ahead_ns = (GSH_TRACE_EVENT_TIME(word) - now) & (CLOCK_RANGE - 1);
+        k->knows_ahead = true;
+    }
+    uint64_t reference = now + k->ahead_ns + CLOCK_RANGE / 2;
+    return reference - ((reference - word) & (CLOCK_RANGE - 1));
+}
+
+static void write_clock(struct gsh_trace_kernels *k, uint64_t time, uint64_t before, uint64_t now)
+{
+    bool is_due = now - k->last_clock_ns >= CLOCK_NS;
+    if (k->pe->device_ops->is_memory_host || !is_due || now - before > NARROW_NS) {
+        return;
+    }
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_CLOCK_DEVICE,
+                                  .pe = -1,
+                                  .value = time,
+                                  .begin_ns = before - ARRIVAL_NS,
+                                  .end_ns = now};
+    gsh_trace_write(k->pe->trace, NULL, &slot);
+    k->last_clock_ns = now;
+}
+
+/* Fills the batch up to the next loss, which comes before the next batch. Returns its events. */
+static uint32_t fill_batch(struct gsh_trace_kernels *k, uint32_t ring, uint64_t *n_lost)
+{
+    uint32_t n = 0;
+    *n_lost = k->n_lost[ring];
+    k->n_lost[ring] = 0;
+    while (n < BATCH) {
+        uint64_t lost = 0;
+        bool is_read = read_event(k, ring, k->batch[n], &lost);
+        if (lost > 0 && n > 0) {
+            k->n_lost[ring] = lost;
+            k->next[ring] -= is_read;
+            return n;
+        }
+        *n_lost += lost;
+        if (!is_read) {
+            return n;
+        }
+        if (GSH_TRACE_EVENT_KIND(k->batch[n][0]) == GSH_TRACE_EVENT_BEGIN) {
+            write_name(k, k->batch[n][1] & UINT64_C(0xffffffffffff));
+        }
+        n++;
+    }
+    return n;
+}
+
+/* Returns how many events there were, and losses. */
+static uint32_t take_batch(struct gsh_trace_kernels *k, uint32_t ring, uint64_t before)
+{
+    uint64_t n_lost;
+    uint32_t n = fill_batch(k, ring, &n_lost);
+    if (n == 0 && n_lost == 0) {
+        return 0;
+    }
+    uint64_t now = gsh_now_ns();
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_KERNEL,
+                                  .pe = -1,
+                                  .off = ring,
+                                  .bytes = n,
+                                  .value = n_lost,
+                                  .end_ns = n > 0 ? device_time(k, k->batch[n - 1][0], now) : now};
+    gsh_trace_write_with(k->pe->trace, &slot, k->batch, n * sizeof(k->batch[0]));
+    if (n > 0) {
+        write_clock(k, device_time(k, k->batch[n - 1][0], now), before, now);
+    }
+    return n + (n_lost > 0);
+}
+
+static uint64_t take_all(struct gsh_trace_kernels *k)
+{
+    uint64_t n = 0, before = k->last_look_ns;
+    k->last_look_ns = gsh_now_ns();
+    for (uint32_t ring = 0; ring < GSH_TRACE_RINGS; ring++) {
+        for (uint32_t taken = 1; taken > 0;) {
+            taken = take_batch(k, ring, before);
+            n += taken;
+        }
+    }
+    return n;
+}
+
+static void *run(void *arg)
+{
+    struct gsh_trace_kernels *k = arg;
+    uint64_t wait_ns = IDLE_NS;
+    pthread_setname_np(pthread_self(), "gshmem-trace");
+    k->last_look_ns = gsh_now_ns();
+    /* acquire: pairs with the release in stop */
+    while (__atomic_load_n(&k->is_over, __ATOMIC_ACQUIRE) == 0) {
+        bool is_busy = take_all(k) > 0;
+        wait_ns = is_busy ? BUSY_NS : gsh_min_u64(2 * wait_ns, IDLE_NS);
+        const struct timespec wait = {.tv_nsec = (long)wait_ns};
+        nanosleep(&wait, NULL);
+    }
+    take_all(k);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe)
+{
+    if (pe->trace == NULL) {
+        return GSH_OK;
+    }
+    if (!gsh_is_pow2((uint64_t)pe->env.trace_events)) {
+        return gsh_fail(GSH_ERR_ARG, "GSHMEM_TRACE_EVENTS=%d is no power of two",
+                        pe->env.trace_events);
+    }
+    struct gsh_trace_kernels *k = calloc(1, sizeof(*k));
+    if (k == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the timeline");
+    }
+    k->pe = pe;
+    k->n_events = (uint32_t)pe->env.trace_events;
+    k->shift = (uint32_t)__builtin_ctz(k->n_events);
+    k->bytes = (size_t)GSH_TRACE_RINGS * k->n_events * 16;
+    void *memory = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        free(k);
+        return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the timeline");
+    }
+    k->events = memory;
+    pe->trace_kernels = k;
+    enum gsh_result r = pe->device_ops->map_host(pe, memory, k->bytes, &k->device_events);
+    gsh_trace_head(pe->trace)->has_device_clock = !pe->device_ops->is_memory_host;
+    if (r == GSH_OK && gsh_create_thread(&k->thread, NULL, run, k) != 0) {
+        r = gsh_fail(GSH_ERR_SYSTEM, "init: no thread for the timeline");
+    }
+    k->is_running = r == GSH_OK;
+    return r;
+}
+
+void gsh_trace_kernels_stop(struct gsh_instance *pe)
+{
+    struct gsh_trace_kernels *k = pe->trace_kernels;
+    if (k != NULL && k->is_running) {
+        /* release: pairs with the acquire in run */
+        __atomic_store_n(&k->is_over, 1, __ATOMIC_RELEASE);
+        pthread_join(k->thread, NULL);
+        k->is_running = false;
+    }
+}
+
+void gsh_trace_kernels_destroy(struct gsh_instance *pe)
+{
+    struct gsh_trace_kernels *k = pe->trace_kernels;
+    if (k == NULL) {
+        return;
+    }
+    gsh_trace_kernels_stop(pe);
+    pe->device_ops->unmap_host(pe, k->events);
+    munmap(k->events, k->bytes);
+    free(k);
+    pe->trace_kernels = NULL;
+}

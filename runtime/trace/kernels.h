@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Takes the events of this PE's kernels out of their rings (wire/trace.h) while they run, by a
+ * thread of its own, and writes them into the PE's part. Without GSHMEM_TRACE there is neither.
+ *
+ * The clock of a GPU is not the host's. An event that the thread did not find at one look and found
+ * at the next was written between the two, up to the time that a store takes to arrive
+ * (ARRIVAL_NS): so each look bounds the difference of the clocks, and merging intersects the
+ * bounds. */
+#ifndef GSH_TRACE_KERNELS_H
+#define GSH_TRACE_KERNELS_H
+
+#include <stdint.h>
+#include "base/result.h"
+
+struct gsh_instance;
+
+/* Bytes in the PE's heap, with or without a timeline: where kernels find the rings. */
+uint64_t gsh_trace_kernels_bytes(void);
+/* Makes the rings; the thread starts. The device is there. */
+GSH_CHECK_RESULT enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe);
+/* What is to be at `address` of the heap; table: zeros. */
+void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address);
+/* Kernels are done: takes the rest. */
+void gsh_trace_kernels_stop(struct gsh_instance *pe);
+void gsh_trace_kernels_destroy(struct gsh_instance *pe);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Does a known number of puts, signals, waits and spans, on the host and in kernels, for
+ * timeline.py to find in the job's timeline. PE p sends to PE p + 1, so each PE's waits are ended
+ * by the PE before it. Compiled with GSHMEM_TRACE_KERNELS. */
+#include <gshmem_device.cuh>
+
+enum { ROUNDS = 7, BLOCKS = 3, BYTES = 1000, WORDS = 16 };
+
+/* signals[b] is block b's. */
+__global__ void exchange(char *buffer, const char *source, uint64_t *signals, uint64_t *adds)
+{
+    const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        if (threadIdx.x == 0)
+            gshmemx_trace_begin("round");
+        gshmemx_putmem_signal_block(buffer + blockIdx.x * BYTES, source, BYTES,
+                                    signals + blockIdx.x, i, GSHMEM_SIGNAL_SET, next);
+        if (threadIdx.x == 0) {
+            gshmem_signal_wait_until(signals + blockIdx.x, GSHMEM_CMP_GE, i);
+            gshmemx_signal_op(adds + blockIdx.x, 1, GSHMEM_SIGNAL_ADD, next);
+            gshmem_uint64_wait_until(adds + blockIdx.x, GSHMEM_CMP_GE, i);
+            gshmemx_trace_end();
+        }
+        __syncthreads();
+    }
+}
+
+static int run(int, char **)
+{
+    gshmem_init();
+    const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
+    char *buffer = (char *)gshmem_malloc(BLOCKS * BYTES);
+    char *source = (char *)gshmem_malloc(BYTES);
+    uint64_t *signals = (uint64_t *)gshmem_calloc(WORDS, sizeof(uint64_t));
+    uint64_t *adds = (uint64_t *)gshmem_calloc(WORDS, sizeof(uint64_t));
+    gshmem_barrier_all();
+    const char *from = source;
+    gshmem_launch(exchange, dim3(BLOCKS), dim3(32), 0, (cudaStream_t)0, buffer, from, signals,
+                  adds);
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        return 1;
+    gshmem_barrier_all();
+    gshmemx_trace_begin("rounds of the host");
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        gshmem_putmem_signal(buffer, source, BYTES, signals + BLOCKS, i, GSHMEM_SIGNAL_SET, next);
+        gshmem_signal_wait_until(signals + BLOCKS, GSHMEM_CMP_GE, i);
+        gshmem_uint64_p(adds + BLOCKS, i, next);
+        gshmem_uint64_wait_until(adds + BLOCKS, GSHMEM_CMP_GE, i);
+        gshmem_getmem(source, buffer, BYTES / 2, next);
+        gshmem_uint64_atomic_add(adds + BLOCKS + 1, i, next);
+    }
+    gshmemx_trace_end();
+    gshmem_barrier_all();
+    gshmem_free(adds);
+    gshmem_free(signals);
+    gshmem_finalize();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(run, argc, argv);
+}

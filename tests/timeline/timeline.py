@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job's timeline holds each call, wait and span that timeline.cu makes, on the host and in kernels, and each wait's
+arrow comes from the PE whose signal ended it.
+
+    timeline.py GSHMEMRUN PROGRAM [--threads | --far | --clocks] [--gpus]"""
+
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import perfetto  # noqa: E402
+
+PES, ROUNDS, BLOCKS, BYTES = 3, 7, 3, 1000  # as in timeline.cu
+HOST = {"gshmem_putmem_signal": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmem_uint64_p": ROUNDS,
+        "gshmem_uint64_wait_until": ROUNDS, "gshmem_getmem": ROUNDS, "gshmem_uint64_atomic_add": ROUNDS,
+        "gshmem_barrier_all": 3, "gshmem_malloc": 2, "gshmem_calloc": 2, "gshmem_free": 2, "rounds of the host": 1}
+KERNEL = {"gshmemx_putmem_signal_block": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmemx_signal_op": ROUNDS,
+          "gshmem_uint64_wait_until": ROUNDS, "round": ROUNDS}
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        sys.exit(f"timeline.py: {what}: {found}, not {wanted}")
+
+
+def run(command, env, path):
+    result = subprocess.run(command, env={**os.environ, **env}, timeout=60)
+    expect(result.returncode, 0, "exit status")
+    expect(sorted(p.name for p in path.parent.iterdir()), [path.name], "files")
+    return perfetto.Trace(path)
+
+
+def check_calls(trace):
+    expect(sorted(trace.pe(p) for p in trace.processes), list(range(PES)), "processes")
+    for process in trace.processes:
+        tracks = collections.defaultdict(collections.Counter)
+        for s in trace.slices:
+            if s.process == process:
+                tracks[s.track][s.name] += 1
+                expect(s.begin <= s.end, True, f"time of {s.name}")
+        host = [counts for track, counts in tracks.items() if not track.startswith("block")]
+        expect(host, [HOST], f"calls of PE {trace.pe(process)}'s host")
+        for block in range(BLOCKS):
+            expect(tracks[f"block {block} thread 0"], KERNEL, f"calls of PE {trace.pe(process)}'s block {block}")
+        expect(len(tracks), 1 + BLOCKS, f"tracks of PE {trace.pe(process)}")
+
+
+def check_arguments(trace):
+    for s in trace.slices:
+        me = trace.pe(s.process)
+        if "putmem_signal" in s.name:
+            block = int(s.track.split()[1]) if s.track.startswith("block") else 0
+            expect((s.args["pe"], s.args["bytes"]), ((me + 1) % PES, BYTES), s.name)
+            expect(s.args["at"], f"allocation 1 + {BYTES * block:#x}", s.name)
+            expect(s.args["word"].startswith("allocation 3 + 0x"), True, s.args["word"])
+        elif s.category == "wait":
+            expect(s.args["ended by"], (me - 1) % PES, s.name)
+
+
+def check_arrows(trace):
+    """Each wait has one, from the call before it in the ring, with the value that it saw."""
+    waits = [s for s in trace.slices if s.category == "wait"]
+    expect(len(waits), PES * 2 * ROUNDS * (1 + BLOCKS), "waits")
+    expect(len(trace.arrows), len(waits), "arrows")
+    for arrow in trace.arrows:
+        start = trace.starts[arrow.flow]
+        expect(trace.pe(start.process), (trace.pe(arrow.process) - 1) % PES, "an arrow's beginning")
+        expect(arrow.name, f"signal of PE {trace.pe(start.process)}", "an arrow's name")
+        expect(start.begin <= arrow.ns, True, "an arrow's direction")
+        by_block = arrow.track.startswith("block")
+        expect(start.name, {("gshmem_signal_wait_until", True): "gshmemx_putmem_signal_block",
+                            ("gshmem_uint64_wait_until", True): "gshmemx_signal_op",
+                            ("gshmem_signal_wait_until", False): "gshmem_putmem_signal",
+                            ("gshmem_uint64_wait_until", False): "gshmem_uint64_p"}[arrow.inside, by_block],
+               "an arrow's call")
+        if by_block:
+            expect(start.track, arrow.track, "an arrow's block")
+    ends = {(s.process, s.track, s.end): s for s in waits}
+    for arrow in trace.arrows:
+        wait, start = ends[arrow.process, arrow.track, arrow.ns], trace.starts[arrow.flow]
+        if start.args["value"].startswith("= "):
+            expect(wait.args["seen"], int(start.args["value"][2:]), "the signal's value")
+
+
+def check_counters(trace):
+    for process in trace.processes:
+        me = trace.pe(process)
+        sent = trace.counters[process, f"bytes to PE {(me + 1) % PES}"]
+        expect(sent[-1][1], ROUNDS * ((1 + BLOCKS) * BYTES + 8 + 8), "bytes sent")
+        expect(sorted(v for _, v in sent), [v for _, v in sent], "bytes sent")
+        heap = [v for _, v in trace.counters[process, "heap in use"]]
+        both = (BLOCKS + 1) * BYTES
+        expect(heap, [BLOCKS * BYTES, both, both + 128, both + 256, both + 128, both], "heap in use")
+        expect((process, "events of kernels lost") in trace.notes, False, "a loss")
+
+
+def main():
+    launcher, program, *options = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "job.pftrace"
+        command = [launcher, "-n", str(PES), "--trace", path]
+        command += ["--threads"] if "--threads" in options else []
+        env = {"GSHMEM_NODE_PES": "1"} if "--far" in options else {}
+        trace = run([*command, program], env, path)
+        check_calls(trace)
+        check_arguments(trace)
+        check_arrows(trace)
+        check_counters(trace)
+        for process in trace.processes:
+            expect(trace.notes[process, "clock"], {"error ns": 0, "ahead by ns": 0}, "clock")
+        # Without the launcher's option, and without a timeline.
+        subprocess.run([launcher, "-n", str(PES), program], check=True, timeout=60)
+        expect([p.name for p in path.parent.iterdir()], [path.name], "files of a job without a timeline")
+
+
+main()
