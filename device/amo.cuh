@@ -7,6 +7,8 @@
 #define GSHMEM_AMO_CUH
 
 #include "address.cuh"
+#include "group.cuh"
+#include "trace.cuh"
 #include "far.cuh"
 #include "../wire/half.h"
 
