@@ -246,10 +246,16 @@ static void write_note(struct writer *w, uint32_t part, uint64_t ns, const char 
 
 static const char *category_of(const struct gsh_timeline_item *item)
 {
-    return item->slot.kind == GSH_TRACE_WAIT      ? "wait"
-           : item->slot.kind == GSH_TRACE_SPAN    ? "span"
-           : item->slot.kind == GSH_TRACE_REQUEST ? "request"
-                                                  : "call";
+    switch (item->slot.kind) {
+    case GSH_TRACE_WAIT:
+        return "wait";
+    case GSH_TRACE_SPAN:
+        return "span";
+    case GSH_TRACE_REQUEST:
+        return "request";
+    default:
+        return item->slot.op == GSH_TRACE_OP_GET ? "get" : "call";
+    }
 }
 
 static void begin_slice(struct writer *w, const struct gsh_timeline_item *item)

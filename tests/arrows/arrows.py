@@ -24,7 +24,7 @@ MADE = ["gshmem/version.h", "gshmem/typed.h", "gshmem/typed_stream.h", "gshmem/c
 PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
 WIRE = ["wire/"]
-TRACE = ["trace/merge.h", "trace/part.h", "trace/record.h"]
+TRACE = ["trace/merge.h", "trace/part.h", "trace/read.h", "trace/record.h"]
 HOST = PUBLIC + BASE + WIRE + TRACE
 PROXY = ["proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
          "proxy/transport.h"]

@@ -28,8 +28,10 @@ TABLED = ('base/result.c', 'runtime/api/query.c', 'dialects/nccl/base/error.c', 
 NAMED = ('runtime/far/affinity.c', 'runtime/far/affinity_hwloc.c', 'bootstrap/netif.c', 'bootstrap/pmix.c',
          'proxy/ucx/transport.c', 'nic/adapter.c', 'trace/kernel_events.c', 'trace/load.c', 'trace/objects.c',
          'trace/perfetto.c', 'trace/record.c', 'dialects/nvshmem/include/device_host/nvshmem_types.h')
-# Their texts of several words are assembly code, tables that were asked for, or another library's settings.
-NO_TEXTS = ('fiber.c', 'info.c', 'info_nic.c', 'check_facts.c', 'check_report.c', 'coll_table.c', 'environment.c', 'memory_cpu.cuh')
+# Their texts of several words are assembly code, tables that were asked for, a picture's, or another library's
+# settings.
+NO_TEXTS = ('fiber.c', 'info.c', 'info_nic.c', 'check_facts.c', 'check_report.c', 'coll_table.c', 'environment.c',
+            'memory_cpu.cuh', 'trace.c', 'trace_svg.c')
 # Elsewhere in C sources each text of three words or more counts, unless it is an argument of one of these.
 NOT_TEXTS = r'\b(_Static_assert|static_assert|__asm__|asm(?: volatile)?|gsh_log|log|printf|fputs|fprintf)\s*\('
 # They print tables that were asked for.

@@ -3,7 +3,7 @@
 """A job's timeline holds each call, wait and span that timeline.cu makes, on the host and in kernels, and each wait's
 arrow comes from the PE whose signal ended it.
 
-    timeline.py GSHMEMRUN PROGRAM [--threads | --far | --clocks] [--gpus]"""
+    timeline.py GSHMEMRUN GSHMEM-TRACE PROGRAM [--threads] [--far]"""
 
 import collections
 import os
@@ -87,6 +87,21 @@ def check_arrows(trace):
             expect(wait.args["seen"], int(start.args["value"][2:]), "the signal's value")
 
 
+def check_tool(tool, path):
+    """gshmem-trace adds up the same."""
+    svg = path.with_suffix(".svg")
+    text = subprocess.run([tool, "--svg", svg, path], check=True, capture_output=True, text=True, timeout=60).stdout
+    svg.unlink()
+    lines = [line.split() for line in text.splitlines()]
+    calls = [line[:3] for line in lines if line[:1] == ["gshmemx_putmem_signal_block"]]
+    expect(calls, [["gshmemx_putmem_signal_block", "kernels", str(ROUNDS * BLOCKS)]] * PES, "the tool's calls")
+    expect(sum("ended by" in line for line in text.splitlines()), 10, "the longest waits")
+    sent = ROUNDS * ((1 + BLOCKS) * BYTES + 16) / 1000
+    read = ROUNDS * BYTES / 2000
+    row = ["PE", "0", "0", "B", f"{sent:.1f}", "KB", f"{read:.1f}", "KB"]
+    expect(row in lines, True, "the bytes of PE 0")
+
+
 def check_counters(trace):
     for process in trace.processes:
         me = trace.pe(process)
@@ -100,7 +115,7 @@ def check_counters(trace):
 
 
 def main():
-    launcher, program, *options = sys.argv[1:]
+    launcher, tool, program, *options = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "job.pftrace"
         command = [launcher, "-n", str(PES), "--trace", path]
@@ -111,6 +126,7 @@ def main():
         check_arguments(trace)
         check_arrows(trace)
         check_counters(trace)
+        check_tool(tool, path)
         for process in trace.processes:
             expect(trace.notes[process, "clock"], {"error ns": 0, "ahead by ns": 0}, "clock")
         # Without the launcher's option, and without a timeline.

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gshmem-trace: what a timeline says, for people without a browser, as text and as a picture. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/log.h"
+#include "base/util.h"
+#include "tools/trace_summary.h"
+#include "trace/merge.h"
+
+static const char usage[] =
+    "usage: gshmem-trace [--svg OUT] FILE\n"
+    "       gshmem-trace --merge FILE\n"
+    "Prints what the timeline FILE of gshmemrun --trace says: the time of each PE by call, the "
+    "ten\n"
+    "longest waits and who ended them, and the bytes from each PE to each.\n"
+    "  --svg OUT    draw the same into OUT as well\n"
+    "  --merge      make FILE of the parts beside it that a job has left\n"
+    "  --help       print this and exit\n";
+
+static void print_calls(const struct gsh_told *told, const struct trace_summary *s)
+{
+    char time[16], bytes[16];
+    uint64_t all = told->end_ns - told->begin_ns;
+    trace_time(all, time);
+    printf("%zu slices of %zu PEs in %s\n", told->n_slices, told->n_processes, time);
+    int pe = -1, n = 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct trace_row *row = &s->rows[i];
+        if (row->pe != pe) {
+            printf("\nPE %-3d %-44s %10s %8s %10s %6s %10s\n", row->pe, "call", "where", "calls",
+                   "time", "share", "bytes");
+            pe = row->pe;
+            n = 0;
+        }
+        if (n++ < TRACE_ROWS) {
+            trace_time(row->ns, time);
+            trace_bytes(row->bytes, bytes);
+            printf("       %-44s %10s %8" PRIu64 " %10s %5.1f%% %10s\n", row->name,
+                   row->is_kernel ? "kernels" : "host", row->n, time,
+                   all > 0 ? 100 * (double)row->ns / (double)all : 0,
+                   row->bytes > 0 && !row->is_wait ? bytes : "");
+        }
+    }
+}
+
+static void print_waits(const struct gsh_told *told, const struct trace_summary *s)
+{
+    char time[16], late[16];
+    if (s->n_waits > 0) {
+        printf("\nThe longest waits\n");
+    }
+    for (size_t i = 0; i < s->n_waits && i < TRACE_WAITS; i++) {
+        const struct gsh_told_slice *wait = s->waits[i], *cause = trace_cause(told, wait);
+        trace_time(wait->end_ns - wait->begin_ns, time);
+        printf("%10s  PE %d, %s: %s for %s", time, trace_pe(told, wait),
+               told->tracks[wait->track].name, wait->name, wait->word);
+        if (cause == NULL) {
+            printf("; no recorded call ended it\n");
+            continue;
+        }
+        bool is_late = cause->begin_ns >= wait->begin_ns;
+        trace_time(is_late ? cause->begin_ns - wait->begin_ns : wait->begin_ns - cause->begin_ns,
+                   late);
+        printf(",\n            ended by %s of PE %d, %s, which began %s %s\n", cause->name,
+               trace_pe(told, cause), told->tracks[cause->track].name, late,
+               is_late ? "later" : "before it");
+    }
+}
+
+static void print_bytes(const struct trace_summary *s)
+{
+    enum { SHOWN = 16 };
+    char text[16];
+    int n = s->n_pes < SHOWN ? s->n_pes : SHOWN;
+    printf("\nBytes from (line) to (column)\n       ");
+    for (int to = 0; to < n; to++) {
+        printf(" %9s%-3d", "PE ", to);
+    }
+    for (int from = 0; from < n; from++) {
+        printf("\nPE %-3d ", from);
+        for (int to = 0; to < n; to++) {
+            trace_bytes(s->bytes[(size_t)from * (size_t)s->n_pes + (size_t)to], text);
+            printf(" %12s", text);
+        }
+    }
+    printf("\n");
+    if (n < s->n_pes) {
+        printf("(%d more PEs)\n", s->n_pes - n);
+    }
+}
+
+static void print_notes(const struct gsh_told *told)
+{
+    for (size_t i = 0; i < told->n_processes; i++) {
+        const struct gsh_told_process *p = &told->processes[i];
+        if (p->n_lost > 0) {
+            printf("PE %d: %" PRIu64 " events are missing: more came than were taken or fit\n",
+                   p->pe, p->n_lost);
+        }
+        if (p->error_ns > 0) {
+            printf("PE %d: its clock may be wrong by %" PRIu64 " ns\n", p->pe, p->error_ns);
+        }
+        if (strstr(p->name, "ended early") != NULL) {
+            printf("PE %d ended early\n", p->pe);
+        }
+    }
+}
+
+static int summarise(const char *file, const char *svg)
+{
+    struct gsh_told told;
+    struct trace_summary s = {0};
+    if (gsh_told_read(file, &told) != GSH_OK) {
+        return 1;
+    }
+    enum gsh_result r = trace_summarise(&told, &s);
+    if (r == GSH_OK) {
+        print_calls(&told, &s);
+        print_waits(&told, &s);
+        print_bytes(&s);
+        print_notes(&told);
+        r = svg != NULL ? trace_draw(&told, &s, svg) : GSH_OK;
+    }
+    trace_summary_free(&s);
+    gsh_told_free(&told);
+    return r == GSH_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc == 3 && strcmp(argv[1], "--merge") == 0) {
+        return gsh_trace_merge(argv[2], 0, argv[2]) == GSH_OK ? 0 : 1;
+    }
+    if (argc == 4 && strcmp(argv[1], "--svg") == 0 && argv[3][0] != '-') {
+        return summarise(argv[3], argv[2]);
+    }
+    if (argc == 2 && argv[1][0] != '-') {
+        return summarise(argv[1], NULL);
+    }
+    fputs(usage, stderr);
+    return 2;
+}
