@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define GROUP_NS 1e9 /* rounds within this time of the first, or of the last, go together */
+
 /* What one group of rounds says: ahead is how far the part's clock is before the reference's. */
 struct bound {
     double least, most, at_ns;
@@ -32,13 +34,22 @@ static double half(const struct bound *b)
     return (b->most > b->least ? b->most - b->least : b->least - b->most) / 2;
 }
 
+/* Where both bounds allow the same difference, the clocks have not drifted apart by more than the
+ * bounds are wide, and a line through their middles would say more than is known. */
 static struct gsh_clock join(const struct bound *start, const struct bound *end)
 {
     struct gsh_clock c = {
         .offset_ns = -middle(start), .at_ns = (uint64_t)start->at_ns, .error_ns = half(start)};
-    if (end->n > 0 && end->at_ns > start->at_ns) {
+    if (end->n == 0 || end->at_ns <= start->at_ns) {
+        return c;
+    }
+    c.error_ns = half(end) > half(start) ? half(end) : half(start);
+    if (start->least <= end->most && end->least <= start->most) {
+        struct bound both = *start;
+        narrow(&both, end->least, end->most, end->at_ns);
+        c.offset_ns = -middle(&both);
+    } else {
         c.slope = -(middle(end) - middle(start)) / (end->at_ns - start->at_ns);
-        c.error_ns = half(end) > half(start) ? half(end) : half(start);
     }
     return c;
 }
@@ -48,33 +59,27 @@ static double difference(uint64_t a, uint64_t b)
     return (double)(int64_t)(a - b);
 }
 
-/* The greatest gap in time divides the rounds at the start from those at the end. */
-static size_t start_of_end(const struct gsh_clock_round *rounds, size_t n)
+/* 0: a round of the start, 1: of the end, -1: of neither. */
+static int group_of(const struct gsh_clock_round *rounds, size_t n, size_t i)
 {
-    size_t found = n;
-    uint64_t widest = 0;
-    for (size_t i = 1; i < n; i++) {
-        uint64_t gap = rounds[i].begin_ns - rounds[i - 1].end_ns;
-        if (rounds[i].begin_ns >= rounds[i - 1].end_ns && gap > widest) {
-            widest = gap;
-            found = i;
-        }
+    if (difference(rounds[i].begin_ns, rounds[0].begin_ns) < GROUP_NS) {
+        return 0;
     }
-    return found;
+    return difference(rounds[n - 1].begin_ns, rounds[i].begin_ns) < GROUP_NS ? 1 : -1;
 }
 
 static struct gsh_clock compare(const struct gsh_timeline_part *part,
                                 const struct gsh_timeline_part *reference)
 {
     struct bound bounds[2] = {{0}};
-    size_t divide = start_of_end(part->rounds, part->n_rounds);
     for (size_t i = 0; i < part->n_rounds; i++) {
         const struct gsh_clock_round *p = &part->rounds[i], *z = NULL;
         for (size_t k = 0; z == NULL && k < reference->n_rounds; k++) {
             z = reference->rounds[k].number == p->number ? &reference->rounds[k] : NULL;
         }
-        if (z != NULL) {
-            narrow(&bounds[i >= divide], difference(p->begin_ns, z->end_ns),
+        int group = group_of(part->rounds, part->n_rounds, i);
+        if (z != NULL && group >= 0) {
+            narrow(&bounds[group], difference(p->begin_ns, z->end_ns),
                    difference(p->end_ns, z->begin_ns), (double)p->begin_ns);
         }
     }
@@ -88,11 +93,13 @@ static struct gsh_clock compare(const struct gsh_timeline_part *part,
 static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
 {
     struct bound bounds[2] = {{0}};
-    size_t divide = start_of_end(part->device_rounds, part->n_device_rounds);
     for (size_t i = 0; i < part->n_device_rounds; i++) {
         const struct gsh_clock_round *r = &part->device_rounds[i];
-        narrow(&bounds[i >= divide], difference(r->number, r->end_ns),
-               difference(r->number, r->begin_ns), (double)r->number);
+        int group = group_of(part->device_rounds, part->n_device_rounds, i);
+        if (group >= 0) {
+            narrow(&bounds[group], difference(r->number, r->end_ns),
+                   difference(r->number, r->begin_ns), (double)r->number);
+        }
     }
     if (bounds[0].n == 0) {
         return (struct gsh_clock){.error_ns = INFINITY};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The timeline's steps after the job: clocks of two hosts and of a GPU become one within the error
+ * that the file states, events of kernels become calls, also around a loss, a part that was cut
+ * anywhere is read as far as it goes, and a file that is none is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "gshmem/types.h"
+#include "tests/test.h"
+#include "trace/clocks.h"
+#include "trace/flows.h"
+#include "trace/kernel_events.h"
+#include "trace/load.h"
+#include "trace/read.h"
+#include "wire/trace.h"
+
+/* ---- clocks ---- */
+
+#define SECOND UINT64_C(1000000000)
+
+/* The other host's clock is 5 s ahead and runs 20 ppm fast. */
+static uint64_t theirs(uint64_t ns)
+{
+    return ns + 5 * SECOND + (uint64_t)((double)ns * 20e-6);
+}
+
+static void add_rounds(struct gsh_clock_round rounds[2][8])
+{
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t at = i < 4 ? SECOND + i * 100000 : 101 * SECOND + i * 100000;
+        uint64_t late = 2000 + 1000 * (i % 3); /* nobody leaves before all have entered */
+        rounds[0][i] = (struct gsh_clock_round){i, at, at + late + 3000};
+        rounds[1][i] = (struct gsh_clock_round){i, theirs(at + late), theirs(at + late + 2500)};
+    }
+}
+
+static void test_clocks(void)
+{
+    struct gsh_clock_round rounds[2][8];
+    add_rounds(rounds);
+    struct gsh_timeline_part parts[2] = {
+        {.head = {.host = 1, .n_pes = 2}, .rounds = rounds[0], .n_rounds = 8},
+        {.head = {.host = 2, .pe = 1, .n_pes = 2}, .rounds = rounds[1], .n_rounds = 8}};
+    struct gsh_timeline_item items[3];
+    for (int i = 0; i < 3; i++) {
+        uint64_t at = (uint64_t)(i + 1) * 30 * SECOND;
+        items[i] = (struct gsh_timeline_item){
+            .part = 1, .slot = {.begin_ns = theirs(at), .end_ns = theirs(at + 1000)}};
+    }
+    struct gsh_timeline t = {.parts = parts, .n_parts = 2, .items = items, .n_items = 3};
+    gsh_timeline_set_clocks(&t);
+    CHECK(parts[1].clock.error_ns > 0 && parts[1].clock.error_ns < 6000);
+    for (int i = 0; i < 3; i++) {
+        double off = (double)(int64_t)(items[i].slot.begin_ns - (uint64_t)(i + 1) * 30 * SECOND);
+        CHECK(off <= parts[1].clock.error_ns && -off <= parts[1].clock.error_ns);
+    }
+    CHECK(parts[0].clock.error_ns == 0);
+}
+
+/* A GPU's clock counts from another time; the host's looks are 50 us apart. */
+static void test_device_clock(void)
+{
+    struct gsh_clock_round rounds[6];
+    for (uint64_t i = 0; i < 6; i++) {
+        uint64_t at = SECOND + i * 20000000;
+        rounds[i] =
+            (struct gsh_clock_round){at + 77 * SECOND, at - 7000 * (6 - i), at + 5000 * (i + 1)};
+    }
+    struct gsh_timeline_part part = {.head = {.host = 1, .n_pes = 1, .has_device_clock = 1},
+                                     .device_rounds = rounds,
+                                     .n_device_rounds = 6};
+    struct gsh_timeline_item item = {
+        .is_device_time = true,
+        .slot = {.begin_ns = 78 * SECOND + 30000000, .end_ns = 78 * SECOND + 30000000}};
+    struct gsh_timeline t = {.parts = &part, .n_parts = 1, .items = &item, .n_items = 1};
+    gsh_timeline_set_clocks(&t);
+    double off = (double)(int64_t)(item.slot.begin_ns - SECOND - 30000000);
+    CHECK(part.device_clock.error_ns < 50000);
+    CHECK(off <= part.device_clock.error_ns && -off <= part.device_clock.error_ns);
+}
+
+/* ---- events of kernels ---- */
+
+static struct {
+    int n;
+    struct gsh_trace_slot last;
+    char name[16];
+} taken;
+
+static void take(void *context, const struct gsh_trace_slot *call, const char *name,
+                 uint32_t thread)
+{
+    (void)context, (void)thread;
+    taken.n++;
+    taken.last = *call;
+    snprintf(taken.name, sizeof(taken.name), "%s", name);
+}
+
+static void feed(struct gsh_kernel_events *k, uint64_t kind, uint64_t payload, uint64_t ns,
+                 uint64_t n_lost)
+{
+    uint64_t event[2] = {kind << 52 | GSH_TRACE_EVENT_TIME(ns), payload};
+    struct gsh_trace_slot slot = {
+        .kind = GSH_TRACE_KERNEL, .bytes = 1, .end_ns = ns + 1000, .value = n_lost};
+    gsh_kernel_events_take(k, &slot, event, take, NULL);
+}
+
+static void test_kernel_events(void)
+{
+    struct gsh_kernel_events *k = gsh_kernel_events_create();
+    const uint64_t late = (UINT64_C(3) << 36) + 12345; /* more than an event's time holds */
+    CHECK(k != NULL && gsh_kernel_events_name(k, 0x7000, "put"));
+    feed(k, GSH_TRACE_EVENT_BEGIN, 0x7000, late, 0);
+    feed(k, GSH_TRACE_EVENT_TO, 5 | 640 << 20, late, 0);
+    feed(k, GSH_TRACE_EVENT_END, 0, late + 500, 0);
+    CHECK_EQ(taken.n, 1);
+    CHECK_EQ(taken.last.begin_ns, late);
+    CHECK_EQ(taken.last.end_ns, late + 500);
+    CHECK_EQ(taken.last.pe, 5);
+    CHECK_EQ(taken.last.bytes, 640);
+    CHECK_STR(taken.name, "put");
+    feed(k, GSH_TRACE_EVENT_BEGIN, 0x7000, late + 600, 0); /* its end is lost, and so is a start */
+    feed(k, GSH_TRACE_EVENT_END, 0, late + 700, 9);
+    CHECK_EQ(taken.n, 2);
+    CHECK_EQ(taken.last.end_ns, late + 600);
+    feed(k, GSH_TRACE_EVENT_BEGIN, 0x7000 | (uint64_t)GSH_TRACE_EVENT_WAIT << 48, late + 800, 0);
+    feed(k, GSH_TRACE_EVENT_WORD,
+         64 | (uint64_t)(GSH_TRACE_OP_AWAIT + GSHMEM_CMP_LT + GSH_TRACE_EVENT_WORD_4) << 48,
+         late + 800, 0);
+    feed(k, GSH_TRACE_EVENT_END, (UINT64_C(1) << 56) - 3, late + 900, 0);
+    CHECK_EQ(taken.last.kind, GSH_TRACE_WAIT);
+    CHECK_EQ(taken.last.op, GSH_TRACE_OP_AWAIT + GSHMEM_CMP_LT);
+    CHECK_EQ(taken.last.off, 4);
+    CHECK_EQ((int64_t)taken.last.seen, -3);
+    gsh_kernel_events_destroy(k);
+}
+
+/* ---- files ---- */
+
+/* A part with one chunk of every kind of slot. */
+static size_t make_part(uint8_t *data)
+{
+    struct gsh_trace_head head = {.magic = GSH_TRACE_MAGIC, .n_pes = 1};
+    struct gsh_trace_chunk chunk = {.magic = GSH_TRACE_MAGIC, .track = 1};
+    memset(data, 0, GSH_TRACE_HEAD_BYTES + GSH_TRACE_CHUNK_BYTES);
+    memcpy(data, &head, sizeof(head));
+    uint8_t *at = data + GSH_TRACE_HEAD_BYTES;
+    memcpy(at, &chunk, sizeof(chunk));
+    for (uint8_t kind = GSH_TRACE_CALL; kind < GSH_TRACE_KINDS; kind++) {
+        struct gsh_trace_slot slot = {
+            .kind = kind, .name = 1, .begin_ns = kind, .end_ns = 100, .bytes = 8, .value = 1};
+        at += sizeof(slot);
+        memcpy(at, &slot, sizeof(slot));
+        if (kind == GSH_TRACE_NAME || kind == GSH_TRACE_TRACK) {
+            at += sizeof(slot);
+            memcpy(at, "somename", 8);
+        } else if (kind == GSH_TRACE_KERNEL) {
+            at += 2 * sizeof(slot);
+        }
+    }
+    return GSH_TRACE_HEAD_BYTES + GSH_TRACE_CHUNK_BYTES;
+}
+
+static void test_parts(void)
+{
+    static uint8_t data[GSH_TRACE_HEAD_BYTES + GSH_TRACE_CHUNK_BYTES], copy[sizeof(data)];
+    size_t bytes = make_part(data);
+    struct gsh_timeline t = {0};
+    CHECK_EQ(gsh_timeline_load(&t, data, bytes), GSH_OK);
+    CHECK_EQ(t.n_items, 7); /* CALL, WAIT, SPAN, ALLOC, FREE, OUTSTANDING, REQUEST */
+    CHECK_STR(t.items[0].name, "somename");
+    CHECK_STR(t.tracks[0].name, "somename");
+    gsh_timeline_free(&t);
+    CHECK_EQ(gsh_timeline_load(&t, data, 100), GSH_ERR_ARG);
+    srand(1);
+    for (int i = 0; i < 3000; i++) { /* whatever the bytes are, they are read or refused */
+        memcpy(copy, data, bytes);
+        for (int k = 0; k < 4; k++) {
+            copy[GSH_TRACE_HEAD_BYTES + rand() % 2048] = (uint8_t)rand();
+        }
+        if (gsh_timeline_load(&t, copy, bytes) == GSH_OK) {
+            gsh_timeline_set_clocks(&t);
+            CHECK_EQ(gsh_timeline_find_flows(&t), GSH_OK);
+        }
+        gsh_timeline_free(&t);
+    }
+}
+
+static void test_files(void)
+{
+    static const uint8_t good[] = {0x0a, 20,  0xe2, 0x03, 17,  0x08, 1,   0x1a, 13,  0x32, 11,
+                                   'P',  'E', ' ',  '0',  ' ', '(',  'x', ' ',  'o', 'n',  ')'};
+    char path[] = "/tmp/gshmem-timeline-XXXXXX";
+    int fd = mkstemp(path);
+    struct gsh_told told;
+    CHECK(fd >= 0);
+    for (size_t n = 0; n <= sizeof(good); n++) {
+        CHECK_EQ(pwrite(fd, good, n, 0), (ssize_t)n);
+        CHECK_EQ(gsh_told_read(path, &told), n == sizeof(good) ? GSH_OK : GSH_ERR_ARG);
+        if (n == sizeof(good)) {
+            CHECK_EQ(told.n_processes, 1);
+            gsh_told_free(&told);
+        }
+    }
+    srand(2);
+    for (int i = 0; i < 2000; i++) {
+        uint8_t copy[sizeof(good)];
+        memcpy(copy, good, sizeof(good));
+        copy[rand() % (int)sizeof(copy)] = (uint8_t)rand();
+        CHECK_EQ(pwrite(fd, copy, sizeof(copy), 0), (ssize_t)sizeof(copy));
+        if (gsh_told_read(path, &told) == GSH_OK) {
+            gsh_told_free(&told);
+        }
+    }
+    close(fd);
+    unlink(path);
+}
+
+int main(void)
+{
+    gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, NULL);
+    test_clocks();
+    test_device_clock();
+    test_kernel_events();
+    test_parts();
+    test_files();
+    return test_result();
+}
