@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does a known number of puts, signals, waits and spans, on the host and in kernels, for
  * timeline.py to find in the job's timeline. PE p sends to PE p + 1, so each PE's waits are ended
- * by the PE before it. Compiled with GSHMEM_TRACE_KERNELS. */
+ * by the PE before it. Compiled with GSHMEM_TRACE_KERNELS. With an argument, PE 1
+ * is killed after the kernels. */
 #include <gshmem_device.cuh>
+#include <signal.h>
 
 enum { ROUNDS = 7, BLOCKS = 3, BYTES = 1000, WORDS = 16 };
 
@@ -25,7 +27,7 @@ __global__ void exchange(char *buffer, const char *source, uint64_t *signals, ui
     }
 }
 
-static int run(int, char **)
+static int run(int argc, char **)
 {
     gshmem_init();
     const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
@@ -40,6 +42,8 @@ static int run(int, char **)
     if (cudaDeviceSynchronize() != cudaSuccess)
         return 1;
     gshmem_barrier_all();
+    if (argc > 1 && gshmem_my_pe() == 1)
+        raise(SIGKILL);
     gshmemx_trace_begin("rounds of the host");
     for (uint64_t i = 1; i <= ROUNDS; i++) {
         gshmem_putmem_signal(buffer, source, BYTES, signals + BLOCKS, i, GSHMEM_SIGNAL_SET, next);

@@ -114,6 +114,18 @@ def check_counters(trace):
         expect((process, "events of kernels lost") in trace.notes, False, "a loss")
 
 
+def check_death(launcher, program, path):
+    """A PE that was killed leaves what it had done."""
+    result = subprocess.run([launcher, "-n", str(PES), "--trace", path, program, "die"], timeout=60,
+                            stderr=subprocess.DEVNULL)
+    expect(result.returncode, 128 + 9, "exit status")
+    trace = perfetto.Trace(path)
+    process = next(p for p in trace.processes if trace.pe(p) == 1)
+    expect(trace.processes[process].endswith("which ended early"), True, "its name")
+    calls = collections.Counter(s.name for s in trace.slices if s.process == process and s.track[:5] != "block")
+    expect(calls, {"gshmem_malloc": 2, "gshmem_calloc": 2, "gshmem_barrier_all": 2}, "its calls")
+
+
 def main():
     launcher, tool, program, *options = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +144,8 @@ def main():
         # Without the launcher's option, and without a timeline.
         subprocess.run([launcher, "-n", str(PES), program], check=True, timeout=60)
         expect([p.name for p in path.parent.iterdir()], [path.name], "files of a job without a timeline")
+        if not options:
+            check_death(launcher, program, path)
 
 
 main()
