@@ -50,6 +50,7 @@ static int run(int argc, char **)
         gshmem_signal_wait_until(signals + BLOCKS, GSHMEM_CMP_GE, i);
         gshmem_uint64_p(adds + BLOCKS, i, next);
         gshmem_uint64_wait_until(adds + BLOCKS, GSHMEM_CMP_GE, i);
+        gshmem_quiet();
         gshmem_getmem(source, buffer, BYTES / 2, next);
         gshmem_uint64_atomic_add(adds + BLOCKS + 1, i, next);
     }
