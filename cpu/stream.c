@@ -536,6 +536,17 @@ void gsh_streams_synchronize(struct gsh_cpu_device *device)
     pthread_mutex_unlock(&device->lock);
 }
 
+uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device)
+{
+    uint64_t n = 0;
+    pthread_mutex_lock(&device->lock);
+    for (struct CUstream_st *s = device->streams; s; s = s->next) {
+        n += s->n_enqueued - s->n_done;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return n;
+}
+
 void gsh_streams_finish(struct gsh_cpu_device *device, struct CUstream_st **kept)
 {
     *kept = NULL;

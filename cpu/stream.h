@@ -7,8 +7,11 @@
 
 /* Waits for all streams of the device. */
 void gsh_streams_synchronize(struct gsh_cpu_device *device);
-/* The same, then ends their threads. The user's streams are another device's from then on, since
- * the program may still use and destroy them; *kept: their list, for gsh_streams_adopt. */
+/* Pieces of work on all streams of the device that have not ended. */
+uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device);
+/* As gsh_streams_synchronize, then ends their threads. The user's streams are another device's from
+ * then on, since the program may still use and destroy them; *kept: their list, for
+ * gsh_streams_adopt. */
 void gsh_streams_finish(struct gsh_cpu_device *device, struct CUstream_st **kept);
 void gsh_streams_adopt(struct gsh_cpu_device *device, struct CUstream_st *kept);
 

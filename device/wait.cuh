@@ -18,6 +18,7 @@
 #include "address.cuh"
 #include "trace.cuh"
 #include "gshmem/types.h"
+#include "../wire/waits.h"
 
 namespace gshmem
 {
@@ -48,15 +49,61 @@ template <class Context> __device__ __forceinline__ bool is_lost(const Context &
     return false;
 }
 
+/* Answers the request: what this thread waits for (waits.h). */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void tell_wait(const Context &c, const trouble *t,
+                                               uint64_t waited_ns, uint32_t request)
+{
+    gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
+    const uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    const uint32_t thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const uint32_t place = block * 2654435761u + thread;
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < GSH_WAITS_PROBES; i++) {
+        gsh_waits_entry *e = &table->entry[(place + i) % GSH_WAITS_ENTRIES];
+        const uint32_t tag = load_acquire(&e->tag); /* pairs with the release below */
+        if (tag == request * 2 + 1 && e->is_host == 0 && e->block[0] == blockIdx.x &&
+            e->block[1] == blockIdx.y && e->block[2] == blockIdx.z && e->thread[0] == threadIdx.x &&
+            e->thread[1] == threadIdx.y && e->thread[2] == threadIdx.z && e->address == t->address)
+            return; /* the same wait has answered, perhaps in another kernel */
+        if (tag / 2 >= request || (tag != 0 && tag % 2 == 0))
+            continue;
+        if (atomic_compare_swap(&e->tag, tag, request * 2) != tag)
+            continue;
+        e->kind = t->kind;
+        e->pe = t->pe;
+        e->cmp = t->cmp;
+        e->address = t->address;
+        e->expected = t->expected;
+        e->seen = t->seen;
+        e->waited_ns = waited_ns;
+        e->block[0] = blockIdx.x;
+        e->block[1] = blockIdx.y;
+        e->block[2] = blockIdx.z;
+        e->thread[0] = threadIdx.x;
+        e->thread[1] = threadIdx.y;
+        e->thread[2] = threadIdx.z;
+        e->is_host = 0;
+        e->team = -1;
+        name_call(e->call, sizeof e->call, t->call);
+        store_release(&e->tag, request * 2 + 1); /* pairs with the acquire of the host */
+        return;
+    }
+    reduce_or(&table->missed[place % GSH_WAITS_MISSED_BITS / 32], 1u << place % 32);
+}
+
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t start,
                                                      const trouble *t)
 {
     const gsh_state &s = state_of(c);
+    const uint64_t now = clock_ns();
     uint64_t began = start & ~abort_bits;
     bool is_late = false;
-    if (s.wait_timeout_ns != 0) {
+    if (began == 0)
+        began = now & ~abort_bits;
+    else if (s.wait_timeout_ns != 0) {
         uint64_t limit = s.wait_timeout_ns;
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT)
             limit = GSH_SYNC_LIMIT_NS(limit);
@@ -64,10 +111,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t 
          * that first. */
         if (t->kind == GSH_REPORT_SYNC_TIMEOUT && t->pe == s.my_pe)
             limit = GSH_SYNC_LIMIT_NS(limit);
-        uint64_t now = clock_ns();
-        is_late = began != 0 && now - began >= limit;
-        if (began == 0)
-            began = now & ~abort_bits;
+        is_late = now - began >= limit;
     }
     /* No order needed: nothing but the clock is read after it. */
     if (is_late || (start & abort_bits) == abort_bits) {
@@ -78,6 +122,10 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t 
         }
         if (abort_word != GSH_ABORT_NONE)
             await_end(abort_word, t->kind, has_left_of(c));
+        /* pairs with the release of the PE's host, which has made the table before */
+        const uint32_t request = load_acquire(&control_of(c)->wait_request);
+        if (request != 0)
+            call_noinline<tell_wait<Context>>(c, t, now - began, request);
     }
     if (is_late)
         call_noinline<report_trouble<Context>>(c, t);

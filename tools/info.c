@@ -15,6 +15,7 @@
 #include "check.h"
 #include "nic/nic.h"
 #include "proxy/transport.h"
+#include "tools/info_job.h"
 #include "tools/info_nic.h"
 
 /* Given by the build. */
@@ -191,20 +192,25 @@ static int print_collectives(void)
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: gshmem-info [OPTION]\n"
-                 "Prints gshmem's version, how it was built, the devices, links and transports\n"
-                 "of this machine, and every environment variable with its value and meaning.\n"
-                 "Fails when one has a value that is not allowed, or is none of gshmem's.\n"
-                 "  --version      the version alone\n"
-                 "  --gpus         the number of usable GPUs alone\n"
-                 "  --variables    the variables alone\n"
-                 "  --collectives  how collectives choose their algorithm\n"
-                 "  --nics         the NICs to which kernels can post by themselves\n"
-                 "  --check [--svg FILE]  by gshmemrun, on the PEs' places: what differs between\n"
-                 "                 PEs, and the speed and bytes of calls between each two;\n"
-                 "                 with a picture\n"
-                 "  --check-nic    whether the NIC of GSHMEM_NIC does all that kernels ask of it\n"
-                 "  --help         this text\n");
+    fprintf(
+        out,
+        "usage: gshmem-info [OPTION]\n"
+        "Prints gshmem's version, how it was built, the devices, links and transports\n"
+        "of this machine, and every environment variable with its value and meaning.\n"
+        "Fails when one has a value that is not allowed, or is none of gshmem's.\n"
+        "  --version      the version alone\n"
+        "  --gpus         the number of usable GPUs alone\n"
+        "  --variables    the variables alone\n"
+        "  --collectives  how collectives choose their algorithm\n"
+        "  --nics         the NICs to which kernels can post by themselves\n"
+        "  --check [--svg FILE]  by gshmemrun, on the PEs' places: what differs between\n"
+        "                 PEs, and the speed and bytes of calls between each two;\n"
+        "                 with a picture\n"
+        "  --check-nic    whether the NIC of GSHMEM_NIC does all that kernels ask of it\n"
+        "  --job [ID]     what each PE of a running job of yours waits for, and why it hangs;\n"
+        "                 ID: the job's, or the number of gshmemrun or of one of its processes;\n"
+        "                 --json after it: as JSON\n"
+        "  --help         this text\n");
     return out == stderr ? 2 : 0;
 }
 
@@ -216,6 +222,9 @@ int main(int argc, char **argv)
     if (strcmp(option, "--check") == 0 &&
         (argc == 2 || (argc == 4 && strcmp(argv[2], "--svg") == 0))) {
         return check_main(argc == 4 ? argv[3] : NULL);
+    }
+    if (strcmp(option, "--job") == 0) {
+        return gsh_info_job(argc - 2, argv + 2);
     }
     if (argc > 2) {
         return usage(stderr);

@@ -276,7 +276,12 @@ struct gsh_control {
     /* Locks set by this PE's kernels minus those cleared by them: on the CPU device, and in
      * checking builds of kernels. They write it by atomics; its host reads it in finalize. */
     uint64_t n_locks;
-    uint64_t reserved2[4];
+    /* See waits.h. The PE's host stores the request with release; those of its threads and kernels
+     * that have waited for long load it with acquire. */
+    uint32_t wait_request; /* 0: none */
+    uint32_t reserved2;
+    uint64_t wait_table; /* struct gsh_waits_table, device-writable; set up before any request */
+    uint64_t reserved3[2];
     struct gsh_lost_range lost[GSH_LOST_RANGES_MAX];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256 + 16 * GSH_LOST_RANGES_MAX,

@@ -6,6 +6,7 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
@@ -61,7 +62,9 @@ bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_
     if (gsh_is_death_among(pe, &target, 1)) {
         return false;
     }
-    if (gsh_host_sync_poll(pe, &wait->backoff, &wait->start_ns)) {
+    const struct gsh_waiting what = {
+        .call = call, .kind = GSH_WAITS_COLLECTIVE, .pe = target, .team = -1};
+    if (gsh_host_sync_poll(pe, &wait->backoff, &wait->start_ns, &what)) {
         gsh_abort(pe, 1, "%s: waited %.1f s for PE %d to make that call", call,
                   gsh_host_sync_limit_s(pe), target);
     }

@@ -11,6 +11,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/trace/call.h"
 #include "runtime/instance/host_wait.h"
 #include "wire/lock.h"
@@ -72,7 +73,16 @@ static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, in
     uint64_t start_ns = 0;
     uint32_t seen;
     while (seen = look(l), ((seen & bits) != 0) != wants_any) {
-        if (gsh_host_wait_poll(l->pe, &backoff, &start_ns)) {
+        const struct gsh_waiting what = {
+            .call = l->call,
+            .kind = GSH_REPORT_LOCK_TIMEOUT,
+            .pe = whom < 0 ? l->pe->my_pe : whom,
+            .team = -1,
+            .address = l->own,
+            .expected = bits,
+            .seen = seen,
+        };
+        if (gsh_host_wait_poll(l->pe, &backoff, &start_ns, &what)) {
             gsh_abort(l->pe, 1,
                       "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64
                       "), behind PE %d",

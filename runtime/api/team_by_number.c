@@ -15,6 +15,7 @@
 #include "runtime/instance/device_ops.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/team/team.h"
 
@@ -148,7 +149,11 @@ static void exchange_pes(struct gsh_instance *pe, const char *call, const struct
         pes[i] = (int)(word & ((1u << OWNER_BITS) - 1));
         if (word == word_of(m, pes[i])) {
             i++;
-        } else if (gsh_host_sync_poll(pe, &serial, &start_ns)) {
+            continue;
+        }
+        const struct gsh_waiting what = {
+            .call = call, .kind = GSH_WAITS_COLLECTIVE, .pe = -1, .team = -1};
+        if (gsh_host_sync_poll(pe, &serial, &start_ns, &what)) {
             gsh_abort(pe, 1, "%s: waited %.1f s for the PE with my_index %d", call,
                       gsh_host_sync_limit_s(pe), i);
         }

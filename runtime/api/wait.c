@@ -81,7 +81,8 @@ static struct gsh_poll wait_for_one(const struct gsh_wait_arg *w, size_t *indice
             GSH_TRACE_SEEN(s.held, s.held_seen);
             return s;
         }
-        if (gsh_host_wait_poll(pe, &backoff, &start_ns)) {
+        const struct gsh_waiting what = gsh_poll_waiting(w, &s);
+        if (gsh_host_wait_poll(pe, &backoff, &start_ns, &what)) {
             gsh_poll_timed_out(pe, w, &s);
         }
     }

@@ -134,6 +134,20 @@ void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,
         word_text(w->kind, wanted(w, s->unmet)).text, word_text(w->kind, s->unmet_seen).text, more);
 }
 
+struct gsh_waiting gsh_poll_waiting(const struct gsh_wait_arg *w, const struct gsh_poll *s)
+{
+    return (struct gsh_waiting){
+        .call = w->call,
+        .kind = GSH_REPORT_WAIT_TIMEOUT,
+        .pe = -1,
+        .cmp = (uint32_t)w->cmp,
+        .team = -1,
+        .address = (const char *)w->ivars + s->unmet * w->kind.bytes,
+        .expected = wanted(w, s->unmet),
+        .seen = s->unmet_seen,
+    };
+}
+
 void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w, bool is_on_stream)
 {
     unsigned backoff = 0;
@@ -149,7 +163,8 @@ void gsh_wait_all_checked(struct gsh_instance *pe, const struct gsh_wait_arg *w,
         if (is_on_stream && gsh_page_is_leaving(pe->page)) {
             return;
         }
-        if (gsh_host_wait_poll(pe, &backoff, &start_ns)) {
+        const struct gsh_waiting what = gsh_poll_waiting(w, &s);
+        if (gsh_host_wait_poll(pe, &backoff, &start_ns, &what)) {
             gsh_poll_timed_out(pe, w, &s);
         }
     }

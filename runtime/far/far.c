@@ -123,7 +123,8 @@ static uint64_t await_taken(struct gsh_instance *pe, const struct gsh_far_ring *
     uint64_t start_ns = 0;
     while ((tail = taken(ring)) < end &&
            gsh_load_relaxed_u32(&pe->page->control.abort_word) != GSH_ABORT_LEAVE_FAR) {
-        gsh_host_wait_poll(pe, &backoff, &start_ns); /* the proxy has a time limit of its own */
+        gsh_host_wait_poll(pe, &backoff, &start_ns,
+                           NULL); /* the proxy has a time limit of its own */
     }
     return tail;
 }

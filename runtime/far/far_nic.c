@@ -501,7 +501,7 @@ void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx)
     uint64_t start_ns = 0;
     while (!nic->adapter->ops->is_idle(nic->adapter, first, n)) {
         gsh_far_nic_help(pe);
-        gsh_host_wait_poll(pe, &backoff, &start_ns);
+        gsh_host_wait_poll(pe, &backoff, &start_ns, NULL);
     }
 }
 

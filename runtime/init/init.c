@@ -24,7 +24,9 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
+#include "runtime/hang/serve.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/init/launch.h"
 #include "runtime/instance/leave.h"
 #include "runtime/init/net.h"
@@ -278,7 +280,9 @@ static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *sta
     if (gsh_is_death(pe)) {
         return gsh_note_death("a collective call");
     }
-    if (gsh_host_sync_poll(pe, backoff, start_ns)) {
+    const struct gsh_waiting what = {
+        .call = gsh_waits_call(), .kind = GSH_WAITS_COLLECTIVE, .pe = rank, .team = -1};
+    if (gsh_host_sync_poll(pe, backoff, start_ns, &what)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), rank);
     }
@@ -305,6 +309,7 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
 
 static void destroy(struct gsh_instance *pe)
 {
+    gsh_hang_end(pe);
     /* first the threads that use the network and the device, then the network, which uses this
      * PE's memory */
     gsh_net_close(pe);
@@ -408,6 +413,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = gsh_contexts_create(pe);
+    }
+    if (r == GSH_OK) {
+        gsh_hang_begin(pe);
     }
     if (r == GSH_OK) {
         r = gsh_setup_prepare(pe);
@@ -553,6 +561,7 @@ void gshmem_finalize(void)
 {
     static const char call[] = "gshmem_finalize";
     struct gsh_instance *pe = gsh_instance_need(call);
+    gsh_waits_name_call(call);
     if (pe != gsh_instance_bound()) {
         /* the thread that called init would continue with a PE and a device that are gone */
         gsh_log_set_pe(pe->my_pe);

@@ -14,6 +14,7 @@
 #include "bootstrap/leg.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/message_tag.h"
 #include "runtime/instance/end.h"
 #include "runtime/init/net.h"
@@ -51,7 +52,9 @@ static enum gsh_result check_wait(void *context, int from_pe)
 {
     struct leg *leg = context;
     struct gsh_instance *pe = leg->job->pe;
-    if (gsh_host_sync_check(pe, &leg->start_ns)) {
+    const struct gsh_waiting what = {
+        .call = gsh_waits_call(), .kind = GSH_WAITS_COLLECTIVE, .pe = from_pe, .team = -1};
+    if (gsh_host_sync_check(pe, &leg->start_ns, &what)) {
         return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
                         gsh_host_sync_limit_s(pe), from_pe);
     }

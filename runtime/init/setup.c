@@ -16,6 +16,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/monitor.h"
 #include "runtime/backend/modules.h"
 #include "runtime/far/affinity_proxy.h"
@@ -278,6 +279,7 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     }
     enum gsh_result r =
         pe->device_ops->map_host(pe, pe->page, GSH_PAGE_HEAD_BYTES, &pe->state.control);
+    pe->page->control.wait_table = pe->state.control + offsetof(struct gsh_host_page, waits);
     if (r == GSH_OK) {
         r = make_alloc_table(pe);
     }
@@ -332,6 +334,8 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
     }
     if (r == GSH_OK) {
         pe->is_device_ready = true;
+        /* release: pairs with the acquire in hang/collect.c */
+        gsh_store_release_u32(&pe->is_set_up, 1);
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "device %s, heap range %llu MiB",
                 pe->peers[pe->my_pe].device_name, (unsigned long long)(stride_bytes >> 20));
     } else {
@@ -368,6 +372,7 @@ void gsh_setup_undo(struct gsh_instance *pe)
     pe->route_of = NULL;
     pe->pe_of_slot = NULL;
     pe->is_device_ready = false;
+    gsh_store_release_u32(&pe->is_set_up, 0);
 }
 
 struct gsh_instance *gsh_instance_complete(const char *call)
@@ -382,6 +387,7 @@ struct gsh_instance *gsh_instance_complete(const char *call)
 struct gsh_instance *gsh_instance_set_up(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
+    gsh_waits_name_call(call);
     if (!pe->is_device_ready) {
         gsh_require(pe, call, gsh_setup_device(pe));
     }

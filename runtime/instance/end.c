@@ -81,7 +81,7 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
         if (gsh_page_is_leaving(pe->page)) {
             return; /* the job is being given up, so the result does not matter */
         }
-        gsh_host_wait_poll(pe, &backoff, &start_ns);
+        gsh_host_wait_poll(pe, &backoff, &start_ns, NULL);
     }
     gsh_require(pe, call, r);
 }

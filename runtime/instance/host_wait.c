@@ -11,6 +11,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
+#include "runtime/instance/waits.h"
 
 /* The job is ending: the PE that set the abort word has reported why, and its process or the
  * monitor ends this one. */
@@ -26,20 +27,22 @@ static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigne
     _exit(1);
 }
 
-/* Checks what bounds a wait. */
-static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns, uint64_t limit_ns)
+/* Checks what bounds a wait, and whether somebody asks about it. */
+static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns, uint64_t limit_ns,
+                 const struct gsh_waiting *what)
 {
     if (gsh_page_is_ending(pe->page)) {
         await_end(pe, backoff);
     }
-    if (pe->env.wait_timeout_ns == 0) {
-        return false;
-    }
-    uint64_t now = gsh_now_ns();
     if (*start_ns == 0) {
-        *start_ns = now;
+        *start_ns = gsh_now_ns();
     }
-    return now - *start_ns > limit_ns;
+    /* acquire: pairs with the release in gsh_waits_ask */
+    uint32_t request = gsh_load_acquire_u32(&pe->page->control.wait_request);
+    if (request != 0 && what != NULL) {
+        gsh_waits_tell(pe, what, *start_ns, request);
+    }
+    return pe->env.wait_timeout_ns != 0 && gsh_now_ns() - *start_ns > limit_ns;
 }
 
 /* What is awaited may come through the proxy, or depend on a request of a waiting peer. */
@@ -53,22 +56,25 @@ static void back_off(struct gsh_instance *pe, unsigned *backoff)
     }
 }
 
-bool gsh_host_wait_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns)
+bool gsh_host_wait_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns,
+                        const struct gsh_waiting *what)
 {
     back_off(pe, backoff);
-    return look(pe, backoff, start_ns, pe->env.wait_timeout_ns);
+    return look(pe, backoff, start_ns, pe->env.wait_timeout_ns, what);
 }
 
-bool gsh_host_sync_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns)
+bool gsh_host_sync_poll(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns,
+                        const struct gsh_waiting *what)
 {
     back_off(pe, backoff);
-    return look(pe, backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+    return look(pe, backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns), what);
 }
 
-bool gsh_host_sync_check(struct gsh_instance *pe, uint64_t *start_ns)
+bool gsh_host_sync_check(struct gsh_instance *pe, uint64_t *start_ns,
+                         const struct gsh_waiting *what)
 {
     unsigned backoff = 0;
-    return look(pe, &backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns));
+    return look(pe, &backoff, start_ns, GSH_SYNC_LIMIT_NS(pe->env.wait_timeout_ns), what);
 }
 
 double gsh_host_sync_limit_s(const struct gsh_instance *pe)

@@ -101,6 +101,7 @@ struct gsh_instance {
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
+    uint32_t is_set_up;                  /* all of this is there; atomic: for hang/'s thread */
     struct gsh_buffers *buffers;         /* init/buffers.h; made by any thread, atomically */
 
     struct gsh_trace *trace;                 /* trace/record.h; NULL: no timeline is asked for */

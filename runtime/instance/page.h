@@ -14,8 +14,9 @@
 #include "base/atomic.h"
 #include "bootstrap/shm.h"
 #include "wire/state.h"
+#include "wire/waits.h"
 
-#define GSH_PAGE_HEAD_BYTES 8192 /* all that the device sees */
+#define GSH_PAGE_HEAD_BYTES (32u * 4096) /* all that the device sees */
 
 struct gsh_host_page {
     struct gsh_control control;
@@ -25,6 +26,7 @@ struct gsh_host_page {
     /* The PE ends well, though its process may be gone before others have heard of it (death.h);
      * atomic. */
     uint32_t has_ended;
+    struct gsh_waits_table waits; /* takes no memory until somebody asks */
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");
 

@@ -70,8 +70,7 @@ static int channel_at(const struct gsh_team_state *t, uint64_t off)
                                                        : -1;
 }
 
-/* The team's channel in which an address of this PE's own heap lies; false: in none. */
-static bool find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site)
+bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site)
 {
     struct gsh_teams *teams = pe->teams;
     site->channel = -1;
@@ -359,7 +358,7 @@ void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *
 static bool word(struct gsh_instance *pe, const struct gsh_report *r, char *text, size_t bytes)
 {
     struct gsh_absent_wait wait = {.pe = r->pe, .expected = r->expected, .seen = r->seen};
-    if (!find_site(pe, r->address, &wait.site)) {
+    if (!gsh_absent_find_site(pe, r->address, &wait.site)) {
         return false;
     }
     gsh_absent_describe(pe, &wait, text, bytes);

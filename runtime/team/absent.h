@@ -38,6 +38,9 @@ extern const struct gsh_report_members gsh_absent_members;
 void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *wait, char *text,
                          size_t bytes);
 
+/* The team's channel in which an address of this PE's own heap lies; false: in none. */
+bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site);
+
 /* For net.c, under the proxy's lock: whether the notice is one of this file's. */
 bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size_t bytes);
 

@@ -20,6 +20,7 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/message_tag.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/team/page.h"
@@ -214,13 +215,21 @@ static bool is_lost(const struct exchange *x)
     return gsh_is_death_among(x->pe, x->pes, x->n);
 }
 
+/* For those who ask. */
+static struct gsh_waiting waiting(const struct exchange *x, int other)
+{
+    return (struct gsh_waiting){
+        .call = x->call, .kind = GSH_WAITS_COLLECTIVE, .pe = other, .team = -1};
+}
+
 /* False: the wait is given up, or some PE of the list has died, and the other may not come. */
 static bool await_poll(struct exchange *x, unsigned *backoff, int other)
 {
     if (is_stopped(x) || is_lost(x)) {
         return false;
     }
-    if (gsh_host_sync_poll(x->pe, backoff, &x->start_ns)) {
+    const struct gsh_waiting what = waiting(x, other);
+    if (gsh_host_sync_poll(x->pe, backoff, &x->start_ns, &what)) {
         timed_out(x, other);
     }
     return true;
@@ -295,7 +304,8 @@ void gsh_early_messages_destroy(struct gsh_teams *teams)
 static enum gsh_result message_poll(void *context, int from)
 {
     struct exchange *x = context;
-    if (gsh_host_sync_check(x->pe, &x->start_ns)) {
+    const struct gsh_waiting what = waiting(x, from);
+    if (gsh_host_sync_check(x->pe, &x->start_ns, &what)) {
         timed_out(x, from);
     }
     gsh_lock_take(&x->pe->teams->lock); /* a PE of this node may wait for room */

@@ -11,6 +11,7 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/instance/message_tag.h"
 #include "runtime/team/page.h"
 #include "runtime/team/team.h"
@@ -50,6 +51,20 @@ static bool is_lost(const struct arrival *a)
     return gsh_is_death_among(a->pe, a->team->pes, a->team->n_pes);
 }
 
+/* For those who ask: what the arrival waits for. */
+static struct gsh_waiting waiting(const struct arrival *a, int member_pe, uint64_t seen)
+{
+    return (struct gsh_waiting){
+        .call = a->call,
+        .kind = GSH_WAITS_COLLECTIVE,
+        .pe = member_pe,
+        .cmp = GSHMEM_CMP_GE,
+        .team = a->team->handle,
+        .expected = a->epoch,
+        .seen = seen,
+    };
+}
+
 /* Waits until the word, written by a near member, has reached the epoch. False: it never will,
  * since some member has died. */
 static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
@@ -60,7 +75,8 @@ static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
         if (is_lost(&a)) {
             return gsh_load_acquire_u64(word) >= a.epoch; /* the same */
         }
-        if (gsh_host_sync_poll(a.pe, &backoff, &a.start_ns)) {
+        const struct gsh_waiting what = waiting(&a, member_pe, gsh_load_acquire_u64(word));
+        if (gsh_host_sync_poll(a.pe, &backoff, &a.start_ns, &what)) {
             timed_out(&a, member_pe, gsh_load_acquire_u64(word));
         }
     }
@@ -75,7 +91,8 @@ static struct gsh_page_words *words(const struct arrival *a, int member_pe)
 static enum gsh_result message_poll(void *context, int member_pe)
 {
     struct arrival *a = context;
-    if (gsh_host_sync_check(a->pe, &a->start_ns)) {
+    const struct gsh_waiting what = waiting(a, member_pe, a->epoch - 1);
+    if (gsh_host_sync_check(a->pe, &a->start_ns, &what)) {
         timed_out(a, member_pe, a->epoch - 1);
     }
     return is_lost(a) ? gsh_note_death(a->call) : GSH_OK;

@@ -41,11 +41,12 @@ ARROWS = {
     "device/": PUBLIC + WIRE + ["cpu/", "device/"],
     "kernels/": PUBLIC + WIRE + ["cpu/", "device/", "kernels/"],
     "bootstrap/": PUBLIC + BASE + ["bootstrap/"],
-    "tools/": PUBLIC + BASE + TRACE + ["tools/", "bootstrap/", "proxy/transport.h", "nic/nic.h", "wire/"],
+    "tools/": PUBLIC + BASE + TRACE + ["tools/", "bootstrap/", "proxy/transport.h", "nic/nic.h", "wire/", "hang/"],
     "heap/": HOST + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h",
                      # without a job
                      "bootstrap/descriptor.h", "bootstrap/socket.h", "bootstrap/uds.h"],
     "proxy/": HOST + PROXY + ["proxy/ucx/plugin.h"],
+    "hang/": PUBLIC + BASE + ["hang/"],
     "nic/": PUBLIC + BASE + WIRE + ["nic/"],
     "proxy/ring/": HOST + ["proxy/ring/", "proxy/request.h"],
     "proxy/engine/": HOST + PROXY + ["proxy/engine/", "proxy/ring/"],
@@ -57,12 +58,13 @@ ARROWS = {
     "runtime/team/": INSTANCE + ["runtime/team/"],
     "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/", "nic/nic.h"],
     "runtime/context/": RUNTIME + ["runtime/context/", "runtime/instance/", "runtime/far/far.h", "proxy/request.h"],
+    "runtime/hang/": INSTANCE + ["hang/", "runtime/hang/", "runtime/team/absent.h"],
     "runtime/backend/": BACKEND,
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
     "runtime/init/": INSTANCE + ["heap/memory.h", "heap/registrable.h", "runtime/init/", "runtime/team/",
                                  "runtime/far/far.h", "runtime/far/affinity_proxy.h", "runtime/context/",
-                                 "runtime/trace/",
+                                 "runtime/trace/", "runtime/hang/",
                                  "runtime/backend/modules.h"],
     "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/trace/call.h",
                                        "runtime/far/far.h", "runtime/context/",
@@ -93,9 +95,9 @@ ARROWS = {
 }
 # runtime/ from the bottom up, as its README says: a file knows and calls only its own folder and those before it.
 RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/trace/", "runtime/team/", "runtime/far/", "runtime/context/",
-                 "runtime/backend/", "runtime/init/", "runtime/api/"]
+                 "runtime/backend/", "runtime/hang/", "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("base/", "trace/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/",
+NO_CIRCLES = ("base/", "trace/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/", "hang/",
               "kernels/", "dialects/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "cpu/cpu.h"
+#include "cpu/stream.h"
 #include "gshmem.h"
 #include "proxy/proxy.h"
 #include "base/env.h"
@@ -51,6 +52,11 @@ static void cpu_finish(struct gsh_instance *pe)
         gshmemx_cpu_device_destroy(pe->device);
         pe->device = NULL;
     }
+}
+
+static uint64_t cpu_count_unfinished(struct gsh_instance *pe)
+{
+    return gsh_streams_count_unfinished(pe->device);
 }
 
 static enum gsh_result cpu_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
@@ -378,6 +384,7 @@ static const struct gsh_device_ops cpu_ops = {
     .upload = cpu_upload,
     .module_init = cpu_module_init,
     .finish = cpu_finish,
+    .count_unfinished = cpu_count_unfinished,
     .map_host = cpu_map_host,
     .unmap_host = cpu_unmap_host,
     .map_registers = cpu_map_host,

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The graph of waits. A wait points to the PE that is to end it, if that is known; of a word it is
+ * not, but in a job of two PEs. From a PE that waits the search follows these arrows. It ends at a
+ * PE that does not answer, at one that it has passed already (a cycle), at one that waits for
+ * nobody, or at one that waits for a word. */
+#include "hang/analyse.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NAMES_AT_ONCE 6
+
+/* A text that grows, and what does not fit is left out. */
+struct text {
+    char *at;
+    size_t room;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(t->at, t->room, format, args);
+    va_end(args);
+    if (n > 0) {
+        size_t taken = (size_t)n < t->room ? (size_t)n : t->room - 1;
+        t->at += taken;
+        t->room -= taken;
+    }
+}
+
+/* ---- words ---- */
+
+static void add_site(struct text *t, const struct gsh_hang_wait *w)
+{
+    switch (w->site) {
+    case GSH_HANG_OBJECT:
+        add(t, "allocation %d + 0x%" PRIx64, w->object, w->object_off);
+        break;
+    case GSH_HANG_GLOBAL:
+        add(t, "the program's globals + 0x%" PRIx64, w->object_off);
+        break;
+    case GSH_HANG_LIBRARY:
+        add(t, "a word of the library");
+        break;
+    default:
+        add(t, "address 0x%" PRIx64, w->address);
+    }
+}
+
+static void add_wait(struct text *t, const struct gsh_hang_wait *w)
+{
+    static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
+    add(t, "%s", w->call);
+    switch (w->what) {
+    case GSH_HANG_WORD:
+        add(t, ": ");
+        add_site(t, w);
+        add(t, " to be %s %" PRId64 ", and it is %" PRId64, cmp_names[w->cmp], (int64_t)w->expected,
+            (int64_t)w->seen);
+        break;
+    case GSH_HANG_ARRIVAL:
+        if (w->team >= 0) {
+            add(t, " of team %d", w->team);
+        }
+        if (w->channel > 0) {
+            add(t, ", channel %d", w->channel);
+        }
+        if (w->expected > 0) {
+            add(t, ": arrival %" PRIu64, w->expected);
+        }
+        break;
+    case GSH_HANG_LOCK:
+        add(t, ": the lock at ");
+        add_site(t, w);
+        break;
+    default:
+        add(t, ": the network's work, %" PRIu64 " of %" PRIu64, w->seen, w->expected);
+    }
+}
+
+void gsh_hang_word_wait(const struct gsh_hang_wait *w, char *text, size_t bytes)
+{
+    struct text t = {text, bytes};
+    add_wait(&t, w);
+    if (w->what == GSH_HANG_LOCK && w->holder >= 0) {
+        add(&t, ", held by PE %d", w->holder);
+    }
+    if (w->what != GSH_HANG_WORD && w->other >= 0) {
+        add(&t, "%s PE %d", w->what == GSH_HANG_LOCK ? ", behind" : " of", w->other);
+    }
+}
+
+void gsh_hang_word_silence(const struct gsh_hang_member *m, char *text, size_t bytes)
+{
+    struct text t = {text, bytes};
+    if (m->answer == GSH_HANG_UNKNOWN) {
+        add(&t, "is not here: it has ended, or is on another machine");
+        return;
+    }
+    add(&t, "does not answer: its process %d ", m->os_pid);
+    switch (m->state) {
+    case 'T':
+        add(&t, "is stopped by a signal");
+        break;
+    case 't':
+        add(&t, "is stopped by a debugger");
+        break;
+    case 'Z':
+    case 'X':
+        add(&t, "is dead");
+        break;
+    case 0:
+        add(&t, "has ended");
+        break;
+    default:
+        add(&t, "is in state %c", m->state);
+    }
+}
+
+/* ---- the graph ---- */
+
+static const struct gsh_hang_entry *first_of(const struct gsh_hang_job *job, int pe)
+{
+    for (int i = 0; i < job->n_waits; i++) {
+        if (job->waits[i].pe == pe) {
+            return &job->waits[i];
+        }
+    }
+    return NULL;
+}
+
+static bool waits(const struct gsh_hang_job *job, int pe)
+{
+    return first_of(job, pe) != NULL;
+}
+
+/* The PE that is to end the wait; -1: not known. */
+static int target(const struct gsh_hang_job *job, const struct gsh_hang_entry *e)
+{
+    const struct gsh_hang_wait *w = &e->wait;
+    int to = w->what == GSH_HANG_LOCK && w->holder >= 0 ? w->holder : w->other;
+    if (to < 0 && w->what == GSH_HANG_WORD && job->n_pes == 2) {
+        to = 1 - e->pe;
+    }
+    return to;
+}
+
+/* The PE's wait with an arrow to another PE, of those the one to follow; NULL: none. Kernels' waits
+ * come first: the host often waits for its own kernels. */
+static const struct gsh_hang_entry *arrow_of(const struct gsh_hang_job *job, int pe)
+{
+    const struct gsh_hang_entry *best = NULL;
+    for (int i = 0; i < job->n_waits; i++) {
+        const struct gsh_hang_entry *e = &job->waits[i];
+        int to = e->pe == pe ? target(job, e) : -1;
+        if (to < 0 || to == pe) {
+            continue;
+        }
+        if (job->members[to].answer != GSH_HANG_ANSWERED) {
+            return e;
+        }
+        if (best == NULL || (best->wait.is_host && !e->wait.is_host)) {
+            best = e;
+        }
+    }
+    return best;
+}
+
+/* A wait for a word whose writer is not known, or for other threads of the PE itself. */
+static const struct gsh_hang_entry *end_of(const struct gsh_hang_job *job, int pe, bool of_itself)
+{
+    for (int i = 0; i < job->n_waits; i++) {
+        const struct gsh_hang_entry *e = &job->waits[i];
+        int to = e->pe == pe ? target(job, e) : -2;
+        if (to == (of_itself ? pe : -1)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* ---- sentences ---- */
+
+/* "PE 0 waits for PE 5 in gshmem_barrier_all of team 0: arrival 17" */
+static void add_arrow(struct text *t, const struct gsh_hang_job *job,
+                      const struct gsh_hang_entry *e)
+{
+    add(t, "PE %d waits for PE %d in ", e->pe, target(job, e));
+    add_wait(t, &e->wait);
+}
+
+/* What the PE has not done, for the wait that is about it. */
+static void add_omission(struct text *t, const struct gsh_hang_entry *e, int pe)
+{
+    const struct gsh_hang_wait *w = &e->wait;
+    switch (w->what) {
+    case GSH_HANG_ARRIVAL:
+        add(t, "PE %d has not made ", pe);
+        add_wait(t, w);
+        add(t, ", for which PE %d waits", e->pe);
+        break;
+    case GSH_HANG_LOCK:
+        add(t, "PE %d holds the lock for which PE %d waits in ", pe, e->pe);
+        add_wait(t, w);
+        break;
+    case GSH_HANG_PROXY:
+        add(t, "PE %d does not answer the network: PE %d waits in ", pe, e->pe);
+        add_wait(t, w);
+        break;
+    default:
+        add(t, "PE %d has not written the word for which PE %d waits in ", pe, e->pe);
+        add_wait(t, w);
+    }
+}
+
+static void add_idle(struct text *t, const struct gsh_hang_pe *p)
+{
+    if (p->n_unfinished > 0) {
+        add(t, "it does not wait in gshmem: its kernels run, or wait for something else");
+    } else if (p->n_unfinished == 0) {
+        add(t, "it does not wait in gshmem, and nothing is left on its streams: it has left its "
+               "kernels, and its host computes or waits for something else");
+    } else {
+        add(t, "it does not wait in gshmem: it computes, or waits for something else");
+    }
+}
+
+static void add_hints(struct text *t, const struct gsh_hang_wait *w)
+{
+    if (w->copy_pe >= 0) {
+        add(t, "; PE %d's copy of the word is as it should be: was it written there instead?",
+            w->copy_pe);
+    } else if (w->near_off != 0) {
+        add(t, "; the word %d bytes %s is as it should be: was it written instead?",
+            abs(w->near_off), w->near_off > 0 ? "further on" : "before it");
+    }
+}
+
+/* "PEs 1, 2 and 5": those that answered and do not wait, but for one; returns how many. */
+static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
+{
+    int n = 0, named = 0;
+    for (int i = 0; i < job->n_pes; i++) {
+        n += i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i);
+    }
+    if (n == 0) {
+        return 0;
+    }
+    add(t, n == 1 ? "PE" : "PEs");
+    for (int i = 0; i < job->n_pes && named < NAMES_AT_ONCE; i++) {
+        if (i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i)) {
+            add(t, "%s %d", named == 0 ? "" : named + 1 == n ? " and" : ",", i);
+            named++;
+        }
+    }
+    if (n > named) {
+        add(t, " and %d more", n - named);
+    }
+    return n;
+}
+
+static void end_at_word(struct text *t, const struct gsh_hang_job *job,
+                        const struct gsh_hang_entry *e)
+{
+    char others[160] = "";
+    struct text o = {others, sizeof(others)};
+    add_wait(t, &e->wait);
+    int n = add_others(&o, job, e->pe);
+    if (n > 0) {
+        bool is_idle = true;
+        for (int i = 0; i < job->n_pes; i++) {
+            is_idle =
+                is_idle && (i == e->pe || waits(job, i) || job->members[i].about.n_unfinished == 0);
+        }
+        add(t, "; %s, which %s not wait, %s not written it%s", others, n == 1 ? "does" : "do",
+            n == 1 ? "has" : "have",
+            !is_idle ? ""
+            : n == 1 ? ", and nothing is left on its streams"
+                     : ", and nothing is left on their streams");
+    } else if (job->n_pes > 1) {
+        add(t, "; every other PE waits, too, so none is left to write it");
+    } else {
+        add(t, "; there is no other PE that could write it");
+    }
+    add_hints(t, &e->wait);
+}
+
+static void find_lost(const struct gsh_hang_job *job, struct text *t, struct gsh_hang_cause *c,
+                      const struct gsh_hang_entry *e, int lost)
+{
+    char silence[160];
+    gsh_hang_word_silence(&job->members[lost], silence, sizeof(silence));
+    c->verdict = GSH_HANG_LOST;
+    c->pe = lost;
+    add(t, "PE %d %s; ", lost, silence);
+    if (target(job, e) == lost) {
+        add_arrow(t, job, e);
+    } else {
+        add(t, "PE %d waits in ", e->pe);
+        add_wait(t, &e->wait);
+    }
+}
+
+static void find_cycle(const struct gsh_hang_job *job, struct text *t, struct gsh_hang_cause *c,
+                       int from)
+{
+    int pe = from, n = 0;
+    c->verdict = GSH_HANG_CYCLE;
+    c->pe = from;
+    add(t, "PEs wait for each other: ");
+    do {
+        const struct gsh_hang_entry *e = arrow_of(job, pe);
+        add(t, n++ > 0 ? ", and " : "");
+        add_arrow(t, job, e);
+        pe = target(job, e);
+    } while (pe != from && n < NAMES_AT_ONCE);
+    if (pe != from) {
+        add(t, ", and so on");
+    }
+}
+
+/* The PE where the arrows end that begin at `from`; *last: the wait that led there, NULL: none.
+ * *is_cycle: it has been passed before. */
+static int follow(const struct gsh_hang_job *job, int from, const struct gsh_hang_entry **last,
+                  bool *is_cycle)
+{
+    bool *passed = calloc((size_t)job->n_pes, sizeof(*passed));
+    int pe = from;
+    *last = NULL;
+    *is_cycle = false;
+    while (passed != NULL && job->members[pe].answer == GSH_HANG_ANSWERED) {
+        const struct gsh_hang_entry *e = arrow_of(job, pe);
+        if (e == NULL) {
+            break;
+        }
+        if (passed[pe]) {
+            *is_cycle = true;
+            break;
+        }
+        passed[pe] = true;
+        *last = e;
+        pe = target(job, e);
+    }
+    free(passed);
+    return pe;
+}
+
+/* How much a cause that was found from one PE says: the largest wins. */
+static int weight(enum gsh_hang_verdict v)
+{
+    static const int of[] = {[GSH_HANG_NO_WAIT] = 0, [GSH_HANG_UNSENT] = 1, [GSH_HANG_FIRST] = 2,
+                             [GSH_HANG_OWN] = 3,     [GSH_HANG_CYCLE] = 4,  [GSH_HANG_LOST] = 5};
+    return of[v];
+}
+
+static void find_from(const struct gsh_hang_job *job, int from, struct gsh_hang_cause *c)
+{
+    struct text t = {c->text, sizeof(c->text)};
+    const struct gsh_hang_entry *last, *e;
+    bool is_cycle;
+    int pe = follow(job, from, &last, &is_cycle);
+    c->pe = pe;
+    if (job->members[pe].answer != GSH_HANG_ANSWERED) {
+        find_lost(job, &t, c, last, pe);
+    } else if (is_cycle) {
+        find_cycle(job, &t, c, pe);
+    } else if ((e = end_of(job, pe, true)) != NULL) {
+        c->verdict = GSH_HANG_OWN;
+        add(&t, "PE %d waits for its own %s in ", pe,
+            e->wait.what == GSH_HANG_LOCK ? "thread that has the lock"
+                                          : "other blocks, which have not come,");
+        add_wait(&t, &e->wait);
+    } else if ((e = end_of(job, pe, false)) != NULL) {
+        c->verdict = GSH_HANG_UNSENT;
+        if (last != NULL) {
+            add_omission(&t, last, pe);
+            add(&t, ": it waits itself in ");
+        } else {
+            add(&t, "PE %d waits in ", pe);
+        }
+        end_at_word(&t, job, e);
+    } else if (last != NULL) {
+        c->verdict = GSH_HANG_FIRST;
+        add_omission(&t, last, pe);
+        add(&t, ": ");
+        add_idle(&t, &job->members[pe].about);
+        add_hints(&t, &last->wait);
+    }
+}
+
+/* Somebody waits for a word, and a PE does not answer that might write it. */
+static bool blame_silent(const struct gsh_hang_job *job, struct gsh_hang_cause *c)
+{
+    struct text t = {c->text, sizeof(c->text)};
+    for (int i = 0; i < job->n_pes; i++) {
+        if (job->members[i].answer == GSH_HANG_SILENT) {
+            for (int k = 0; k < job->n_waits; k++) {
+                if (target(job, &job->waits[k]) < 0) {
+                    find_lost(job, &t, c, &job->waits[k], i);
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+void gsh_hang_analyse(const struct gsh_hang_job *job, struct gsh_hang_cause *cause)
+{
+    *cause = (struct gsh_hang_cause){.verdict = GSH_HANG_NO_WAIT, .pe = -1};
+    for (int i = 0; i < job->n_waits; i++) {
+        struct gsh_hang_cause c = {.verdict = GSH_HANG_NO_WAIT, .pe = -1};
+        if (i > 0 && job->waits[i].pe == job->waits[i - 1].pe) {
+            continue;
+        }
+        find_from(job, job->waits[i].pe, &c);
+        if (weight(c.verdict) > weight(cause->verdict)) {
+            *cause = c;
+        }
+    }
+    if (cause->verdict != GSH_HANG_LOST && blame_silent(job, cause)) {
+        return;
+    }
+    if (cause->verdict == GSH_HANG_NO_WAIT) {
+        snprintf(cause->text, sizeof(cause->text), "%s",
+                 job->n_waits > 0 ? "the waits name no PE" : "no PE waits in gshmem");
+    }
+}

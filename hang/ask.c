@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See ask.h. The names of sockets are read from /proc/net/unix, which all users see; who answers is
+ * asked of the kernel. */
+#include "hang/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 8192
+
+/* A process that has a listener. */
+struct process {
+    uint64_t id;
+    int os_pid;
+    int fd;         /* -1: done */
+    bool has_ended; /* its answer is complete */
+};
+
+struct asking {
+    struct process *process;
+    int n;
+    struct gsh_hang_jobs *jobs;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof(who);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
+}
+
+/* A descriptor of a connection over which the question has been sent; -1: none. */
+static int send_question(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const uint32_t question = GSH_HANG_MAGIC;
+    size_t n = strlen(name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || n + 1 > sizeof(at.sun_path)) {
+        return -1;
+    }
+    memcpy(at.sun_path + 1, name, n);
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+    if (connect(fd, (struct sockaddr *)&at, bytes) != 0 || !is_own_user(fd) ||
+        send(fd, &question, sizeof(question), MSG_NOSIGNAL) != (ssize_t)sizeof(question)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Those whose names are listed; a name may be listed once more for each of its connections. */
+static bool find_processes(struct asking *a)
+{
+    char line[512], name[128];
+    FILE *list = fopen("/proc/net/unix", "re");
+    if (list == NULL) {
+        return false;
+    }
+    while (fgets(line, sizeof(line), list) != NULL && a->n < PROCESSES_MAX) {
+        const char *at = strstr(line, "@" GSH_HANG_NAME);
+        struct process p = {.fd = -1};
+        if (at == NULL || sscanf(at + 1, GSH_HANG_NAME "%16" SCNx64 ".%d", &p.id, &p.os_pid) != 2) {
+            continue;
+        }
+        bool is_new = true;
+        for (int i = 0; i < a->n; i++) {
+            is_new = is_new && a->process[i].id != p.id;
+        }
+        snprintf(name, sizeof(name), GSH_HANG_NAME "%016" PRIx64 ".%d", p.id, p.os_pid);
+        if (is_new && (p.fd = send_question(name)) >= 0) {
+            a->process[a->n++] = p;
+        }
+    }
+    fclose(list);
+    return true;
+}
+
+static struct gsh_hang_job *job_of(struct gsh_hang_jobs *jobs, uint64_t name)
+{
+    for (int i = 0; i < jobs->n; i++) {
+        if (jobs->job[i].job == name) {
+            return &jobs->job[i];
+        }
+    }
+    struct gsh_hang_job *more = realloc(jobs->job, ((size_t)jobs->n + 1) * sizeof(*more));
+    if (more == NULL) {
+        return NULL;
+    }
+    jobs->job = more;
+    more[jobs->n] = (struct gsh_hang_job){.job = name};
+    return &more[jobs->n++];
+}
+
+/* What has come; closes the connection once the answer is complete, or is none. */
+static void receive(struct asking *a, struct process *p)
+{
+    struct gsh_hang_record r;
+    for (;;) {
+        ssize_t n = recv(p->fd, &r, sizeof(r), MSG_DONTWAIT | MSG_TRUNC);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        }
+        bool is_sound = n > 0 && gsh_hang_is_sound(&r, (size_t)n);
+        struct gsh_hang_job *job =
+            is_sound && r.kind != GSH_HANG_END ? job_of(a->jobs, r.job) : NULL;
+        if (job != NULL && gsh_hang_take(job, &r)) {
+            if (r.kind == GSH_HANG_PE) {
+                job->members[r.about.pe].os_pid = p->os_pid;
+            }
+            continue;
+        }
+        p->has_ended = is_sound && r.kind == GSH_HANG_END;
+        close(p->fd);
+        p->fd = -1;
+        return;
+    }
+}
+
+static void await_answers(struct asking *a, struct pollfd *polls)
+{
+    uint64_t end = now_ms() + GSH_HANG_PATIENCE_MS;
+    for (;;) {
+        int n_open = 0;
+        for (int i = 0; i < a->n; i++) {
+            polls[i] = (struct pollfd){.fd = a->process[i].fd, .events = POLLIN};
+            n_open += a->process[i].fd >= 0;
+        }
+        uint64_t now = now_ms();
+        if (n_open == 0 || now >= end) {
+            return;
+        }
+        if (poll(polls, (nfds_t)a->n, (int)(end - now)) <= 0) {
+            continue;
+        }
+        for (int i = 0; i < a->n; i++) {
+            if (a->process[i].fd >= 0 && polls[i].revents != 0) {
+                receive(a, &a->process[i]);
+            }
+        }
+    }
+}
+
+/* 'R', 'S', 'T' ...; 0: there is no such process. */
+static char state_of(int os_pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", os_pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        return 0;
+    }
+    size_t n = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' ? end[2] : 0;
+}
+
+/* PEs whose process has a listener, but has not answered. */
+static void name_silent(struct asking *a)
+{
+    for (int k = 0; k < a->jobs->n; k++) {
+        struct gsh_hang_job *job = &a->jobs->job[k];
+        for (int pe = 0; pe < job->n_pes; pe++) {
+            struct gsh_hang_member *m = &job->members[pe];
+            for (int i = 0; i < a->n && m->answer == GSH_HANG_UNKNOWN; i++) {
+                if (m->process != 0 && a->process[i].id == m->process) {
+                    m->answer = GSH_HANG_SILENT;
+                    m->os_pid = a->process[i].os_pid;
+                    m->state = state_of(m->os_pid);
+                }
+            }
+        }
+    }
+}
+
+bool gsh_hang_ask(struct gsh_hang_jobs *out)
+{
+    *out = (struct gsh_hang_jobs){0};
+    struct asking a = {.process = calloc(PROCESSES_MAX, sizeof(struct process)), .jobs = out};
+    struct pollfd *polls = calloc(PROCESSES_MAX, sizeof(*polls));
+    bool is_done = a.process != NULL && polls != NULL && find_processes(&a);
+    if (is_done) {
+        await_answers(&a, polls);
+        name_silent(&a);
+    }
+    for (int i = 0; i < a.n; i++) {
+        if (a.process[i].fd >= 0) {
+            close(a.process[i].fd);
+        }
+    }
+    free(a.process);
+    free(polls);
+    return is_done;
+}
+
+void gsh_hang_jobs_free(struct gsh_hang_jobs *jobs)
+{
+    for (int i = 0; i < jobs->n; i++) {
+        gsh_hang_free(&jobs->job[i]);
+    }
+    free(jobs->job);
+    *jobs = (struct gsh_hang_jobs){0};
+}
+
+static bool is_named(const struct gsh_hang_job *job, const char *name)
+{
+    char own[24], *end;
+    snprintf(own, sizeof(own), "%08" PRIx64, job->job);
+    if (strcmp(own, name) == 0) {
+        return true;
+    }
+    long number = strtol(name, &end, 10);
+    bool is_there = *end == '\0' && number > 0 && number == job->launcher;
+    for (int i = 0; i < job->n_pes; i++) {
+        is_there = is_there || (*end == '\0' && number > 0 && number == job->members[i].os_pid);
+    }
+    return is_there;
+}
+
+const struct gsh_hang_job *gsh_hang_find(const struct gsh_hang_jobs *jobs, const char *name)
+{
+    for (int i = 0; i < jobs->n; i++) {
+        if (is_named(&jobs->job[i], name)) {
+            return &jobs->job[i];
+        }
+    }
+    return NULL;
+}

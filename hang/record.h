@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a process of a job says of its PEs when it is asked for a hang report, and what an asker
+ * makes of it. Each process has a SOCK_SEQPACKET listener of its own, with an abstract name:
+ *
+ *   asker -> process   connects; goes no further unless the process is of the same user
+ *   process -> asker   drops an asker of another user
+ *   asker -> process   GSH_HANG_MAGIC, 4 bytes
+ *   process -> asker   packets of one struct gsh_hang_record each: for each of its PEs one of kind
+ *                      PE, then its waits; then one of kind END
+ *
+ * Both are of one build. A record is checked before it is used (gsh_hang_is_sound): it comes from
+ * another process. */
+#ifndef GSH_HANG_RECORD_H
+#define GSH_HANG_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GSH_HANG_MAGIC     0x31474e48u /* "HNG1" */
+#define GSH_HANG_NAME      "gshmem-hang."
+#define GSH_HANG_PES_MAX   (1 << 20)
+#define GSH_HANG_WAITS_MAX 65536
+
+enum gsh_hang_kind { GSH_HANG_PE = 1, GSH_HANG_PEERS, GSH_HANG_WAIT, GSH_HANG_END };
+
+struct gsh_hang_pe {
+    int32_t pe, n_pes, node;
+    int32_t os_pid;       /* as the process itself counts */
+    int32_t launcher;     /* gshmemrun's; 0: none */
+    uint32_t n_missed;    /* at least so many waits had no room */
+    int32_t is_set_up;    /* it has a device and a heap */
+    int32_t is_ending;    /* 1: the job's end is under way */
+    int64_t n_unfinished; /* pieces of work of its streams that have not ended; -1: not known */
+    char host[64], device[24];
+};
+
+/* To which processes PEs [first, first + n) belong. */
+struct gsh_hang_peers {
+    int32_t first, n;
+    uint64_t process[16];
+};
+
+/* What a wait is for. */
+enum gsh_hang_what {
+    GSH_HANG_WORD = 1, /* for a word of the PE's own memory */
+    GSH_HANG_ARRIVAL,  /* for PE `other` in a call that all PEs of a team, or of the job, make */
+    GSH_HANG_LOCK,
+    GSH_HANG_PROXY, /* for the proxy's or the network's work */
+};
+
+/* Where a word lies. */
+enum gsh_hang_site { GSH_HANG_ELSEWHERE, GSH_HANG_OBJECT, GSH_HANG_GLOBAL, GSH_HANG_LIBRARY };
+
+/* One wait, or equal waits of several threads of a kernel. */
+struct gsh_hang_wait {
+    int32_t what; /* enum gsh_hang_what */
+    int32_t cmp;  /* GSHMEM_CMP_* */
+    /* ARRIVAL: the PE that has not come. LOCK: the PE before this one in the queue. PROXY: the PE
+     * that the work is for. WORD: the PE that is to write it. -1: not known */
+    int32_t other;
+    int32_t holder;        /* LOCK: the PE that holds it; -1: not known */
+    int32_t team, channel; /* ARRIVAL: -1: of no team; of the host's threads */
+    int32_t is_host;       /* of the host thread with the number first_thread[0] */
+    uint32_t n_threads;
+    uint32_t first_block[3], last_block[3], first_thread[3], last_thread[3];
+    uint64_t address, expected, seen, waited_ns;
+    int32_t site;   /* enum gsh_hang_site */
+    int32_t object; /* allocations are numbered by their offset, from 1 */
+    uint64_t object_off, object_bytes;
+    /* WORD: the one other PE whose copy of the word is as this wait wants it, -1: none; and the one
+     * word nearby that is, as a distance in bytes, 0: none */
+    int32_t copy_pe, near_off;
+    char call[40];
+};
+
+struct gsh_hang_record {
+    uint32_t magic;
+    int32_t kind; /* enum gsh_hang_kind */
+    uint64_t job; /* tells jobs apart; not secret */
+    int32_t pe;   /* WAIT: whose */
+    int32_t reserved;
+    union {
+        struct gsh_hang_pe about;
+        struct gsh_hang_peers peers;
+        struct gsh_hang_wait wait;
+    };
+};
+
+/* Whether a record that has come is within its bounds; its texts then end within it. */
+bool gsh_hang_is_sound(const struct gsh_hang_record *r, size_t bytes);
+
+/* ---- the whole job ---- */
+
+enum gsh_hang_answer {
+    GSH_HANG_UNKNOWN, /* nothing is known of its process: on another machine, or gone */
+    GSH_HANG_SILENT,  /* its process does not answer */
+    GSH_HANG_ANSWERED,
+};
+
+struct gsh_hang_member {
+    enum gsh_hang_answer answer;
+    struct gsh_hang_pe about; /* if it has answered */
+    uint64_t process;         /* 0: not known */
+    int os_pid;               /* as the asker counts; 0: not known */
+    char state;               /* of that process, as /proc has it; 0: not known */
+};
+
+struct gsh_hang_entry {
+    int pe;
+    struct gsh_hang_wait wait;
+};
+
+struct gsh_hang_job {
+    uint64_t job;
+    int n_pes, launcher;
+    struct gsh_hang_member *members; /* [n_pes] */
+    int n_waits, room;
+    struct gsh_hang_entry *waits; /* in order of PEs */
+};
+
+/* Takes a sound record into the job; false: no memory, or it does not fit the others. */
+bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r);
+void gsh_hang_free(struct gsh_hang_job *job);
+
+#endif

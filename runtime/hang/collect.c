@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See collect.h. A wait answers when its thread looks around next: on GPUs within some 40 ms, on
+ * the CPU device and the host when its thread runs next. */
+#include "runtime/hang/collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/atomic.h"
+#include "base/keys.h"
+#include "base/util.h"
+#include "gshmem/types.h"
+#include "heap/heap.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/waits.h"
+#include "runtime/team/absent.h"
+#include "wire/lock.h"
+
+/* At least, and at most; in between until no new answer has come for as long as `quiet`. */
+#define LEAST_MS  60
+#define QUIET_MS  60
+#define MOST_MS   400
+#define STEP_MS   5
+#define OBJECTS   4096
+#define NEARBY    32 /* words on either side */
+#define WAITS_MAX (GSH_WAITS_ENTRIES + 1)
+
+/* One PE's part. */
+struct part {
+    struct gsh_instance *pe;
+    bool is_set_up;
+    struct gsh_waits_entry *entries; /* [n] */
+    uint32_t n;
+    struct gsh_alloc_range *objects; /* [n_objects] */
+    uint64_t n_objects;
+    bool (*put)(void *to, const struct gsh_hang_record *record);
+    void *to;
+    bool is_refused;
+};
+
+uint64_t gsh_hang_job_of(const struct gsh_instance *pe)
+{
+    char name[9];
+    gsh_key_name(pe->secret, "hang report", 4, name);
+    return strtoull(name, NULL, 16);
+}
+
+static void pass_on(struct part *p, struct gsh_hang_record *r, int kind)
+{
+    r->magic = GSH_HANG_MAGIC;
+    r->kind = kind;
+    r->job = gsh_hang_job_of(p->pe);
+    r->pe = p->pe->my_pe;
+    p->is_refused = p->is_refused || !p->put(p->to, r);
+}
+
+/* ---- where a word lies, and what is around it ---- */
+
+static void find_site(const struct part *p, struct gsh_hang_wait *w)
+{
+    const struct gsh_instance *pe = p->pe;
+    uint64_t off = w->address - pe->state.base;
+    if (w->address - pe->statics.base < pe->statics.bytes) {
+        w->site = GSH_HANG_GLOBAL;
+        w->object_off = w->address - pe->statics.base;
+        return;
+    }
+    if (off >= pe->state.stride) {
+        return;
+    }
+    w->site = GSH_HANG_LIBRARY;
+    w->object_off = off;
+    for (uint64_t i = 0; i < p->n_objects; i++) {
+        if (off - p->objects[i].off < p->objects[i].bytes) {
+            w->site = GSH_HANG_OBJECT;
+            w->object = (int)i + 1;
+            w->object_off = off - p->objects[i].off;
+            w->object_bytes = p->objects[i].bytes;
+            return;
+        }
+    }
+}
+
+static bool load(const struct gsh_instance *pe, uint64_t address, unsigned bytes, uint64_t *value)
+{
+    struct gsh_instance *own = (struct gsh_instance *)pe;
+    return pe->device_ops->load(own, (const void *)(uintptr_t)address, bytes, 1, value) == GSH_OK;
+}
+
+/* The word's width: the largest at which it is what the wait has seen. 0: it has changed. */
+static unsigned width_of(const struct part *p, const struct gsh_hang_wait *w)
+{
+    for (unsigned bytes = 8; bytes >= 2; bytes /= 2) {
+        uint64_t now = 0, mask = bytes == 8 ? ~(uint64_t)0 : ((uint64_t)1 << bytes * 8) - 1;
+        if (w->address % bytes == 0 && load(p->pe, w->address, bytes, &now) &&
+            ((now ^ w->seen) & mask) == 0) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+static bool is_as_wanted(const struct gsh_hang_wait *w, uint64_t value, unsigned bytes)
+{
+    uint64_t mask = bytes == 8 ? ~(uint64_t)0 : ((uint64_t)1 << bytes * 8) - 1;
+    uint64_t wanted = w->expected & mask;
+    value &= mask;
+    switch (w->cmp) {
+    case GSHMEM_CMP_EQ:
+        return value == wanted && wanted != 0;
+    case GSHMEM_CMP_GE:
+        return value >= wanted && wanted != 0;
+    case GSHMEM_CMP_GT:
+        return value > wanted;
+    default:
+        return false;
+    }
+}
+
+/* The address of another near PE's copy; 0: it is not mapped. */
+static uint64_t copy_of(const struct gsh_instance *pe, uint64_t address, int other)
+{
+    if (pe->slot_of[other] < 0) {
+        return 0;
+    }
+    return address + (uint64_t)((int64_t)pe->slot_of[other] - pe->my_slot) * pe->state.stride;
+}
+
+static void look_around(const struct part *p, struct gsh_hang_wait *w)
+{
+    const struct gsh_instance *pe = p->pe;
+    unsigned bytes = w->site == GSH_HANG_OBJECT ? width_of(p, w) : 0;
+    int n_copies = 0, n_near = 0;
+    uint64_t value = 0;
+    if (bytes == 0) {
+        return;
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        uint64_t at = i != pe->my_pe ? copy_of(pe, w->address, i) : 0;
+        if (at != 0 && load(pe, at, bytes, &value) && is_as_wanted(w, value, bytes)) {
+            w->copy_pe = i;
+            n_copies++;
+        }
+    }
+    for (int i = -NEARBY; i <= NEARBY; i++) {
+        int off = i * (int)bytes;
+        uint64_t inside = w->object_off + (uint64_t)(int64_t)off;
+        if (i != 0 && inside < w->object_bytes && inside + bytes <= w->object_bytes &&
+            load(pe, w->address + (uint64_t)(int64_t)off, bytes, &value) &&
+            is_as_wanted(w, value, bytes)) {
+            w->near_off = off;
+            n_near++;
+        }
+    }
+    w->copy_pe = n_copies == 1 ? w->copy_pe : -1;
+    w->near_off = n_near == 1 ? w->near_off : 0;
+}
+
+/* ---- locks ---- */
+
+static uint32_t node_of(const struct gsh_instance *pe, uint64_t address, int other)
+{
+    uint64_t node = 0, at = other == pe->my_pe ? address : copy_of(pe, address, other);
+    return at != 0 && load(pe, at, sizeof(uint32_t), &node) ? (uint32_t)node : 0;
+}
+
+/* The PE whose node names this one as the next; -1: none that is mapped here. */
+static int before_in_queue(const struct gsh_instance *pe, uint64_t address, int other)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        uint32_t node = node_of(pe, address, i);
+        if ((node & GSH_LOCK_TAKEN) != 0 && (node & GSH_LOCK_BEHIND) == (uint32_t)other + 1) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The wait's address is this PE's node. */
+static void find_holder(const struct part *p, struct gsh_hang_wait *w)
+{
+    const struct gsh_instance *pe = p->pe;
+    uint64_t node = w->address;
+    int at = before_in_queue(pe, node, pe->my_pe);
+    w->address -= GSH_LOCK_NODE * sizeof(uint32_t);
+    if (at < 0) { /* another thread of this PE has it, or is in the queue */
+        w->other = w->holder = w->expected == GSH_LOCK_TAKEN ? pe->my_pe : w->other;
+        return;
+    }
+    w->other = at;
+    for (int i = 0; i < pe->n_pes && at >= 0; i++) {
+        w->holder = at;
+        at = before_in_queue(pe, node, at);
+    }
+}
+
+/* ---- records ---- */
+
+static int what_of(uint32_t kind)
+{
+    switch (kind) {
+    case GSH_WAITS_COLLECTIVE:
+    case GSH_REPORT_SYNC_TIMEOUT:
+        return GSH_HANG_ARRIVAL;
+    case GSH_REPORT_LOCK_TIMEOUT:
+        return GSH_HANG_LOCK;
+    case GSH_REPORT_FAR_TIMEOUT:
+        return GSH_HANG_PROXY;
+    default:
+        return GSH_HANG_WORD;
+    }
+}
+
+static void describe(const struct part *p, const struct gsh_waits_entry *e, struct gsh_hang_wait *w)
+{
+    struct gsh_absent_site site;
+    *w = (struct gsh_hang_wait){
+        .what = what_of(e->kind),
+        .cmp = e->cmp <= 5 ? (int)e->cmp : 0,
+        .other = e->pe >= 0 && e->pe < p->pe->n_pes ? e->pe : -1,
+        .holder = -1,
+        .team = e->team,
+        .channel = -1,
+        .is_host = e->is_host != 0,
+        .n_threads = 1,
+        .address = e->address,
+        .expected = e->expected,
+        .seen = e->seen,
+        .waited_ns = e->waited_ns,
+        .copy_pe = -1,
+    };
+    memcpy(w->first_block, e->block, sizeof(w->first_block));
+    memcpy(w->last_block, e->block, sizeof(w->last_block));
+    memcpy(w->first_thread, e->thread, sizeof(w->first_thread));
+    memcpy(w->last_thread, e->thread, sizeof(w->last_thread));
+    gsh_copy_name(w->call, sizeof(w->call), e->call);
+    if (!p->is_set_up || e->address == 0) {
+        return;
+    }
+    if (w->what == GSH_HANG_LOCK) {
+        find_holder(p, w);
+    }
+    find_site(p, w);
+    if (w->what == GSH_HANG_WORD) {
+        look_around(p, w);
+    } else if (w->what == GSH_HANG_ARRIVAL && gsh_absent_find_site(p->pe, e->address, &site)) {
+        w->team = site.team;
+        w->channel = site.channel;
+    }
+}
+
+/* Waits that differ at most in their threads become neighbours. */
+static int compare(const void *a, const void *b)
+{
+    const struct gsh_waits_entry *x = a, *y = b;
+    const uint64_t left[] = {x->is_host,   x->kind,      x->address,  x->expected,
+                             x->seen,      x->block[2],  x->block[1], x->block[0],
+                             x->thread[2], x->thread[1], x->thread[0]};
+    const uint64_t right[] = {y->is_host,   y->kind,      y->address,  y->expected,
+                              y->seen,      y->block[2],  y->block[1], y->block[0],
+                              y->thread[2], y->thread[1], y->thread[0]};
+    for (size_t i = 0; i < GSH_ARRAY_LEN(left); i++) {
+        if (left[i] != right[i]) {
+            return left[i] < right[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_same_wait(const struct gsh_waits_entry *x, const struct gsh_waits_entry *y)
+{
+    return !x->is_host && !y->is_host && x->kind == y->kind && x->address == y->address &&
+           x->expected == y->expected && x->seen == y->seen && x->pe == y->pe && x->cmp == y->cmp &&
+           strcmp(x->call, y->call) == 0;
+}
+
+static void include(struct gsh_hang_wait *w, const struct gsh_waits_entry *e)
+{
+    w->n_threads++;
+    w->waited_ns = gsh_max_u64(w->waited_ns, e->waited_ns);
+    for (int i = 0; i < 3; i++) {
+        w->first_block[i] = (uint32_t)gsh_min_u64(w->first_block[i], e->block[i]);
+        w->last_block[i] = (uint32_t)gsh_max_u64(w->last_block[i], e->block[i]);
+        w->first_thread[i] = (uint32_t)gsh_min_u64(w->first_thread[i], e->thread[i]);
+        w->last_thread[i] = (uint32_t)gsh_max_u64(w->last_thread[i], e->thread[i]);
+    }
+}
+
+static void put_waits(struct part *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->entries[i].call[sizeof(p->entries[i].call) - 1] = '\0';
+    }
+    qsort(p->entries, p->n, sizeof(*p->entries), compare);
+    for (uint32_t i = 0; i < p->n;) {
+        const struct gsh_waits_entry *first = &p->entries[i];
+        struct gsh_hang_record r = {0};
+        describe(p, first, &r.wait);
+        for (i++; i < p->n && is_same_wait(first, &p->entries[i]); i++) {
+            include(&r.wait, &p->entries[i]);
+        }
+        pass_on(p, &r, GSH_HANG_WAIT);
+    }
+}
+
+static void put_about(struct part *p)
+{
+    struct gsh_instance *pe = p->pe;
+    struct gsh_hang_record r = {0};
+    r.about = (struct gsh_hang_pe){
+        .pe = pe->my_pe,
+        .n_pes = pe->n_pes,
+        .node = pe->peers[pe->my_pe].node,
+        .os_pid = (int32_t)getpid(),
+        .launcher = pe->env.launcher,
+        .n_missed = gsh_waits_count_missed(pe),
+        .is_set_up = p->is_set_up,
+        .is_ending = gsh_page_is_ending(pe->page),
+        .n_unfinished = -1,
+    };
+    if (gethostname(r.about.host, sizeof(r.about.host) - 1) != 0) {
+        r.about.host[0] = '\0';
+    }
+    if (p->is_set_up && pe->device_ops->count_unfinished != NULL) {
+        r.about.n_unfinished = (int64_t)pe->device_ops->count_unfinished(pe);
+    }
+    gsh_copy_name(r.about.device, sizeof(r.about.device),
+                  p->is_set_up ? pe->device_ops->name : "none yet");
+    pass_on(p, &r, GSH_HANG_PE);
+    for (int i = 0; i < pe->n_pes; i += (int)GSH_ARRAY_LEN(r.peers.process)) {
+        int n = pe->n_pes - i;
+        struct gsh_hang_record peers = {0};
+        peers.peers.first = i;
+        peers.peers.n = (int32_t)gsh_min_u64((uint64_t)n, GSH_ARRAY_LEN(r.peers.process));
+        for (int k = 0; k < peers.peers.n; k++) {
+            peers.peers.process[k] = pe->peers[i + k].process;
+        }
+        pass_on(p, &peers, GSH_HANG_PEERS);
+    }
+}
+
+/* The wait of a kernel that has passed its time limit, and that no longer answers. */
+static void add_reported(struct part *p)
+{
+    const struct gsh_report *report = &p->pe->page->control.report;
+    /* acquire: pairs with the release in report_trouble */
+    if (gsh_load_acquire_u32(&report->state) < 2) {
+        return;
+    }
+    switch (report->kind) {
+    case GSH_REPORT_WAIT_TIMEOUT:
+    case GSH_REPORT_SYNC_TIMEOUT:
+    case GSH_REPORT_FAR_TIMEOUT:
+    case GSH_REPORT_LOCK_TIMEOUT:
+        break;
+    default:
+        return;
+    }
+    struct gsh_waits_entry *e = &p->entries[p->n++];
+    *e = (struct gsh_waits_entry){
+        .kind = report->kind,
+        .pe = report->pe,
+        .cmp = report->cmp,
+        .address = report->address,
+        .expected = report->expected,
+        .seen = report->seen,
+        .waited_ns = p->pe->env.wait_timeout_ns,
+        .team = -1,
+    };
+    memcpy(e->block, report->block, sizeof(e->block));
+    memcpy(e->thread, report->thread, sizeof(e->thread));
+    gsh_copy_name(e->call, sizeof(e->call), report->call);
+}
+
+static void put_part(struct part *p, uint32_t request)
+{
+    p->entries = malloc(WAITS_MAX * sizeof(*p->entries));
+    p->objects = malloc(OBJECTS * sizeof(*p->objects));
+    /* acquire: pairs with the release at the end of set-up */
+    p->is_set_up = gsh_load_acquire_u32(&p->pe->is_set_up) != 0;
+    if (p->entries != NULL && p->objects != NULL) {
+        p->n = gsh_waits_read(p->pe, request, p->entries, GSH_WAITS_ENTRIES);
+        p->n = p->n > GSH_WAITS_ENTRIES ? GSH_WAITS_ENTRIES : p->n;
+        add_reported(p);
+        p->n_objects = p->is_set_up ? gsh_heap_allocations(p->pe->heap, p->objects, OBJECTS) : 0;
+        p->n_objects = gsh_min_u64(p->n_objects, OBJECTS);
+        put_about(p);
+        put_waits(p);
+    }
+    free(p->entries);
+    free(p->objects);
+}
+
+static void await_answers(struct gsh_instance *const *pes, int n, uint32_t request)
+{
+    const struct timespec nap = {.tv_nsec = STEP_MS * 1000000};
+    uint32_t had = 0;
+    for (int ms = 0, quiet = 0; ms < MOST_MS && (ms < LEAST_MS || quiet < QUIET_MS);
+         ms += STEP_MS) {
+        uint32_t has = 0;
+        nanosleep(&nap, NULL);
+        for (int i = 0; i < n; i++) {
+            has += gsh_waits_read(pes[i], request, NULL, 0);
+        }
+        quiet = has == had ? quiet + STEP_MS : 0;
+        had = has;
+    }
+}
+
+void gsh_hang_collect(struct gsh_instance *const *pes, int n,
+                      bool (*put)(void *to, const struct gsh_hang_record *record), void *to)
+{
+    static uint32_t last_request; /* under the caller's lock */
+    uint32_t request = ++last_request;
+    bool is_refused = false;
+    for (int i = 0; i < n; i++) {
+        gsh_waits_ask(pes[i], request);
+    }
+    await_answers(pes, n, request);
+    for (int i = 0; i < n; i++) {
+        gsh_waits_close(pes[i]);
+    }
+    for (int i = 0; i < n && !is_refused; i++) {
+        struct part p = {.pe = pes[i], .put = put, .to = to};
+        put_part(&p, request);
+        is_refused = p.is_refused;
+    }
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See serve.h. The process's list of PEs has a lock, which the thread holds while it collects: so
+ * no PE ends meanwhile. */
+#include "runtime/hang/serve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/private_fd.h"
+#include "base/process.h"
+#include "base/thread.h"
+#include "base/result.h"
+#include "runtime/hang/collect.h"
+#include "runtime/instance/instance.h"
+
+#define BACKLOG     16
+#define PATIENCE_US 300000 /* for an asker that sends no question, or does not read */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_instance **pes; /* [n_pes] */
+static size_t n_pes, room;
+/* Held by those that begin and end PEs; taken before the other. */
+static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
+/* While there are PEs: */
+static int listener = -1, wake_fd = -1;
+static pthread_t thread;
+static bool is_running;
+static uint32_t is_stopping; /* atomic */
+
+/* ---- answers ---- */
+
+static bool send_record(void *to, const struct gsh_hang_record *record)
+{
+    int fd = *(int *)to;
+    return send(fd, record, sizeof(*record), MSG_NOSIGNAL) == (ssize_t)sizeof(*record);
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof(who);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
+}
+
+static bool has_asked(int fd)
+{
+    const struct timeval limit = {.tv_usec = PATIENCE_US};
+    uint32_t question = 0;
+    return is_own_user(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+           recv(fd, &question, sizeof(question), MSG_TRUNC) == (ssize_t)sizeof(question) &&
+           question == GSH_HANG_MAGIC;
+}
+
+static void answer(void)
+{
+    const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (has_asked(fd)) {
+        pthread_mutex_lock(&lock);
+        gsh_hang_collect(pes, (int)n_pes, send_record, &fd);
+        pthread_mutex_unlock(&lock);
+        (void)send_record(&fd, &end);
+    }
+    close(fd);
+}
+
+static void *serve(void *unused)
+{
+    struct pollfd polls[] = {{.fd = listener, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    (void)unused;
+    for (;;) {
+        (void)poll(polls, 2, -1);
+        /* acquire: pairs with the release in stop */
+        if (gsh_load_acquire_u32(&is_stopping) != 0) {
+            return NULL;
+        }
+        if (polls[0].revents != 0) {
+            answer();
+        }
+    }
+}
+
+/* ---- its life: under life_lock ---- */
+
+static bool open_listener(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, GSH_HANG_NAME "%016" PRIx64 ".%d",
+                     gsh_process_id(), (int)getpid());
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return listener >= 0 && wake_fd >= 0 && bind(listener, (struct sockaddr *)&at, bytes) == 0 &&
+           listen(listener, BACKLOG) == 0;
+}
+
+static void close_all(void)
+{
+    gsh_private_fd_close(&listener);
+    gsh_private_fd_close(&wake_fd);
+}
+
+static void start(void)
+{
+    gsh_store_release_u32(&is_stopping, 0);
+    if (open_listener()) {
+        gsh_private_fd_add(listener);
+        gsh_private_fd_add(wake_fd);
+        is_running = gsh_create_thread(&thread, NULL, serve, NULL) == 0;
+    }
+    if (!is_running) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "no hang reports: %s", strerror(errno));
+        close_all();
+    }
+}
+
+void gsh_hang_begin(struct gsh_instance *pe)
+{
+    pthread_mutex_lock(&life_lock);
+    pthread_mutex_lock(&lock);
+    bool is_in = gsh_array_reserve(&pes, &room, n_pes + 1, sizeof(struct gsh_instance *));
+    if (is_in) {
+        pes[n_pes++] = pe;
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_in && n_pes == 1) {
+        start();
+    }
+    pthread_mutex_unlock(&life_lock);
+}
+
+static void stop(void)
+{
+    const uint64_t one = 1;
+    /* release: pairs with the acquire in serve */
+    gsh_store_release_u32(&is_stopping, 1);
+    (void)!write(wake_fd, &one, sizeof(one));
+    pthread_join(thread, NULL);
+    is_running = false;
+    close_all();
+}
+
+void gsh_hang_end(struct gsh_instance *pe)
+{
+    pthread_mutex_lock(&life_lock);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_pes; i++) {
+        if (pes[i] == pe) {
+            pes[i] = pes[--n_pes];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (n_pes == 0 && is_running) {
+        stop();
+    }
+    pthread_mutex_unlock(&life_lock);
+}

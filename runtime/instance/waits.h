@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What this PE's threads and kernels wait for, when somebody asks: the host's side of
+ * wire/waits.h. */
+#ifndef GSH_WAITS_H
+#define GSH_WAITS_H
+
+#include <stdint.h>
+#include "wire/waits.h"
+
+struct gsh_instance;
+
+/* A wait of a host thread. */
+struct gsh_waiting {
+    const char *call;
+    uint32_t kind; /* enum gsh_report_kind or gsh_waits_kind */
+    int pe;        /* that is waited for; -1: none in particular */
+    uint32_t cmp;  /* GSHMEM_CMP_* */
+    int team;      /* of a collective; -1: none */
+    const void *address;
+    uint64_t expected, seen;
+};
+
+/* The public call that this thread makes, for waits of what all calls use; a literal. */
+void gsh_waits_name_call(const char *call);
+const char *gsh_waits_call(void);
+
+/* Answers the request: this thread has waited since then. Any thread. */
+void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns,
+                    uint32_t request);
+
+/* For one thread of the process at a time: asks, and later takes the request back. The number is
+ * the same for all PEs of the process, and larger each time. */
+void gsh_waits_ask(struct gsh_instance *pe, uint32_t request);
+void gsh_waits_close(struct gsh_instance *pe);
+/* In between: how many have answered, and of these the first `max`, copied. */
+uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_waits_entry *out,
+                        uint32_t max);
+/* At least so many more wait. */
+uint32_t gsh_waits_count_missed(const struct gsh_instance *pe);
+
+#endif

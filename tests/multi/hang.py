@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that the report of a job that hangs names the cause: each case of the program hang is started, and
+gshmem-info --job asks until the report's last sentence names what was planted. A case that is never named
+fails at the limit.
+
+    hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [CASE ...]"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT = 60.0  # seconds until a case must have been named
+AT_ONCE = 2
+
+WORD = r"allocation 1 \+ 0x"
+# name: (PEs, kind, words of the sentence)
+CASES = {
+    "missing_signal": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: " + WORD +
+                       r"40 to be == 1, and it is 0: .* nothing is left on its streams"),
+    "host_missing_signal": (3, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD +
+                            r"40 to be >= 7, and it is 0; PEs 1 and 2, which do not wait, have not written it"),
+    "wrong_pe": (3, "unsent", r"PE 1 waits .*" + WORD + r"0 to be == 1.*PE 2's copy .* written there instead"),
+    "wrong_address": (2, "first", r"PE 0 has not written .* PE 1 waits .*" + WORD +
+                      r"18 to be == 5.*the word 8 bytes further on is as it should be"),
+    "wrong_value": (2, "first", r"PE 0 has not written .* PE 1 waits .* to be == 2, and it is 1"),
+    "vector_wait": (2, "first", r"PE 0 has not written .* PE 1 waits in gshmem_int_wait_until_all: " + WORD +
+                    r"4 to be > 0"),
+    "host_vector_any": (2, "first", r"PE 0 has not written .* PE 1 waits in gshmem_int_wait_until_any"),
+    "two_cycle": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_signal.*0x0.*, and PE 1 waits for PE 0 .*0x8"),
+    "three_cycle": (3, "unsent", r"PE 0 waits in .*; every other PE waits, too"),
+    "barrier_absent": (3, "first", r"PE 2 has not made gshmem_barrier_all of team 0: arrival \d+, for which PE 0"),
+    "kernel_barrier_absent": (3, "first", r"PE 1 has not made gshmem_barrier_all of team 0: arrival \d+"),
+    "sync_absent": (2, "first", r"PE 0 has not made gshmem_sync_all of team 0"),
+    "team_sync_absent": (2, "first", r"PE 1 has not made gshmem_team_sync of team \d+: arrival 1, .* PE 0 waits"),
+    "broadcast_absent": (2, "first", r"PE 0 has not made gshmem_long_broadcast"),
+    "reduce_absent": (3, "first", r"PE 2 has not made gshmem_long_sum_reduce"),
+    "alltoall_absent": (2, "first", r"PE 1 has not made gshmem_long_alltoall"),
+    "fcollect_absent": (2, "first", r"PE 1 has not made gshmem_long_fcollect"),
+    "malloc_absent": (2, "first", r"PE 1 has not made gshmem_malloc"),
+    "teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+): .*"
+                       r"PE 1 waits for PE 0 in gshmem_team_sync of team (?!\1)\d+"),
+    "kernel_teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+): .*"
+                              r"PE 1 waits for PE 0 in gshmem_team_sync of team (?!\1)\d+"),
+    "lock_kept": (2, "first", r"PE 1 holds the lock for which PE 0 waits in gshmem_set_lock"),
+    "kernel_lock_kept": (2, "first", r"PE 1 holds the lock for which PE 0 waits in gshmem_set_lock.*" + WORD + "0"),
+    "lock_and_barrier": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_set_lock.*, and PE 1 waits for PE 0 in "
+                         r"gshmem_barrier_all"),
+    "own_lock": (2, "own", r"PE 0 waits for its own thread that has the lock in gshmem_set_lock"),
+    "stopped": (3, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE [02] waits for PE 1 in "
+                r"gshmem_barrier_all"),
+    "stopped_sender": (3, "lost", r"PE 2 does not answer: .* is stopped by a signal; PE 0 waits in gshmem_signal_wait"),
+    "stream_behind_wait": (2, "cycle", r"PE 0 waits for PE 1 in gshmemx_signal_wait_until_on_stream: " + WORD +
+                           r"8 .*, and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
+    "finalize_early": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_barrier_all.* PE 1 waits for PE 0 in "
+                       r"gshmem_finalize"),
+    "chain": (3, "unsent", r"PE 1 has not made gshmem_barrier_all .* PE 0 waits: it waits itself in "
+              r"gshmem_signal_wait_until: .*; PE 2, which does not wait, has not written it"),
+    "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
+}
+PROCESSES_ONLY = {"stopped", "stopped_sender"}
+
+
+def ask(info, name):
+    done = subprocess.run([info, "--job", str(name), "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def run_case(args, name):
+    """None, or what is wrong."""
+    n, kind, words = CASES[name]
+    command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    report = None
+    end = time.monotonic() + LIMIT
+    try:
+        while time.monotonic() < end and job.poll() is None:
+            report = ask(args.info, job.pid) or report
+            verdict = report["verdict"] if report else {"kind": "", "text": ""}
+            if verdict["kind"] == kind and re.search(words, verdict["text"]):
+                return None
+        return f"{name}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        _, errors = job.communicate()
+        if errors:
+            print(name, errors.decode(), file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("gshmemrun")
+    parser.add_argument("info")
+    parser.add_argument("program")
+    parser.add_argument("--threads", action="store_true")
+    parser.add_argument("cases", nargs="*")
+    args = parser.parse_args()
+    names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY)]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
+    print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
