@@ -49,58 +49,50 @@ template <class Context> __device__ __forceinline__ bool is_lost(const Context &
     return false;
 }
 
-/* Answers the request: what this thread waits for (waits.h). */
+/* Answers the request: what this thread waits for (waits.h). t->bytes: since when. It takes few
+ * registers, which would count against every kernel with a wait. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void tell_wait(const Context &c, const trouble *t,
-                                               uint64_t waited_ns, uint32_t request)
+__device__ GSHMEM_NOINLINE_BODY void tell_wait(const Context &c, const trouble *t, uint32_t request)
 {
     gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
     const uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     const uint32_t thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    const uint32_t place = block * 2654435761u + thread;
-    GSHMEM_NO_UNROLL
-    for (uint32_t i = 0; i < GSH_WAITS_PROBES; i++) {
-        gsh_waits_entry *e = &table->entry[(place + i) % GSH_WAITS_ENTRIES];
-        const uint32_t tag = load_acquire(&e->tag); /* pairs with the release below */
-        if (tag == request * 2 + 1 && e->is_host == 0 && e->block[0] == blockIdx.x &&
-            e->block[1] == blockIdx.y && e->block[2] == blockIdx.z && e->thread[0] == threadIdx.x &&
-            e->thread[1] == threadIdx.y && e->thread[2] == threadIdx.z && e->address == t->address)
-            return; /* the same wait has answered, perhaps in another kernel */
-        if (tag / 2 >= request || (tag != 0 && tag % 2 == 0))
-            continue;
-        if (atomic_compare_swap(&e->tag, tag, request * 2) != tag)
-            continue;
-        e->kind = t->kind;
-        e->pe = t->pe;
-        e->cmp = t->cmp;
-        e->address = t->address;
-        e->expected = t->expected;
-        e->seen = t->seen;
-        e->waited_ns = waited_ns;
-        e->block[0] = blockIdx.x;
-        e->block[1] = blockIdx.y;
-        e->block[2] = blockIdx.z;
-        e->thread[0] = threadIdx.x;
-        e->thread[1] = threadIdx.y;
-        e->thread[2] = threadIdx.z;
-        e->is_host = 0;
-        e->team = -1;
-        name_call(e->call, sizeof e->call, t->call);
-        store_release(&e->tag, request * 2 + 1); /* pairs with the acquire of the host */
+    const uint32_t bit =
+        GSH_WAITS_BIT(block * blockDim.x * blockDim.y * blockDim.z + thread, t->address);
+    if ((atomic_or(&table->answered[bit / 32], 1u << bit % 32) >> bit % 32 & 1) != 0)
         return;
-    }
-    reduce_or(&table->missed[place % GSH_WAITS_MISSED_BITS / 32], 1u << place % 32);
+    const uint32_t taken = atomic_add(&table->taken, 1u);
+    if ((int32_t)(taken - load_relaxed(&table->limit)) >= 0)
+        return;
+    gsh_waits_entry *e = &table->entry[taken % GSH_WAITS_ENTRIES];
+    e->kind = t->kind;
+    e->pe = t->pe;
+    e->cmp = t->cmp;
+    e->address = t->address;
+    e->expected = t->expected;
+    e->seen = t->seen;
+    e->waited_ns = clock_ns() - t->bytes;
+    e->block[0] = blockIdx.x;
+    e->block[1] = blockIdx.y;
+    e->block[2] = blockIdx.z;
+    e->thread[0] = threadIdx.x;
+    e->thread[1] = threadIdx.y;
+    e->thread[2] = threadIdx.z;
+    e->is_host = 0;
+    e->team = -1;
+    name_call(e->call, sizeof e->call, t->call);
+    store_release(&e->tag, request); /* pairs with the acquire in gsh_waits_read */
 }
 
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t start,
-                                                     const trouble *t)
+__device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t start, trouble *t)
 {
     const gsh_state &s = state_of(c);
     const uint64_t now = clock_ns();
     uint64_t began = start & ~abort_bits;
     bool is_late = false;
+    uint32_t request = 0;
     if (began == 0)
         began = now & ~abort_bits;
     else if (s.wait_timeout_ns != 0) {
@@ -123,13 +115,14 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t 
         if (abort_word != GSH_ABORT_NONE)
             await_end(abort_word, t->kind, has_left_of(c));
         /* pairs with the release of the PE's host, which has made the table before */
-        const uint32_t request = load_acquire(&control_of(c)->wait_request);
-        if (request != 0)
-            call_noinline<tell_wait<Context>>(c, t, now - began, request);
+        request = load_acquire(&control_of(c)->wait_request);
     }
     if (is_late)
         call_noinline<report_trouble<Context>>(c, t);
-    return began | ((start + 1) & abort_bits);
+    t->bytes = began;
+    if (request != 0)
+        call_noinline<tell_wait<Context>>(c, t, request);
+    return t->bytes | ((start + 1) & abort_bits);
 }
 
 /* The same for a failed poll of one word. */

@@ -4,27 +4,28 @@
  *
  * One thread of the PE's host at a time asks: it stores a number that it has not used before into
  * gsh_control.wait_request, and some time later, when it has read the answers, 0. A thread that has
- * waited for some time looks at that word now and then. While it is not 0 the thread claims an
- * entry, once for each request. So a wait that nobody asks about writes nothing, and one that is
+ * waited for some time looks at that word now and then. While it is not 0 the thread
+ * answers, once for each request. So a wait that nobody asks about writes nothing, and one that is
  * over does not answer: nothing has to be withdrawn.
  *
  * Invariants
- * - An entry's tag is 0, or its request's number times 2, plus 1 once the entry is complete. A
- *   writer claims the entry by a compare-and-swap of a tag that is 0 or complete, and of an older
- *   request; then it alone writes the entry. It stores the complete tag with release; readers load
- *   it with acquire.
- * - A thread tries GSH_WAITS_PROBES entries from the one that its place in the grid gives. If all
- *   are taken it sets its bit of `missed`, and the host counts the bits: at least so many waits are
- *   not in the table. */
+ * - A thread answers a request once for each word: it sets its bit of `answered`, and goes on only
+ *   if the bit was 0. The threads of a grid of up to GSH_WAITS_BITS threads that wait for one word,
+ *   or for consecutive words, have different bits. Two others may share one; then one of them is
+ *   not reported. The host clears the bits before each request.
+ * - Then it takes the next entry by adding 1 to `taken`, which only grows, and which the host reads
+ *   before and after a request. Entries from `limit` on are not written: `taken` still counts them,
+ *   so the host knows how many waits found no room. Entry n is entry[n % GSH_WAITS_ENTRIES].
+ * - The thread writes its entry, and stores the request as its tag with release; the host loads it
+ *   with acquire. */
 #ifndef GSH_WAITS_TABLE_H
 #define GSH_WAITS_TABLE_H
 
 #include <stdint.h>
 #include "state.h"
 
-#define GSH_WAITS_ENTRIES     1024u
-#define GSH_WAITS_PROBES      16u
-#define GSH_WAITS_MISSED_BITS 4096u
+#define GSH_WAITS_ENTRIES 1024u
+#define GSH_WAITS_BITS    32768u
 
 /* What a wait is for, beyond enum gsh_report_kind; only host threads have these. */
 enum gsh_waits_kind {
@@ -32,7 +33,7 @@ enum gsh_waits_kind {
 };
 
 struct gsh_waits_entry {
-    uint32_t tag;
+    uint32_t tag;  /* the request that it answers */
     uint32_t kind; /* enum gsh_report_kind or gsh_waits_kind */
     int32_t pe;    /* that is waited for; -1: not known, or none in particular */
     uint32_t cmp;  /* GSHMEM_CMP_* */
@@ -47,8 +48,13 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_waits_entry) == 120, "gsh_waits_entry is wir
 
 struct gsh_waits_table {
     struct gsh_waits_entry entry[GSH_WAITS_ENTRIES];
-    uint32_t
-        missed[GSH_WAITS_MISSED_BITS / 32]; /* by atomics; the host clears it between requests */
+    uint32_t answered[GSH_WAITS_BITS / 32]; /* by atomics */
+    uint32_t taken;                         /* by atomics */
+    uint32_t limit;                         /* the host's */
 };
+
+/* The bit of a thread, by its number in its grid, that waits for the word at this address. */
+#define GSH_WAITS_BIT(thread, address) \
+    (((uint32_t)(thread) + (uint32_t)((address) >> 3) * 2654435760u) % GSH_WAITS_BITS)
 
 #endif

@@ -21,11 +21,6 @@ const char *gsh_waits_call(void)
     return this_call;
 }
 
-static bool is_own(const struct gsh_waits_entry *e, uint32_t thread, const struct gsh_waiting *what)
-{
-    return e->is_host && e->thread[0] == thread && e->address == (uint64_t)(uintptr_t)what->address;
-}
-
 static void fill(struct gsh_waits_entry *e, const struct gsh_waiting *what, uint64_t waited_ns,
                  uint32_t thread)
 {
@@ -49,34 +44,29 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
                     uint32_t request)
 {
     struct gsh_waits_table *table = &pe->page->waits;
-    uint32_t thread = (uint32_t)syscall(SYS_gettid), place = thread * 2654435761u;
-    for (uint32_t i = 0; i < GSH_WAITS_PROBES; i++) {
-        struct gsh_waits_entry *e = &table->entry[(place + i) % GSH_WAITS_ENTRIES];
-        /* acquire: pairs with the release below and that of a kernel */
-        uint32_t tag = gsh_load_acquire_u32(&e->tag);
-        if (tag == request * 2 + 1 && is_own(e, thread, what)) {
-            return;
-        }
-        if (tag / 2 >= request || (tag != 0 && tag % 2 == 0)) {
-            continue;
-        }
-        if (__atomic_compare_exchange_n(&e->tag, &tag, request * 2, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED)) {
-            fill(e, what, gsh_now_ns() - since_ns, thread);
-            /* release: pairs with the acquire in gsh_waits_read */
-            gsh_store_release_u32(&e->tag, request * 2 + 1);
-            return;
-        }
+    uint32_t thread = (uint32_t)syscall(SYS_gettid);
+    uint32_t bit = GSH_WAITS_BIT(thread * 40503u, (uint64_t)(uintptr_t)what->address);
+    uint32_t mask = 1u << bit % 32;
+    if ((__atomic_fetch_or(&table->answered[bit / 32], mask, __ATOMIC_RELAXED) & mask) != 0) {
+        return;
     }
-    __atomic_fetch_or(&table->missed[place % GSH_WAITS_MISSED_BITS / 32], 1u << place % 32,
-                      __ATOMIC_RELAXED);
+    uint32_t taken = __atomic_fetch_add(&table->taken, 1, __ATOMIC_RELAXED);
+    if ((int32_t)(taken - gsh_load_relaxed_u32(&table->limit)) < 0) {
+        struct gsh_waits_entry *e = &table->entry[taken % GSH_WAITS_ENTRIES];
+        fill(e, what, gsh_now_ns() - since_ns, thread);
+        /* release: pairs with the acquire in gsh_waits_read */
+        gsh_store_release_u32(&e->tag, request);
+    }
 }
 
 void gsh_waits_ask(struct gsh_instance *pe, uint32_t request)
 {
-    for (uint32_t i = 0; i < GSH_WAITS_MISSED_BITS / 32; i++) {
-        __atomic_store_n(&pe->page->waits.missed[i], 0, __ATOMIC_RELAXED);
+    struct gsh_waits_table *table = &pe->page->waits;
+    for (uint32_t i = 0; i < GSH_WAITS_BITS / 32; i++) {
+        __atomic_store_n(&table->answered[i], 0, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&table->limit, gsh_load_relaxed_u32(&table->taken) + GSH_WAITS_ENTRIES,
+                     __ATOMIC_RELAXED);
     /* release: pairs with the acquires of those who answer */
     gsh_store_release_u32(&pe->page->control.wait_request, request);
 }
@@ -92,8 +82,8 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_wa
     uint32_t n = 0;
     for (uint32_t i = 0; i < GSH_WAITS_ENTRIES; i++) {
         const struct gsh_waits_entry *e = &pe->page->waits.entry[i];
-        /* acquire: pairs with the release in gsh_waits_tell, or of a kernel's */
-        if (gsh_load_acquire_u32(&e->tag) == request * 2 + 1) {
+        /* acquire: pairs with the release in gsh_waits_tell, or of a kernel's tell_wait */
+        if (gsh_load_acquire_u32(&e->tag) == request) {
             if (n < max) {
                 out[n] = *e;
             }
@@ -105,9 +95,8 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_wa
 
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < GSH_WAITS_MISSED_BITS / 32; i++) {
-        n += (uint32_t)__builtin_popcount(gsh_load_relaxed_u32(&pe->page->waits.missed[i]));
-    }
-    return n;
+    const struct gsh_waits_table *table = &pe->page->waits;
+    int32_t n =
+        (int32_t)(gsh_load_relaxed_u32(&table->taken) - gsh_load_relaxed_u32(&table->limit));
+    return n > 0 ? (uint32_t)n : 0;
 }

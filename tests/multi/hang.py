@@ -64,7 +64,7 @@ CASES = {
               r"gshmem_signal_wait_until: .*; PE 2, which does not wait, has not written it"),
     "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
 }
-PROCESSES_ONLY = {"stopped", "stopped_sender"}
+PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender"}
 
 
 def ask(info, name):
@@ -85,9 +85,11 @@ def run_case(args, name):
             verdict = report["verdict"] if report else {"kind": "", "text": ""}
             if verdict["kind"] == kind and re.search(words, verdict["text"]):
                 return None
-        return f"{name}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
+        ended = "" if job.poll() is None else f" (it has ended with status {job.poll()})"
+        return f"{name}{ended}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
     finally:
-        os.killpg(job.pid, signal.SIGKILL)
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
         _, errors = job.communicate()
         if errors:
             print(name, errors.decode(), file=sys.stderr)

@@ -1,0 +1,187 @@
+/* Proves the analysis of a job that hangs, from made-up records: the sentence names a PE that does
+ * not answer before a cycle, a cycle before the PE that holds up others, and follows who waits for
+ * whom to its end; and that records from outside are refused unless they are within bounds.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include "gshmem/types.h"
+#include "hang/analyse.h"
+#include "hang/print.h"
+#include "tests/test.h"
+
+static struct gsh_hang_record record(int kind, int pe)
+{
+    struct gsh_hang_record r = {.magic = GSH_HANG_MAGIC, .kind = kind, .job = 7, .pe = pe};
+    return r;
+}
+
+/* A job whose PEs have all answered, and do not wait. */
+static struct gsh_hang_job job_of(int n_pes)
+{
+    struct gsh_hang_job job = {.job = 7};
+    for (int i = 0; i < n_pes; i++) {
+        struct gsh_hang_record r = record(GSH_HANG_PE, i);
+        r.about = (struct gsh_hang_pe){.pe = i, .n_pes = n_pes, .os_pid = 100 + i};
+        CHECK(gsh_hang_is_sound(&r, sizeof(r)) && gsh_hang_take(&job, &r));
+    }
+    return job;
+}
+
+static struct gsh_hang_wait wait_of(int what, int other)
+{
+    return (struct gsh_hang_wait){
+        .what = what,
+        .other = other,
+        .holder = -1,
+        .team = -1,
+        .channel = -1,
+        .copy_pe = -1,
+        .n_threads = 1,
+        .expected = 3,
+        .site = GSH_HANG_OBJECT,
+        .object = 1,
+        .call = "gshmem_call",
+    };
+}
+
+static void add_wait(struct gsh_hang_job *job, int pe, int what, int other)
+{
+    struct gsh_hang_record r = record(GSH_HANG_WAIT, pe);
+    r.wait = wait_of(what, other);
+    CHECK(gsh_hang_is_sound(&r, sizeof(r)) && gsh_hang_take(job, &r));
+}
+
+static void expect(struct gsh_hang_job *job, enum gsh_hang_verdict verdict, int pe,
+                   const char *words)
+{
+    struct gsh_hang_cause cause;
+    gsh_hang_analyse(job, &cause);
+    CHECK_EQ(cause.verdict, verdict);
+    CHECK_EQ(cause.pe, pe);
+    if (!CHECK(strstr(cause.text, words) != NULL)) {
+        fprintf(stderr, "%s\nlacks: %s\n", cause.text, words);
+    }
+    gsh_hang_free(job);
+}
+
+static void test_causes(void)
+{
+    struct gsh_hang_job job = job_of(3);
+    expect(&job, GSH_HANG_NO_WAIT, -1, "no PE waits");
+
+    job = job_of(4); /* a chain */
+    add_wait(&job, 0, GSH_HANG_ARRIVAL, 1);
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 3);
+    expect(&job, GSH_HANG_FIRST, 3,
+           "PE 3 has not made gshmem_call: arrival 3, for which PE 1 waits");
+
+    job = job_of(4);
+    add_wait(&job, 3, GSH_HANG_ARRIVAL, 1); /* leads to the cycle, and is not part of it */
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 2);
+    add_wait(&job, 2, GSH_HANG_LOCK, 1);
+    expect(&job, GSH_HANG_CYCLE, 1,
+           "PEs wait for each other: PE 1 waits for PE 2 in gshmem_call: arrival 3, and PE 2 waits "
+           "for PE 1 in gshmem_call: the lock at allocation 1 + 0x0");
+
+    job = job_of(4); /* who does not answer counts more than a cycle */
+    job.members[3].answer = GSH_HANG_SILENT;
+    job.members[3].os_pid = 1003;
+    job.members[3].state = 't';
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 2);
+    add_wait(&job, 2, GSH_HANG_ARRIVAL, 1);
+    add_wait(&job, 2, GSH_HANG_ARRIVAL, 3);
+    expect(&job, GSH_HANG_LOST, 3,
+           "PE 3 does not answer: its process 1003 is stopped by a debugger");
+
+    job = job_of(3);
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
+    expect(&job, GSH_HANG_UNSENT, 0, "PE 2, which does not wait, has not written it");
+
+    job = job_of(3);
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    add_wait(&job, 1, GSH_HANG_WORD, -1);
+    add_wait(&job, 2, GSH_HANG_WORD, -1);
+    expect(&job, GSH_HANG_UNSENT, 0, "every other PE waits, too");
+
+    job = job_of(2); /* of two, the other one writes the word */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
+    expect(&job, GSH_HANG_CYCLE, 0, "PE 0 waits for PE 1");
+
+    job = job_of(2);
+    add_wait(&job, 1, GSH_HANG_LOCK, 1);
+    expect(&job, GSH_HANG_OWN, 1, "its own thread that has the lock");
+}
+
+static void refuse(struct gsh_hang_record r)
+{
+    CHECK(!gsh_hang_is_sound(&r, sizeof(r)));
+}
+
+static void test_bounds(void)
+{
+    struct gsh_hang_record r = record(GSH_HANG_WAIT, 0), bad;
+    r.wait = wait_of(GSH_HANG_WORD, -1);
+    CHECK(gsh_hang_is_sound(&r, sizeof(r)));
+    CHECK(!gsh_hang_is_sound(&r, sizeof(r) - 1));
+    bad = r, bad.magic++;
+    refuse(bad);
+    bad = r, bad.wait.cmp = 6;
+    refuse(bad);
+    bad = r, bad.wait.what = 5;
+    refuse(bad);
+    bad = r, bad.wait.site = -1;
+    refuse(bad);
+    bad = r, bad.wait.other = GSH_HANG_PES_MAX;
+    refuse(bad);
+    bad = r, bad.pe = -1;
+    refuse(bad);
+    bad = r, memset(bad.wait.call, 'x', sizeof(bad.wait.call));
+    refuse(bad);
+    bad = record(GSH_HANG_PE, 0);
+    refuse(bad); /* no PEs */
+    bad = record(9, 0);
+    refuse(bad);
+
+    struct gsh_hang_job job = job_of(2); /* sound, but not of this job */
+    bad = r, bad.wait.other = 2;
+    CHECK(!gsh_hang_take(&job, &bad));
+    bad = r, bad.wait.copy_pe = 2;
+    CHECK(!gsh_hang_take(&job, &bad));
+    bad = r, bad.pe = 2;
+    CHECK(!gsh_hang_take(&job, &bad));
+    bad = r, bad.job++;
+    CHECK(!gsh_hang_take(&job, &bad));
+    bad = record(GSH_HANG_PEERS, 0);
+    bad.peers.first = 1;
+    bad.peers.n = 16; /* more than there are */
+    CHECK(gsh_hang_is_sound(&bad, sizeof(bad)) && gsh_hang_take(&job, &bad));
+    gsh_hang_free(&job);
+}
+
+/* Texts of others do not end a JSON string. */
+static void test_json(void)
+{
+    struct gsh_hang_job job = job_of(1);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    struct gsh_hang_record r = record(GSH_HANG_WAIT, 0);
+    r.wait = wait_of(GSH_HANG_WORD, -1);
+    strcpy(r.wait.call, "a\"b\\c\n");
+    CHECK(gsh_hang_take(&job, &r));
+    gsh_hang_print_json(out, &job);
+    fclose(out);
+    CHECK(strstr(text, "\"call\":\"a\\\"b\\\\c\\u000a\"") != NULL);
+    CHECK(strchr(text, '\n') == text + bytes - 1);
+    free(text);
+    gsh_hang_free(&job);
+}
+
+int main(void)
+{
+    test_causes();
+    test_bounds();
+    test_json();
+    return test_result();
+}
