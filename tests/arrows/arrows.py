@@ -97,8 +97,8 @@ ARROWS = {
 RUNTIME_ORDER = ["base/", "runtime/instance/", "runtime/trace/", "runtime/team/", "runtime/far/", "runtime/context/",
                  "runtime/backend/", "runtime/hang/", "runtime/init/", "runtime/api/"]
 # Folders without cycles of files.
-NO_CIRCLES = ("base/", "trace/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/", "hang/",
-              "kernels/", "dialects/")
+NO_CIRCLES = ("base/", "trace/", "wire/", "bootstrap/", "cpu/", "heap/", "proxy/", "nic/", "runtime/", "tools/",
+              "hang/", "kernels/", "dialects/")
 # Folders layered by file: modules (x.h and x.c) in order, each of which may include and call those before it.
 LAYERS = [
     [f"proxy/{module}" for module in (
