@@ -24,6 +24,7 @@
 #include "tools/gshmemrun_nccl.h"
 #include "tools/gshmemrun_options.h"
 #include "tools/gshmemrun_output.h"
+#include "tools/gshmemrun_report.h"
 #include "tools/gshmemrun_start.h"
 #include "trace/merge.h"
 
@@ -238,6 +239,10 @@ static void take_signal(struct gshmemrun_launcher *l)
         reap(l);
         return;
     }
+    if (sig == SIGQUIT) {
+        gshmemrun_report();
+        return;
+    }
     pass_signal(l, sig);
 }
 
@@ -392,6 +397,7 @@ static void take_signals(struct gshmemrun_launcher *l)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
     sigprocmask(SIG_BLOCK, &set, NULL);
     /* For the pipe to PE 0's stdin; write_all handles the others. */
     signal(SIGPIPE, SIG_IGN);

@@ -77,22 +77,40 @@ def run_case(args, name):
     n, kind, words = CASES[name]
     command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    report = None
+    report, result = None, None
     end = time.monotonic() + LIMIT
     try:
         while time.monotonic() < end and job.poll() is None:
             report = ask(args.info, job.pid) or report
             verdict = report["verdict"] if report else {"kind": "", "text": ""}
             if verdict["kind"] == kind and re.search(words, verdict["text"]):
-                return None
-        ended = "" if job.poll() is None else f" (it has ended with status {job.poll()})"
-        return f"{name}{ended}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
+                break
+        else:
+            ended = "" if job.poll() is None else f" (it has ended with status {job.poll()})"
+            result = f"{name}{ended}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
     finally:
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
         _, errors = job.communicate()
-        if errors:
-            print(name, errors.decode(), file=sys.stderr)
+    return f"{name}: {errors.decode()}" if b"Sanitizer" in errors else result
+
+
+def quit_key(args):
+    """SIGQUIT to gshmemrun prints the report, and the job goes on."""
+    job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, "host_missing_signal"], stderr=subprocess.PIPE,
+                           stdout=subprocess.DEVNULL, start_new_session=True, text=True)
+    try:
+        while ask(args.info, job.pid) is None and job.poll() is None:
+            pass
+        job.send_signal(signal.SIGQUIT)
+        for line in job.stderr:
+            if "gshmem: cause: " in line:
+                return None if job.poll() is None else "SIGQUIT: the job has ended"
+        return "SIGQUIT: the job ends without a report"
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
 
 
 def main():
@@ -106,6 +124,7 @@ def main():
     names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
+    wrong += [w for w in [quit_key(args)] if w]
     print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
     return 1 if wrong else 0
 
