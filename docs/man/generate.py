@@ -147,7 +147,7 @@ SEE = {
     **{page: [*(other for other in COLLECTIVES if other != page), *TEAMS] for page in COLLECTIVES},
 }
 # The tools, and where each keeps the text that --help prints.
-TOOLS = {'gshmemrun': 'tools/gshmemrun_options.c', 'gshmem-info': 'tools/info.c'}
+TOOLS = {'gshmemrun': 'tools/gshmemrun_options.c', 'gshmem-info': 'tools/info.c', 'gshmem-trace': 'tools/trace.c'}
 LAUNCH = ['cudaError_t gshmem_launch(kernel, dim3 grid, dim3 block, size_t smem, cudaStream_t stream, args...)',
           'int gshmemx_collective_launch(kernel, dim3 grid, dim3 block, void **args, size_t smem, cudaStream_t stream)',
           'int gshmemx_collective_launch_query_gridsize(kernel, dim3 block, void **args, size_t smem, int *gridsize)']

@@ -18,8 +18,8 @@ import perfetto  # noqa: E402
 PES, ROUNDS, BLOCKS, BYTES = 3, 7, 3, 1000  # as in timeline.cu
 HOST = {"gshmem_putmem_signal": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmem_uint64_p": ROUNDS,
         "gshmem_uint64_wait_until": ROUNDS, "gshmem_getmem": ROUNDS, "gshmem_quiet": ROUNDS,
-        "gshmem_uint64_atomic_add": ROUNDS, "gshmem_barrier_all": 3, "gshmem_malloc": 2,
-        "gshmem_calloc": 2, "gshmem_free": 2, "rounds of the host": 1}
+        "gshmem_uint64_atomic_add": ROUNDS, "gshmem_barrier_all": 3, "gshmem_malloc": 2, "gshmem_calloc": 2,
+        "gshmem_free": 2, "rounds of the host": 1}
 KERNEL = {"gshmemx_putmem_signal_block": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmemx_signal_op": ROUNDS,
           "gshmem_uint64_wait_until": ROUNDS, "round": ROUNDS}
 
