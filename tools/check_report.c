@@ -44,15 +44,16 @@ bool check_is_slow(const struct check_pair *pair, int measure, double median)
            (check_is_rate(measure) ? value < median / 2 : value > 2 * median);
 }
 
-/* The medians of the pair's route; kept from the call before if that had the same route. */
+enum { MOST_ROUTES = 8 };
+static struct {
+    char route[16];
+    double values[CHECK_N_MEASURES];
+} known[MOST_ROUTES]; /* of the report or picture that is being made */
+static int n_known;
+
+/* The medians of that route. */
 static const double *medians_of(const struct check_pair *pairs, size_t n_pairs, const char *route)
 {
-    enum { MOST_ROUTES = 8 };
-    static struct {
-        char route[16];
-        double values[CHECK_N_MEASURES];
-    } known[MOST_ROUTES];
-    static int n_known;
     for (int i = 0; i < n_known; i++) {
         if (strcmp(known[i].route, route) == 0) {
             return known[i].values;
@@ -203,6 +204,7 @@ static void print_advice(FILE *out, const char *route)
 int check_report(FILE *out, const struct check_pair *pairs, size_t n_pairs, int n_pes, int *n_slow)
 {
     int n_wrong = 0;
+    n_known = 0;
     *n_slow = 0;
     for (size_t i = 0; i < n_pairs; i++) {
         if (is_first_of_route(pairs, i)) {
@@ -287,6 +289,7 @@ bool check_draw(const char *path, const struct check_pair *pairs, size_t n_pairs
     const int side = n_pes * cell + 40, width = 3 * (side < 140 ? 140 : side) + 20;
     const int step = (width - 20) / 3;
     FILE *out = fopen(path, "we");
+    n_known = 0;
     if (out == NULL) {
         return false;
     }

@@ -41,24 +41,18 @@ with tempfile.TemporaryDirectory() as folder:
         cells = [cell for cell in xml.dom.minidom.parse(picture).getElementsByTagName('title')]
         check(len(cells) == 6 * 6, f'{route}: {len(cells)} cells in the picture')
 
-out = run(0, '-n', '18', '--threads', info, '--check')  # marks in place of numbers
-check(re.search(r'\n   17 [.!]{17} \n', out), out)
 out = run(0, '-n', '1', info, '--check')
 check('0 wrong pairs' in out, out)
 
-out = run(1, '-n', '3', info, '--check', LD_PRELOAD=shim, SHIM_WRONG='1-2')
+# All at once: two pairs with a wrong byte, a slow one, and a setting of one PE alone.
+out = run(1, '-n', '3', 'sh', '-c', f'GSHMEM_DEBUG_SUBSYS=heap; [ $GSHMEM_RANK != 1 ] || export GSHMEM_DEBUG_SUBSYS; '
+                                    f'LD_PRELOAD={shim} exec {info} --check',
+          SHIM_WRONG='1-2', SHIM_GET='2-0', SHIM_SLOW='0-1')
 check(re.search(r'WRONG: PE 1 -> PE 2 \(memory\): put, large: the byte at offset 4711 is 0x..,', out), out)
-check(out.count('WRONG') == 1 and ' 1 wrong pairs' in out, out)
-out = run(1, '-n', '3', info, '--check', LD_PRELOAD=shim, SHIM_GET='2-0')
 check(re.search(r'WRONG: PE 2 -> PE 0 \(memory\): get, large: the byte at offset 4711 is 0x..,', out), out)
-check(out.count('WRONG') == 1, out)
-
-out = run(0, '-n', '3', info, '--check', LD_PRELOAD=shim, SHIM_SLOW='2-1')
-check(re.search(r'slow: PE 2 -> PE 1 \(memory\):.* put, large', out), out)
+check(out.count('WRONG') == 2 and ' 2 wrong pairs' in out, out)
+check(re.search(r'slow: PE 0 -> PE 1 \(memory\):.* put, large', out), out)
 check('what to do (memory):' in out, out)
-
-out = run(0, '-n', '3', 'sh', '-c', f'GSHMEM_DEBUG_SUBSYS=heap; [ $GSHMEM_RANK != 1 ] || export GSHMEM_DEBUG_SUBSYS; '
-                                    f'exec {info} --check')
 check('GSHMEM_DEBUG_SUBSYS differs' in out, out)
 check('PE 1: GSHMEM_DEBUG_SUBSYS=heap' in out and 'PE 0 2: not set' in out, out)
 check('\n1 differences' in out, out)
