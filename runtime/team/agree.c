@@ -166,12 +166,24 @@ static void take_from(const struct exchange *x, int from)
     gsh_store_release_u64(&inbox->taken, taken + 1);
 }
 
+/* Whether the PE may have sent a message since this was asked last. */
+static bool has_sent(const struct exchange *x, int from)
+{
+    const int index = x->pe->peers[from].node_index;
+    uint64_t *word = gsh_page_senders(x->pe, x->pe->my_pe) + index / 64;
+    const uint64_t bit = UINT64_C(1) << index % 64;
+    /* acquire: pairs with the release in try_send */
+    return (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0 &&
+           (__atomic_fetch_and(word, ~bit, __ATOMIC_ACQUIRE) & bit) != 0;
+}
+
 /* Under the lock. */
 static void take_all(const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {
-        if (x->pes[i] != x->pe->my_pe && x->pe->peers[x->pes[i]].page != NULL) {
-            take_from(x, x->pes[i]);
+        const int from = x->pes[i];
+        if (from != x->pe->my_pe && x->pe->peers[from].page != NULL && has_sent(x, from)) {
+            take_from(x, from);
         }
     }
 }
@@ -247,6 +259,10 @@ static bool try_send(const struct exchange *x, int to, const struct gsh_ballot *
     put_words(x, inbox->words, ballot);
     /* release: pairs with the acquire in take_from */
     gsh_store_release_u64(&inbox->sent, sent + 1);
+    const int index = x->pe->peers[x->pe->my_pe].node_index;
+    /* release: pairs with the acquire in has_sent */
+    __atomic_fetch_or(gsh_page_senders(x->pe, to) + index / 64, UINT64_C(1) << index % 64,
+                      __ATOMIC_RELEASE);
     return true;
 }
 

@@ -22,9 +22,14 @@ static uint64_t inbox_bytes(const struct gsh_instance *pe)
     return gsh_align_up(sizeof(struct gsh_page_inbox) + gsh_ballot_bytes(pe->teams), 64);
 }
 
-static uint64_t dialect_off(const struct gsh_instance *pe)
+static uint64_t senders_off(const struct gsh_instance *pe)
 {
     return inboxes_off(pe) + (uint64_t)pe->teams->max_node_pes * inbox_bytes(pe);
+}
+
+static uint64_t dialect_off(const struct gsh_instance *pe)
+{
+    return senders_off(pe) + gsh_align_up((uint64_t)pe->teams->max_node_pes, 512) / 8;
 }
 
 uint64_t gsh_page_bytes(const struct gsh_instance *pe)
@@ -50,6 +55,11 @@ struct gsh_page_inbox *gsh_page_inbox(const struct gsh_instance *pe, int owner, 
 {
     uint64_t off = inboxes_off(pe) + (uint64_t)pe->peers[sender].node_index * inbox_bytes(pe);
     return (struct gsh_page_inbox *)(pe->peers[owner].page_words + off);
+}
+
+uint64_t *gsh_page_senders(const struct gsh_instance *pe, int owner)
+{
+    return (uint64_t *)(pe->peers[owner].page_words + senders_off(pe));
 }
 
 uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit)

@@ -44,6 +44,7 @@ static void make_job(void)
         memset(page, 0, gsh_page_bytes(&instances[0]));
         for (int i = 0; i < n_made; i++) {
             instances[i].peers[owner].page = page;
+            instances[i].peers[owner].page_words = (uint8_t *)page + GSH_PAGE_HEAD_BYTES;
             instances[i].peers[owner].node_index = owner;
         }
     }
