@@ -206,7 +206,10 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
     }
     if (r == GSH_OK && n > 0) {
         const bool meets_all = !is_one_file || pe->outlives_deaths;
-        r = gsh_fdpass_check_room(meets_all ? n : GSH_FDPASS_SPREAD_LINKS, gsh_deaths_n_fds(pe, n));
+        /* the monitor of the first PE has a link to each other one (monitor.c) */
+        const int n_links = is_one_file && ranks[0] == pe->my_pe ? n : 0;
+        r = gsh_fdpass_check_room(meets_all ? n : GSH_FDPASS_SPREAD_LINKS,
+                                  gsh_deaths_n_fds(pe, n) + n_links);
     }
     /* all listeners are open before any PE sends */
     r = gsh_init_vote(pe, GSH_STEP_LISTENERS, r);
@@ -222,6 +225,7 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
             take_page(pe, i, other->page, (uint8_t *)other->page + GSH_PAGE_HEAD_BYTES);
         }
     }
+    gsh_socket_close(&pe->page_fd); /* all have their mappings */
     free(ranks);
     free(fds);
     return r;
