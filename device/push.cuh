@@ -85,8 +85,14 @@ __device__ __forceinline__ gsh_ring *ring_of(const Context &c, const request *r)
 /* ---- threads that act as one ----------------------------------------------------------------- */
 
 /* Groups of threads of a warp, as masks. On the CPU device threads are fibers, which run one at a
- * time: each is a group of its own. */
-#if defined(__CUDACC__)
+ * time: each is a group of its own, but in a test whose kernels call with whole warps. */
+#if defined(__CUDACC__) || defined(GSHMEM_CPU_WHOLE_WARPS)
+#define GSHMEM_WARPS_TOGETHER 1
+#else
+#define GSHMEM_WARPS_TOGETHER 0
+#endif
+
+#if GSHMEM_WARPS_TOGETHER
 __device__ __forceinline__ uint32_t lane_bit()
 {
     return 1u << lane();
@@ -132,7 +138,7 @@ inline uint64_t of_first(uint32_t, uint64_t value)
 inline void sync_group(uint32_t) {}
 #endif
 
-#if defined(__CUDACC__)
+#if GSHMEM_WARPS_TOGETHER
 /* The lowest of the values of the threads here. */
 __device__ __forceinline__ uint32_t lowest_of(uint32_t here, uint32_t value)
 {
@@ -153,7 +159,7 @@ __device__ __forceinline__ uint32_t lowest_of(uint32_t here, uint32_t value)
 /* Which of the threads here (`here`) go next: those with the lowest key among `waiting`. */
 __device__ __forceinline__ uint32_t next_group(uint32_t here, uint32_t waiting, uint32_t key)
 {
-#if defined(__CUDACC__)
+#if GSHMEM_WARPS_TOGETHER
     uint32_t lowest = lowest_of(here, (waiting & lane_bit()) ? key : UINT32_MAX);
     return __ballot_sync(here, key == lowest);
 #else
@@ -168,14 +174,14 @@ __device__ __forceinline__ uint32_t threads_here()
 #if defined(__CUDACC__)
     return __activemask();
 #else
-    return 1;
+    return GSHMEM_WARPS_TOGETHER ? UINT32_MAX : 1;
 #endif
 }
 
 /* This thread alone. */
 __device__ __forceinline__ uint32_t own_group()
 {
-#if defined(__CUDACC__)
+#if GSHMEM_WARPS_TOGETHER
     return lane_bit();
 #else
     return 1;
@@ -184,7 +190,7 @@ __device__ __forceinline__ uint32_t own_group()
 
 __device__ __forceinline__ bool is_in(uint32_t group)
 {
-#if defined(__CUDACC__)
+#if GSHMEM_WARPS_TOGETHER
     return (group & lane_bit()) != 0;
 #else
     return group != 0;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What kernels of the CPU device post to a network adapter, which this file stands in for: a warp's
+ * entries lie one behind the other, and one doorbell rings for all of them; threads with different
+ * PEs ring once for each; a quiet looks at the completion, and rings no more. */
+#include <gshmem_device.cuh>
+
+#include <vector>
+#include "device/far.cuh"
+#include "tests/test.h"
+
+using namespace gshmem::detail;
+
+enum { all_pes = 4, depth = 256, heap_words = 1024, lanes = 32 };
+
+struct alignas(64) table {
+    gsh_nic nic = {};
+    gsh_nic_queue queues[all_pes] = {};
+};
+
+struct adapter {
+    table posts;
+    gsh_control control = {};
+    gsh_state state = {};
+    gsh_ring ring = {};
+    gsh_wq_block entries[all_pes][depth] = {};
+    gsh_wq_completion completions[all_pes] = {};
+    uint32_t records[all_pes][2] = {};
+    uint64_t doorbells[all_pes] = {}, seen[all_pes] = {};
+    unsigned n_rung[all_pes] = {};
+    std::vector<uint64_t> heap;
+    std::vector<gsh_peer_route> routes;
+    gsh_nic_wake wake;
+    gsh_cpu_device *device;
+
+    adapter() : heap(heap_words), routes(all_pes, {-1, GSH_ROUTE_NIC})
+    {
+        for (int pe = 0; pe < all_pes; pe++) {
+            gsh_nic_queue *q = &posts.queues[pe];
+            completions[pe].op_own = GSH_WQ_INVALID << 4;
+            q->entries = (uint64_t)(uintptr_t)entries[pe];
+            q->record = (uint64_t)(uintptr_t)&records[pe][1];
+            q->doorbell = (uint64_t)(uintptr_t)&doorbells[pe];
+            q->completion = (uint64_t)(uintptr_t)&completions[pe];
+            q->number = 100 + (uint32_t)pe;
+            q->depth = depth;
+            q->remote_key = 0x5500 + (uint32_t)pe;
+            q->pe = pe;
+        }
+        wake.call = [](void *context) { static_cast<adapter *>(context)->look(); };
+        wake.context = this;
+        posts.nic.n_queues = 1;
+        posts.nic.wake = (uint64_t)(uintptr_t)&wake;
+        state.magic = GSH_STATE_MAGIC;
+        state.version = GSH_STATE_VERSION;
+        state.bytes = sizeof state;
+        state.n_pes = all_pes;
+        state.n_slots = 1;
+        state.base = (uint64_t)(uintptr_t)heap.data();
+        state.stride = heap_words * 8;
+        state.routes = (uint64_t)(uintptr_t)routes.data();
+        state.control = (uint64_t)(uintptr_t)&control;
+        state.rings = (uint64_t)(uintptr_t)&ring;
+        state.n_rings = 1;
+        state.nic = (uint64_t)(uintptr_t)&posts;
+        device = gshmemx_cpu_device_create(nullptr);
+        gshmemx_cpu_device_set_state(device, &state);
+    }
+    ~adapter() { gshmemx_cpu_device_destroy(device); }
+    adapter(const adapter &) = delete;
+
+    /* A kernel has rung: all that the record covers is complete. The thread that rings calls it. */
+    void look()
+    {
+        for (int pe = 0; pe < all_pes; pe++) {
+            if (doorbells[pe] != seen[pe]) {
+                uint32_t end = gsh_wq_be32(records[pe][1]), last;
+                seen[pe] = doorbells[pe];
+                n_rung[pe]++;
+                CHECK_EQ(doorbells[pe], gsh_wq_doorbell(end, posts.queues[pe].number));
+                last = gsh_wq_be16((uint16_t)(end - 1)); /* and an opcode of 0: done */
+                __atomic_store_n(
+                    (uint32_t *)(void *)((char *)&completions[pe] + GSH_WQ_COMPLETION_LAST), last,
+                    __ATOMIC_RELEASE);
+            }
+        }
+    }
+
+    template <class K, class... A> void run(K kernel, unsigned block, A... args)
+    {
+        gshmemx_cpu_device_bind(device);
+        CHECK_EQ(gshmem_launch(kernel, dim3(1), dim3(block), 0, nullptr, args...), cudaSuccess);
+        gshmemx_cpu_device_bind(nullptr);
+        gshmemx_cpu_device_synchronize(device);
+    }
+
+    /* Entry i of the queue is the p of one of the lanes, which *mask gets. */
+    void check_entry(int pe, uint64_t i, uint32_t *mask)
+    {
+        const gsh_wq_block *e = &entries[pe][i];
+        const uint64_t off = gsh_wq_be64(e->word[2]), lane = off / 8;
+        CHECK_EQ(e->word[0], gsh_wq_at_position(
+                                 gsh_wq_pair(GSH_WQ_WRITE, posts.queues[pe].number << 8 | 3), i));
+        CHECK_EQ((uint32_t)e->word[3], gsh_wq_be32(posts.queues[pe].remote_key));
+        CHECK(lane < lanes && (*mask >> lane & 1) == 0);
+        CHECK_EQ((uint32_t)e->word[4], gsh_wq_inline_bytes(8));
+        CHECK_EQ(e->word[4] >> 32 | e->word[5] << 32, 1000 + lane);
+        *mask |= 1u << lane;
+    }
+};
+
+__global__ void puts_of_warp(uint64_t *heap, int n_targets)
+{
+    gshmem_uint64_p(&heap[threadIdx.x], 1000 + threadIdx.x, 1 + (int)threadIdx.x % n_targets);
+    gshmem_quiet();
+}
+
+static void test_warp(int n_targets)
+{
+    adapter a;
+    uint32_t mask = 0;
+    a.run(puts_of_warp, lanes, a.heap.data(), n_targets);
+    for (int pe = 1; pe <= n_targets; pe++) {
+        const gsh_nic_queue *q = &a.posts.queues[pe];
+        const uint64_t n = (uint64_t)(lanes / n_targets);
+        CHECK_EQ(q->gpu_head, n);
+        CHECK_EQ(q->gpu_ready, n);
+        CHECK_EQ(q->gpu_rung, n);
+        CHECK_EQ(q->gpu_done, n);
+        CHECK_EQ(a.n_rung[pe], 1);
+        for (uint64_t i = 0; i < n; i++) {
+            a.check_entry(pe, i, &mask);
+        }
+    }
+    CHECK_EQ(mask, UINT32_MAX);
+    CHECK_EQ(a.n_rung[0] + a.n_rung[3], 0);
+}
+
+int main()
+{
+    test_warp(1);
+    test_warp(2);
+    return test_result();
+}
