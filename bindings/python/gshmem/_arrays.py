@@ -115,10 +115,44 @@ def _wrap_gpu(address, shape, name, user):
         import torch
     except ImportError:
         import cupy
-        return cupy.asarray(memory).view(name).reshape(shape)
-    whole = torch.as_tensor(memory, device='cuda')
+        described = memory.__cuda_array_interface__
+        own = cupy.cuda.UnownedMemory(described['data'][0], described['shape'][0], user, cupy.cuda.Device().id)
+        whole = cupy.ndarray(described['shape'], 'uint8', cupy.cuda.MemoryPointer(own, 0))
+        return whole.view(name).reshape(shape)
+    whole = _tensor(torch, memory) if user is None else torch.as_tensor(memory, device='cuda')
     return whole.view(getattr(torch, name)).reshape(shape) if math.prod(shape) else \
         torch.empty(shape, dtype=getattr(torch, name), device='cuda')
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [('data', ctypes.c_void_p), ('device_type', ctypes.c_int32), ('device_id', ctypes.c_int32),
+                ('ndim', ctypes.c_int32), ('code', ctypes.c_uint8), ('bits', ctypes.c_uint8),
+                ('width', ctypes.c_uint16), ('shape', ctypes.c_void_p), ('strides', ctypes.c_void_p),
+                ('byte_offset', ctypes.c_uint64)]
+
+
+class _DLManagedTensor(ctypes.Structure):
+    _fields_ = [('tensor', _DLTensor), ('context', ctypes.c_void_p), ('deleter', ctypes.c_void_p),
+                ('one_dimension', ctypes.c_int64)]  # the last is ours, and shape points to it
+
+
+def _tensor(torch, memory):
+    """Bytes that belong to another PE's GPU, as this one's: what torch asks CUDA about them would be the other's.
+    By DLPack (dlpack.h), whose structure is the C library's memory and ends with the tensor."""
+    c = ctypes.CDLL(None)
+    c.malloc.restype, c.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    place = c.malloc(ctypes.sizeof(_DLManagedTensor))
+    if not place:
+        raise MemoryError('no host memory for a tensor')
+    described = memory.__cuda_array_interface__
+    managed = _DLManagedTensor.from_address(place)
+    managed.one_dimension = described['shape'][0]
+    managed.context, managed.deleter = None, ctypes.cast(c.free, ctypes.c_void_p).value
+    managed.tensor = _DLTensor(described['data'][0], 2, torch.cuda.current_device(), 1, 1, 8, 1,
+                               place + _DLManagedTensor.one_dimension.offset, None, 0)  # CUDA; 8 bits, unsigned
+    return torch.utils.dlpack.from_dlpack(make(place, b'dltensor', None))
 
 
 def itemsize(name):
