@@ -93,6 +93,9 @@ static struct gsh_clock compare(const struct gsh_timeline_part *part,
 static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
 {
     struct bound bounds[2] = {{0}};
+    if (part->n_device_rounds == 0) { /* no kernel has recorded anything */
+        return (struct gsh_clock){0};
+    }
     for (size_t i = 0; i < part->n_device_rounds; i++) {
         const struct gsh_clock_round *r = &part->device_rounds[i];
         int group = group_of(part->device_rounds, part->n_device_rounds, i);

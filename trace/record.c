@@ -29,6 +29,15 @@ struct mapped {
     struct gsh_trace_chunk *chunk;
 };
 
+/* A thread's, from its first on. */
+struct spans {
+    struct spans *next;
+    struct {
+        const char *name;
+        uint64_t begin_ns;
+    } open[SPANS];
+};
+
 struct gsh_trace {
     uint64_t serial; /* tells it from an earlier one at the same address */
     int fd;
@@ -40,21 +49,20 @@ struct gsh_trace {
     bool is_full;
     struct mapped *mapped;
     struct kept *kept;
+    struct spans *spans;
     struct name names[NAMES]; /* by a hash of the address */
 };
 
 uint32_t gsh_trace_is_on;
 
-/* What a thread knows of the trace for which it has written last. */
+/* What a thread knows of the trace for which it has written last. Small: a library that is opened
+ * at run time gets few bytes for such variables. */
 static _Thread_local struct {
     uint64_t serial;
     uint32_t track;
     uint32_t used; /* slots of the chunk */
     struct gsh_trace_chunk *chunk;
-    struct {
-        const char *name;
-        uint64_t begin_ns;
-    } spans[SPANS];
+    struct spans *spans; /* NULL: it has had none, or there was no memory */
     uint32_t n_spans;
 } own;
 static _Thread_local uint32_t depth; /* of scopes */
@@ -124,6 +132,10 @@ void gsh_trace_destroy(struct gsh_trace **trace, bool is_over)
         next = k->next;
         free(k);
     }
+    for (struct spans *s = t->spans, *next; s != NULL; s = next) {
+        next = s->next;
+        free(s);
+    }
     if (is_over) {
         __atomic_store_n(&t->head->is_over, 1, __ATOMIC_RELAXED);
     }
@@ -188,6 +200,7 @@ static bool take_chunk(struct gsh_trace *t)
         own.serial = t->serial;
         own.chunk = NULL;
         own.n_spans = 0;
+        own.spans = NULL;
         own.track = ++t->n_tracks;
     }
     if (own.chunk != NULL) {
@@ -342,15 +355,30 @@ void gsh_trace_end_scope(struct gsh_trace_scope *scope)
 
 /* ---- spans ---- */
 
+static struct spans *need_spans(struct gsh_trace *t)
+{
+    if (own.spans == NULL && (own.spans = calloc(1, sizeof(*own.spans))) != NULL) {
+        pthread_mutex_lock(&t->lock);
+        own.spans->next = t->spans;
+        t->spans = own.spans;
+        pthread_mutex_unlock(&t->lock);
+    }
+    return own.spans;
+}
+
 void gsh_trace_span_begin(struct gsh_trace *t, const char *name)
 {
     const char *kept = gsh_trace_keep(t, name);
     if (own.serial != t->serial && !take_chunk(t)) {
         return;
     }
+    struct spans *spans = need_spans(t);
+    if (spans == NULL) {
+        return;
+    }
     if (own.n_spans < SPANS) {
-        own.spans[own.n_spans].name = kept;
-        own.spans[own.n_spans].begin_ns = gsh_now_ns();
+        spans->open[own.n_spans].name = kept;
+        spans->open[own.n_spans].begin_ns = gsh_now_ns();
     }
     own.n_spans++;
 }
@@ -366,8 +394,8 @@ void gsh_trace_span_end(struct gsh_trace *t)
                                       .pe = -1,
                                       .off = GSH_TRACE_NONE,
                                       .word_off = GSH_TRACE_NONE,
-                                      .begin_ns = own.spans[own.n_spans].begin_ns,
+                                      .begin_ns = own.spans->open[own.n_spans].begin_ns,
                                       .end_ns = gsh_now_ns()};
-        gsh_trace_write(t, own.spans[own.n_spans].name, &slot);
+        gsh_trace_write(t, own.spans->open[own.n_spans].name, &slot);
     }
 }
