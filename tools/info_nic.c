@@ -17,9 +17,9 @@
 #define BATCH    100u /* blocks of one row, at most */
 #define PART     ((uint64_t)1 << 20)
 #define BYTES    (2 * PART)
-#define WORD     64u   /* offset of the target's word */
-#define CELL     128u  /* of what comes back */
-#define SOURCE   8192u /* of bytes to copy, and where they go */
+#define WORD     64u            /* offset of the target's word */
+#define CELL     128u           /* of what comes back */
+#define SOURCE   UINT64_C(8192) /* of bytes to copy, and where they go */
 #define LIMIT_NS 5000000000u
 
 struct side {
@@ -176,7 +176,7 @@ static uint64_t *entry(struct check *c, uint32_t opcode, uint32_t opmod, uint32_
                        uint64_t remote_off)
 {
     const struct side *s = &c->sides[0];
-    uint64_t *word = c->base + GSH_WQ_WORDS * c->n_blocks;
+    uint64_t *word = c->base + (size_t)GSH_WQ_WORDS * c->n_blocks;
     gsh_wq_fill_control(word, opcode, opmod, s->site.number, ds, 0);
     word[0] = gsh_wq_at_position(word[0], s->head + c->n_blocks);
     if (ds > 1) {
@@ -249,7 +249,7 @@ static bool post(struct check *c, uint64_t *took_ns)
     }
     c->base[GSH_WQ_WORDS * (c->n_blocks - 1) + 1] |= (uint64_t)GSH_WQ_COMPLETE << 24;
     for (uint32_t i = 0; i < c->n_blocks; i++) {
-        memcpy(&all[(s->head + i) % DEPTH], c->base + GSH_WQ_WORDS * i, GSH_WQ_BLOCK);
+        memcpy(&all[(s->head + i) % DEPTH], c->base + (size_t)GSH_WQ_WORDS * i, GSH_WQ_BLOCK);
     }
     s->head += c->n_blocks;
     c->n_blocks = 0;

@@ -395,7 +395,7 @@ static void put_part(struct part *p, uint32_t request)
 
 static void await_answers(struct gsh_instance *const *pes, int n, uint32_t request)
 {
-    const struct timespec nap = {.tv_nsec = STEP_MS * 1000000};
+    const struct timespec nap = {.tv_nsec = STEP_MS * 1000000L};
     uint32_t had = 0;
     for (int ms = 0, quiet = 0; ms < MOST_MS && (ms < LEAST_MS || quiet < QUIET_MS);
          ms += STEP_MS) {
