@@ -92,10 +92,11 @@ def measure(options, manner):
         return False
     names = list(next(iter(rows.values())))
     print(f"\n{manner}\n\n| PEs | " + " | ".join(names) + " |\n|---" + "|---:" * len(names) + "|")
-    for n, row in rows.items():
-        print(f"| {n} | " + " | ".join(write_number(row[name]) for name in names) + " |")
+    for pes, row in rows.items():
+        print(f"| {pes} | " + " | ".join(write_number(row[name]) for name in names) + " |")
     upper = list(rows)[len(rows) // 2:]
-    print("| exponent | " + " | ".join(f"{fit(upper, [rows[n][name] for n in upper]):.2f}" for name in names) + " |")
+    exponents = [fit(upper, [rows[pes][name] for pes in upper]) for name in names]
+    print("| exponent | " + " | ".join(f"{exponent:.2f}" for exponent in exponents) + " |")
     sys.stdout.flush()
     return n > options.most
 

@@ -101,6 +101,7 @@ for folder in ('include', 'include/gshmem'):
 written = {name for name in written if not HIDDEN.fullmatch(name)} | {'GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS',
                                                                      'GSHMEM_LENDING',
                                                                      'GSHMEM_NEAR_ONLY', 'GSHMEM_SHARED_DEVICE',
+                                                                     'GSHMEM_TRACE_KERNELS',
                                                                      'GSHMEM_WIDE_COPIES'}
 classes = {'gshmem::' + name for path in ('device/default.cuh', 'device/group.cuh')
            for name in re.findall(r'^(?:GSHMEM_(?:COPY|STRIDED|BLOCKS|SIGNALLED)\(|struct |__device__ __forceinline__ '
