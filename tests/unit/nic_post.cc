@@ -4,6 +4,7 @@
  * PEs ring once for each; a quiet looks at the completion, and rings no more. */
 #include <gshmem_device.cuh>
 
+#include <mutex>
 #include <vector>
 #include "device/far.cuh"
 #include "tests/test.h"
@@ -27,6 +28,7 @@ struct adapter {
     uint32_t records[all_pes][2] = {};
     uint64_t doorbells[all_pes] = {}, seen[all_pes] = {};
     unsigned n_rung[all_pes] = {};
+    std::mutex mutex; /* for seen and n_rung */
     std::vector<uint64_t> heap;
     std::vector<gsh_peer_route> routes;
     gsh_nic_wake wake;
@@ -68,15 +70,19 @@ struct adapter {
     ~adapter() { gshmemx_cpu_device_destroy(device); }
     adapter(const adapter &) = delete;
 
-    /* A kernel has rung: all that the record covers is complete. The thread that rings calls it. */
+    /* A kernel has rung: all that the record covers is complete. The thread that rings calls it,
+     * while others may ring for other PEs. */
     void look()
     {
+        std::lock_guard<std::mutex> hold(mutex);
         for (int pe = 0; pe < all_pes; pe++) {
-            if (doorbells[pe] != seen[pe]) {
-                uint32_t end = gsh_wq_be32(records[pe][1]), last;
-                seen[pe] = doorbells[pe];
+            const auto doorbell = __atomic_load_n(&doorbells[pe], __ATOMIC_ACQUIRE);
+            if (doorbell != seen[pe]) {
+                uint32_t end = gsh_wq_be32(__atomic_load_n(&records[pe][1], __ATOMIC_RELAXED)),
+                         last;
+                seen[pe] = doorbell;
                 n_rung[pe]++;
-                CHECK_EQ(doorbells[pe], gsh_wq_doorbell(end, posts.queues[pe].number));
+                CHECK_EQ(doorbell, gsh_wq_doorbell(end, posts.queues[pe].number));
                 last = gsh_wq_be16((uint16_t)(end - 1)); /* and an opcode of 0: done */
                 __atomic_store_n(
                     (uint32_t *)(void *)((char *)&completions[pe] + GSH_WQ_COMPLETION_LAST), last,
