@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/thread.h"
 #include "nic/mlx5/queue.h"
+#include "nic/names.h"
 
 #define LOOK_NS 2000000 /* between two looks at the completions */
 #define IDLE_NS 20000   /* a thread that rings, when there was nothing for some time */
@@ -43,50 +44,10 @@ bool gsh_mlx5_is_idle(const struct gsh_mlx5 *m, uint32_t index)
 
 /* ---- failures ---- */
 
-static const char *syndrome_name(unsigned syndrome)
-{
-    switch (syndrome) {
-    case GSH_WQ_LOCAL_LENGTH:
-        return "local length error";
-    case GSH_WQ_LOCAL_OPERATION:
-        return "local operation error";
-    case GSH_WQ_LOCAL_PROTECTION:
-        return "local protection error: the local key does not allow it";
-    case GSH_WQ_FLUSHED:
-        return "flushed: an entry before it has failed";
-    case GSH_WQ_REMOTE_INVALID:
-        return "remote invalid request";
-    case GSH_WQ_REMOTE_ACCESS:
-        return "remote access error: the remote key does not allow it";
-    case GSH_WQ_REMOTE_OPERATION:
-        return "remote operation error";
-    case GSH_WQ_RETRY_EXCEEDED:
-        return "retries exceeded: the other end does not answer";
-    default:
-        return "unknown";
-    }
-}
-
 static const char *opcode_name(unsigned opcode)
 {
-    switch (opcode) {
-    case GSH_WQ_NOP:
-        return "NOP";
-    case GSH_WQ_WRITE:
-        return "WRITE";
-    case GSH_WQ_READ:
-        return "READ";
-    case GSH_WQ_CS:
-        return "compare-swap";
-    case GSH_WQ_FA:
-        return "fetch-add";
-    case GSH_WQ_MASKED_CS:
-        return "masked compare-swap";
-    case GSH_WQ_MASKED_FA:
-        return "masked fetch-add";
-    default:
-        return "an entry";
-    }
+    const char *name = gsh_nic_opcode_name(opcode);
+    return name != NULL ? name : "an entry";
 }
 
 /* Each queue tells once. */
@@ -106,8 +67,8 @@ static void look_for_failure(struct gsh_mlx5 *m, uint32_t index)
         text, sizeof(text),
         "NIC %s: queue %u to PE %d, index %u: %s failed, syndrome 0x%02x (%s), vendor's 0x%02x",
         m->name, queue->number, queue->pe, gsh_wq_be16(c.index),
-        opcode_name(gsh_wq_be32(c.opcode_number) >> 24), c.syndrome, syndrome_name(c.syndrome),
-        c.vendor_syndrome);
+        opcode_name(gsh_wq_be32(c.opcode_number) >> 24), c.syndrome,
+        gsh_nic_syndrome_name(c.syndrome), c.vendor_syndrome);
     if (o->outlives_losses && c.syndrome == GSH_WQ_RETRY_EXCEEDED) {
         return;
     }

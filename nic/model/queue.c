@@ -2,56 +2,12 @@
  * See queue.h. A doorbell's entries are copied when it is seen, and compared again when they are
  * complete: whoever writes them too late, or again too early, is found. */
 #include "nic/model/queue.h"
+#include "nic/names.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-const char *gsh_model_opcode_name(unsigned opcode)
-{
-    static const struct {
-        unsigned opcode;
-        const char *name;
-    } names[] = {{GSH_WQ_NOP, "NOP"},
-                 {GSH_WQ_WRITE, "WRITE"},
-                 {GSH_WQ_WRITE_IMM, "WRITE_IMM"},
-                 {GSH_WQ_READ, "READ"},
-                 {GSH_WQ_CS, "compare-swap"},
-                 {GSH_WQ_FA, "fetch-add"},
-                 {GSH_WQ_MASKED_CS, "masked compare-swap"},
-                 {GSH_WQ_MASKED_FA, "masked fetch-add"}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (names[i].opcode == opcode) {
-            return names[i].name;
-        }
-    }
-    return NULL;
-}
-
-const char *gsh_model_syndrome_name(unsigned syndrome)
-{
-    switch (syndrome) {
-    case GSH_WQ_LOCAL_LENGTH:
-        return "local length error";
-    case GSH_WQ_LOCAL_OPERATION:
-        return "local operation error";
-    case GSH_WQ_LOCAL_PROTECTION:
-        return "local protection error: the local key does not allow it";
-    case GSH_WQ_FLUSHED:
-        return "flushed: an entry before it has failed";
-    case GSH_WQ_REMOTE_INVALID:
-        return "remote invalid request";
-    case GSH_WQ_REMOTE_ACCESS:
-        return "remote access error: the remote key does not allow it";
-    case GSH_WQ_REMOTE_OPERATION:
-        return "remote operation error";
-    case GSH_WQ_RETRY_EXCEEDED:
-        return "retries exceeded: the other end does not answer";
-    default:
-        return "unknown";
-    }
-}
 
 enum gsh_result gsh_model_set_state(struct gsh_model_queue *queue, enum gsh_model_state state)
 {
@@ -124,7 +80,7 @@ static uint32_t copy_entry(struct gsh_model *model, struct gsh_model_queue *queu
         misuse(model, queue, position, 4, "the entry names queue %u", number);
         return 0;
     }
-    if (gsh_model_opcode_name(opcode) == NULL) {
+    if (gsh_nic_opcode_name(opcode) == NULL) {
         misuse(model, queue, position, 3, "the entry has the unknown opcode 0x%02x", opcode);
         return 0;
     }
@@ -246,8 +202,8 @@ static void fail_entry(struct gsh_model *model, struct gsh_model_queue *queue, u
     (void)!gsh_model_set_state(queue, GSH_MODEL_ERROR);
     snprintf(text, sizeof(text),
              "the NIC's queue %u to PE %d, index %" PRIu64 ": %s failed, syndrome 0x%02x (%s)",
-             queue->number, queue->pe, queue->completed & 0xffff, gsh_model_opcode_name(opcode),
-             syndrome, gsh_model_syndrome_name(syndrome));
+             queue->number, queue->pe, queue->completed & 0xffff, gsh_nic_opcode_name(opcode),
+             syndrome, gsh_nic_syndrome_name(syndrome));
     o->fail(o->context, queue->pe, syndrome == GSH_WQ_RETRY_EXCEEDED, text);
 }
 

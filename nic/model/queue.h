@@ -22,7 +22,5 @@ void gsh_model_complete(struct gsh_model *model, struct gsh_model_queue *queue, 
 /* A write with an immediate has come. */
 void gsh_model_receive(struct gsh_model *model, struct gsh_model_queue *queue, uint32_t immediate);
 
-const char *gsh_model_opcode_name(unsigned opcode);
-const char *gsh_model_syndrome_name(unsigned syndrome);
 
 #endif

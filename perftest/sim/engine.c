@@ -344,22 +344,27 @@ static bool act(struct sim *s, int index, struct sim_view *v)
     }
 }
 
-static void run(struct sim *s, int index)
+/* Of the call in which the PE is. */
+static struct sim_view view_of(struct sim *s, int index)
 {
     struct sim_pe *pe = &s->pes[index];
-    while (pe->state == SIM_LIVES && pe->call < s->n_calls) {
-        const uint16_t call = pe->call;
-        struct sim_view v = {.model = &s->model,
-                             .call = &s->calls[call],
+    const bool has_rendezvous = s->rendezvous.n_ranks > 0 || s->calls[0].kind == SIM_RENDEZVOUS;
+    return (struct sim_view){.model = &s->model,
+                             .call = &s->calls[pe->call],
                              .nodes = s->nodes,
                              .pe = index,
                              .n_pes = s->n_pes,
                              .walk = &pe->walk,
                              .voting = pe->voting,
-                             .rendezvous =
-                                 s->rendezvous.n_ranks > 0 || s->calls[0].kind == SIM_RENDEZVOUS
-                                     ? &s->rendezvous
-                                     : NULL};
+                             .rendezvous = has_rendezvous ? &s->rendezvous : NULL};
+}
+
+static void run(struct sim *s, int index)
+{
+    struct sim_pe *pe = &s->pes[index];
+    while (pe->state == SIM_LIVES && pe->call < s->n_calls) {
+        const uint16_t call = pe->call;
+        struct sim_view v = view_of(s, index);
         bool goes_on = true;
         while (goes_on && pe->state == SIM_LIVES && pe->call == call) {
             goes_on = act(s, index, &v);
@@ -425,17 +430,7 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
     }
     const uint32_t found = find_early(s, index);
     if (found != NONE) {
-        struct sim_view v = {.model = &s->model,
-                             .call = &s->calls[pe->call],
-                             .nodes = s->nodes,
-                             .pe = index,
-                             .n_pes = s->n_pes,
-                             .walk = &pe->walk,
-                             .voting = pe->voting,
-                             .rendezvous =
-                                 s->rendezvous.n_ranks > 0 || s->calls[0].kind == SIM_RENDEZVOUS
-                                     ? &s->rendezvous
-                                     : NULL};
+        struct sim_view v = view_of(s, index);
         receive(s, index, &v, found);
         run(s, index);
     }

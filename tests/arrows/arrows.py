@@ -113,7 +113,7 @@ LAYERS = [
         "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],
     [f"proxy/loop/{module}" for module in ("port", "region", "work", "transport")],
-    [f"nic/{module}" for module in ("nic", "model/files", "model/sheet", "model/settings", "model/model", "model/queue",
+    [f"nic/{module}" for module in ("nic", "names", "model/files", "model/sheet", "model/settings", "model/model", "model/queue",
                                     "model/execute", "model/round", "model/thread", "model/create",
                                     "mlx5/plugin", "mlx5/command", "mlx5/verbs", "mlx5/mlx5", "mlx5/choose",
                                     "mlx5/queue", "mlx5/memory", "mlx5/watch", "mlx5/adapter", "mlx5_load",
