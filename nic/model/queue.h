@@ -22,5 +22,4 @@ void gsh_model_complete(struct gsh_model *model, struct gsh_model_queue *queue, 
 /* A write with an immediate has come. */
 void gsh_model_receive(struct gsh_model *model, struct gsh_model_queue *queue, uint32_t immediate);
 
-
 #endif
