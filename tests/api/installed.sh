@@ -35,8 +35,10 @@ quiet_builds() {
     cc -std=c11 -pedantic -Wall -Wextra -Wsign-conversion -Wconversion -Werror -fsyntax-only "$dir/quiet.c" \
         $(pkg-config --cflags $dialects)
     [ -n "$nvcc" ] || return 0
-    # CUDA's own headers warn, and so do the lines that nvcc adds to a program.
-    "$nvcc" -std=c++17 -arch=sm_90 -Xcompiler "$(echo $strict | tr ' ' ,)" -isystem "${nvcc%/bin/nvcc}/include" \
+    # CUDA's own headers warn, and so do the lines that nvcc adds to a program. Only nvcc knows where its headers are:
+    # what is called nvcc may be a script that starts another one.
+    cuda=$("$nvcc" -dryrun -c "$quiet" -o "$dir/quiet.o" 2>&1 | sed -n 's/^#\$ INCLUDES="-I\([^"]*\)".*/\1/p')
+    "$nvcc" -std=c++17 -arch=sm_90 -Xcompiler "$(echo $strict | tr ' ' ,)" ${cuda:+-isystem "$cuda"} \
         -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) 2>&1 |
         grep -E '(warning|error)( #|:)' | grep -v '\.stub\.c:' >"$dir/quiet.log" || true
     [ ! -s "$dir/quiet.log" ] || { cat "$dir/quiet.log"; exit 1; }
