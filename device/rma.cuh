@@ -7,6 +7,8 @@
 #ifndef GSHMEM_RMA_CUH
 #define GSHMEM_RMA_CUH
 
+#include <type_traits>
+
 #include "address.cuh"
 #include "copy.cuh"
 #include "group.cuh"
@@ -97,6 +99,11 @@ __device__ __forceinline__ void put_dispatch(const Context &c, Group g, Type *de
                                              const Type *source, size_t nelems, int pe,
                                              const char *call)
 {
+    /* A warp's puts stand in loops of kernels with 1024 threads, which have 64 registers: what
+     * follows from a constant nelems would be computed before the loop, and stay in registers
+     * across it. */
+    if constexpr (std::is_same_v<Group, group_warp>)
+        nelems = hide_value((uint64_t)nelems);
     size_t bytes = nelems * sizeof(Type);
     uint32_t number = number_in_run(c, pe);
     check(c, call, dest, bytes_of<Type>(nelems), pe);

@@ -2,9 +2,12 @@
  * Kernels as users write them, for tests/unit/registers.py, which checks how many registers ptxas
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
  * loop. Nothing runs. PART: 1 is all but contexts and collectives, 2 contexts, 3 collectives; if it
- * is not defined, all of them. 4: copies again, which are compiled for device linking. ptxas
- * compiles what is called through pointers once more for each kernel of the file, and the parts
- * have different such functions. */
+ * is not defined, all of them. 4: copies again, which are compiled for device linking. 5: kernels
+ * whose copies have no shared memory. ptxas compiles what is called through pointers once more for
+ * each kernel of the file, and the parts have different such functions. */
+#if defined(PART) && PART == 5
+#define GSHMEM_ARENA_BYTES 0
+#endif
 #include <gshmem_device.cuh>
 
 /* The operands of kernels, whatever the call. */
@@ -264,5 +267,33 @@ ALONE(getmem_thread, gshmem_getmem(dest, source, n, pe))
 ALONE(getmem_block, gshmemx_getmem_block(dest, source, n, pe))
 ALONE(putmem_signal_warp, gshmemx_putmem_signal_warp(dest, source, n, signal, value, cmp, pe))
 ALONE(barrier_all_block, gshmemx_barrier_all_block())
+
+#endif
+#if defined(PART) && PART == 5
+
+/* ---- as programs of NVSHMEM, whose blocks use all of their shared memory ----------------------
+ */
+
+/* Each block sends rows to the PEs of their experts, a part of a row by each warp. */
+extern "C" __global__ void mix_route_put_warp(const float *rows, float *inbox,
+                                              const int *source_row, const int *expert_of,
+                                              const long *first_of, const long *ends, int repeats,
+                                              int nrows, int me, int npes, int width, int share)
+{
+    const int experts = 32 / npes, nwarps = blockDim.x / 32, part = width / nwarps;
+    const int warp = threadIdx.x / 32;
+    int begin = blockIdx.x * share;
+    for (int i = 0; i < share; i++) {
+        int row = begin + i;
+        if (row < nrows) {
+            int expert = expert_of[row], pe = expert / experts, from = source_row[row] / repeats;
+            long base =
+                expert % experts == 0 && me == 0 ? 0 : ends[expert % experts * npes + me - 1];
+            long at = row - first_of[expert];
+            gshmemx_float_put_nbi_warp(inbox + (base + at) * width + warp * part,
+                                       rows + (long)from * width + warp * part, part, pe);
+        }
+    }
+}
 
 #endif

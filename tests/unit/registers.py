@@ -74,7 +74,7 @@ def limit_of(name, arch, what):
 
 def main():
     source, arch, *compiler = sys.argv[1:]
-    modes = {"all peers": ["-DPART=1", "-DPART=2", "-DPART=3"], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
+    modes = {"all peers": ["-DPART=1", "-DPART=2", "-DPART=3", "-DPART=5"], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = {what: [pool.submit(registers, source, arch, compiler + [part]) for part in parts]
                  for what, parts in modes.items()}
