@@ -126,7 +126,7 @@ WEAKENED = {
                       "get_8,get_64k,get_64k_block"),
     "nic_overtaken": ("nic.cuh", [("void nic_fence_queue(", "if (n == load_acquire(&queue_at(c, index)->gpu_fenced))",
                                    "if (n != UINT64_MAX)")], "amo_put"),
-    "lines_flag": ("coll/lines.cuh", [("bool is_here(", "is = is && (", "is = is || (")], "whole_lines"),
+    "lines_flag": ("coll/line.cuh", [("bool is_here(", "is = is && (", "is = is || (")], "whole_lines"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
