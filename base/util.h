@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #define GSH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -40,11 +41,9 @@ static inline bool gsh_range_fits(uint64_t off, uint64_t bytes, uint64_t limit)
 /* As much of the name as there is room for, and a NUL. */
 static inline void gsh_copy_name(char *to, size_t room, const char *name)
 {
-    size_t i = 0;
-    for (; i + 1 < room && name[i] != '\0'; i++) {
-        to[i] = name[i];
-    }
-    to[i] = '\0';
+    const size_t n = strnlen(name, room - 1);
+    memcpy(to, name, n);
+    to[n] = '\0';
 }
 
 static inline uint64_t gsh_now_ns(void)

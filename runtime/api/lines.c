@@ -247,11 +247,14 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
                                  const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
                                  const struct gsh_lines_call *calls, int n)
 {
-    struct gsh_kernel_lines_args args = {
-        .team = team->state, .inbox = *inbox, .n_items = (uint32_t)n};
+    struct gsh_kernel_lines_args args; /* large: only what is there is filled in */
     struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
     const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
     uint32_t next_block = 0;
+    args.team = team->state;
+    args.inbox = *inbox;
+    args.n_items = (uint32_t)n;
+    args.reserved = 0;
     gsh_copy_name(args.call, sizeof(args.call), site.call);
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];

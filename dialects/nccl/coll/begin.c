@@ -79,9 +79,10 @@ static size_t width_of(const struct ncclComm *comm, const struct gsh_nccl_collec
     return gsh_nccl_type_bytes(gsh_nccl_combined_type(&op, c->type));
 }
 
-static struct gsh_nccl_load load_of(const struct ncclComm *comm,
-                                    const struct gsh_nccl_collective *c)
+static struct gsh_nccl_load load_of(const struct gsh_nccl_call *call)
 {
+    const struct ncclComm *comm = call->comm;
+    const struct gsh_nccl_collective *c = &call->collective;
     const size_t n = (size_t)comm->n_ranks, width = width_of(comm, c);
     const size_t of_all = c->count * (n - 1) * width, of_one = c->count * width;
     const bool is_root = comm->rank == c->root;
@@ -113,8 +114,8 @@ ncclResult_t gsh_nccl_begin(struct gsh_nccl_call *call)
     ncclResult_t r = check(call->name, call->comm, &call->collective);
     call->family = GSH_NCCL_COLLECTIVE;
     gsh_nccl_config_apply(call);
+    call->load_of = load_of;
     if (r == ncclSuccess) {
-        call->load = load_of(call->comm, &call->collective);
         call->gatherer = call->comm->has_inbox ? &gsh_nccl_batches : call->gatherer;
     }
     return gsh_nccl_submit(r, call);

@@ -23,6 +23,9 @@ static const struct {
 static ncclResult_t run(const struct gsh_nccl_call *call)
 {
     const enum gsh_nccl_kind kind = call->collective.kind;
+    if (call->comm->has_inbox && call->comm->windows == NULL) {
+        return gsh_nccl_batch_add(call);
+    }
     struct gsh_nccl_work w;
     const bool is_direct = gsh_nccl_begin_work(call, &w);
     if (!is_direct && call->comm->has_inbox) {

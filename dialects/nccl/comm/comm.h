@@ -135,6 +135,7 @@ struct ncclComm {
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
     size_t n_registered; /* by ncclCommRegister */
     struct gsh_nccl_stream_chain chain;
+    const struct gsh_nccl_stream_ops *stream_ops; /* launch.c's */
 
     struct gsh_nccl_gathering gathering;
     struct gsh_nccl_batch batch;

@@ -49,10 +49,19 @@ ncclResult_t gsh_nccl_launched(const char *call, int error)
                                       call, error);
 }
 
+/* Found once: a communicator's PE stays on its device. */
+static const struct gsh_nccl_stream_ops *ops_of(struct ncclComm *comm)
+{
+    if (comm->stream_ops == NULL) {
+        comm->stream_ops = gsh_nccl_stream_ops();
+    }
+    return comm->stream_ops;
+}
+
 ncclResult_t gsh_nccl_enter_stream(const char *call, struct ncclComm *comm, cudaStream_t stream)
 {
     int settle = 0;
-    int error = gsh_nccl_stream_ops()->enter(&comm->chain, stream, &settle);
+    int error = ops_of(comm)->enter(&comm->chain, stream, &settle);
     if (settle) {
         gshmemx_layer_synchronize();
     }
@@ -62,7 +71,7 @@ ncclResult_t gsh_nccl_enter_stream(const char *call, struct ncclComm *comm, cuda
 void gsh_nccl_leave_stream(struct ncclComm *comm)
 {
     if (comm->chain.is_open) {
-        (void)gsh_nccl_stream_ops()->leave(&comm->chain);
+        (void)ops_of(comm)->leave(&comm->chain);
     }
 }
 

@@ -10,7 +10,7 @@
 
 /* The load of a call on this rank's links, for ncclGroupSimulateEnd: bytes to and from other ranks.
  * Transfers of a group run at the same time. */
-enum gsh_nccl_load_kind { GSH_NCCL_LOAD_NONE, GSH_NCCL_LOAD_CALL, GSH_NCCL_LOAD_TRANSFER };
+enum gsh_nccl_load_kind { GSH_NCCL_LOAD_CALL, GSH_NCCL_LOAD_TRANSFER };
 struct gsh_nccl_load {
     enum gsh_nccl_load_kind kind;
     size_t out_bytes, in_bytes;
@@ -117,7 +117,9 @@ struct gsh_nccl_call {
     /* Ranks agree on something: a thread with several ranks must not wait in one rank's call. */
     bool agrees;
     bool is_detached; /* and it is not waited for */
-    struct gsh_nccl_load load;
+    /* Of those that ncclGroupSimulateEnd estimates, else NULL. Not for a call that is carried out:
+     * it costs more than the rest of a small one. */
+    struct gsh_nccl_load (*load_of)(const struct gsh_nccl_call *call);
     void *owned; /* from malloc: freed with the call */
     /* Restores what the program's call has changed already, if it is not carried out; takes owned.
      */

@@ -60,6 +60,15 @@ static void free_call(struct queued *q)
     free(q);
 }
 
+static void free_calls(struct queued *calls)
+{
+    while (calls != NULL) {
+        struct queued *q = calls;
+        calls = q->next;
+        free_call(q);
+    }
+}
+
 static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
     struct gshmemx_layer_scope scope;
@@ -102,8 +111,20 @@ static ncclResult_t launch_all(struct queued *calls, bool are_collectives, ncclR
     return r;
 }
 
-/* Launches what the calls have gathered, after them. A collective that differs from other ranks' is
- * carried out nevertheless, since these may already wait for it. */
+/* A call has been carried out, and what it gathered has been launched. A collective that differs
+ * from other ranks' is carried out nevertheless, since these may already wait for it. */
+static ncclResult_t finish_call(const struct gsh_nccl_call *c, ncclResult_t r)
+{
+    if (r == ncclSuccess && c->family == GSH_NCCL_COLLECTIVE) {
+        r = gsh_nccl_latest_result(&c->comm->latest);
+    }
+    if (c->comm != NULL) {
+        c->comm->chain.is_alive = 0; /* the program may destroy its streams from now on */
+    }
+    return r;
+}
+
+/* Launches what the calls have gathered, after them. */
 static ncclResult_t run_calls(struct queued *calls)
 {
     ncclResult_t r = ncclSuccess;
@@ -114,26 +135,29 @@ static ncclResult_t run_calls(struct queued *calls)
     r = launch_all(calls, true, r);
     r = launch_all(calls, false, r);
     for (struct queued *q = calls; q != NULL; q = q->next) {
-        struct ncclComm *comm = q->call.comm;
-        if (r == ncclSuccess && q->call.family == GSH_NCCL_COLLECTIVE) {
-            r = gsh_nccl_latest_result(&comm->latest);
-        }
-        if (comm != NULL) {
-            comm->chain.is_alive = 0; /* the program may destroy its streams from now on */
-        }
+        r = finish_call(&q->call, r);
     }
     return r;
+}
+
+/* The same for a single call. */
+static ncclResult_t run_alone(struct gsh_nccl_call *c)
+{
+    const struct gsh_nccl_gatherer *gatherer = c->gatherer;
+    c->is_alone = true;
+    ncclResult_t r = run_call(c);
+    if (gatherer != NULL && gatherer->has_any(c->comm)) {
+        r = r == ncclSuccess ? launch_gathered(gatherer, c->comm) : r;
+        gatherer->forget(c->comm);
+    }
+    return finish_call(c, r);
 }
 
 /* ---- batches ---- */
 
 static void free_batch(struct batch *b)
 {
-    while (b->first != NULL) {
-        struct queued *q = b->first;
-        b->first = q->next;
-        free_call(q);
-    }
+    free_calls(b->first);
     free(b);
 }
 
@@ -379,15 +403,13 @@ ncclResult_t gsh_nccl_refuse(ncclResult_t r)
     return r;
 }
 
-ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *call)
+ncclResult_t gsh_nccl_submit(ncclResult_t checked, struct gsh_nccl_call *call)
 {
     if (checked != ncclSuccess) {
         return gsh_nccl_refuse(checked);
     }
     if (depth == 0 && is_simple(call)) {
-        struct queued q = {.next = NULL, .call = *call};
-        q.call.is_alone = true;
-        ncclResult_t r = run_calls(&q);
+        ncclResult_t r = run_alone(call);
         free(call->owned);
         return r;
     }
@@ -396,7 +418,9 @@ ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *c
         drop_call(call);
         return gsh_nccl_refuse(gsh_nccl_fail(ncclSystemError, "%s: no memory", call->name));
     }
-    *q = (struct queued){.next = NULL, .call = *call};
+    q->next = NULL;
+    q->has_run = false;
+    q->call = *call;
     if (depth == 0) {
         return run_all(q);
     }
@@ -419,14 +443,29 @@ bool gsh_nccl_is_awaited(const struct ncclComm *comm)
     return false;
 }
 
-/* For a group that is not carried out. */
-static void forget(struct queued *calls)
+/* Whether the calls only put work on streams: then they need no workers. */
+static bool only_enqueues(const struct queued *calls)
 {
-    while (calls != NULL) {
-        struct queued *q = calls;
-        calls = q->next;
-        free_call(q);
+    while (calls != NULL && !calls->call.agrees) {
+        calls = calls->next;
     }
+    return calls == NULL;
+}
+
+/* Takes ownership of the calls. A group of one call is that call alone. */
+static ncclResult_t run_group(struct queued *calls)
+{
+    ncclResult_t r;
+    if (calls->next == NULL && is_simple(&calls->call)) {
+        calls->has_run = true;
+        r = run_alone(&calls->call);
+    } else if (only_enqueues(calls)) {
+        r = run_calls(calls);
+    } else {
+        return run_all(calls);
+    }
+    free_calls(calls);
+    return r;
 }
 
 /* The outermost group ends: takes its calls, or drops them if one was refused. */
@@ -437,7 +476,7 @@ static ncclResult_t close_group(struct queued **calls)
     first = last = NULL;
     refusal = ncclSuccess;
     if (r != ncclSuccess) {
-        forget(*calls);
+        free_calls(*calls);
         *calls = NULL;
         gsh_nccl_set_last_text(refusal_text);
     }
@@ -460,7 +499,7 @@ ncclResult_t ncclGroupEnd(void)
     }
     struct queued *calls = NULL;
     ncclResult_t r = close_group(&calls);
-    return r == ncclSuccess && calls != NULL ? run_all(calls) : r;
+    return r == ncclSuccess && calls != NULL ? run_group(calls) : r;
 }
 
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
@@ -483,6 +522,6 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
         gsh_nccl_estimate_add(&estimate, &q->call);
     }
     simInfo->estimatedTime = (float)gsh_nccl_estimate_us(&estimate);
-    forget(calls);
+    free_calls(calls);
     return ncclSuccess;
 }

@@ -6,8 +6,8 @@
 #include "dialects/nccl/group/call.h"
 
 /* Carries the call out, now or at the end of the calling thread's group. checked: what checks of
- * its arguments have found; on an error the call is refused. */
-ncclResult_t gsh_nccl_submit(ncclResult_t checked, const struct gsh_nccl_call *call);
+ * its arguments have found; on an error the call is refused. Copies what must wait. */
+ncclResult_t gsh_nccl_submit(ncclResult_t checked, struct gsh_nccl_call *call);
 /* For a call that is refused, with its error, which it returns: an open group fails, too. */
 ncclResult_t gsh_nccl_refuse(ncclResult_t r);
 /* Whether the calling thread has an open group. */

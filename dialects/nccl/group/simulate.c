@@ -55,17 +55,18 @@ static double launch_us(void)
 
 void gsh_nccl_estimate_add(struct gsh_nccl_estimate *e, const struct gsh_nccl_call *call)
 {
-    if (call->load.kind == GSH_NCCL_LOAD_NONE) {
+    if (call->load_of == NULL) {
         return;
     }
+    const struct gsh_nccl_load load = call->load_of(call);
     double rate = slowest_rate(call->comm);
-    if (call->load.kind == GSH_NCCL_LOAD_CALL) {
-        e->calls_us += launch_us() + (double)call->load.out_bytes / rate;
+    if (load.kind == GSH_NCCL_LOAD_CALL) {
+        e->calls_us += launch_us() + (double)load.out_bytes / rate;
         return;
     }
     e->has_transfers = true;
-    e->sending_us += (double)call->load.out_bytes / rate;
-    e->receiving_us += (double)call->load.in_bytes / rate;
+    e->sending_us += (double)load.out_bytes / rate;
+    e->receiving_us += (double)load.in_bytes / rate;
 }
 
 double gsh_nccl_estimate_us(const struct gsh_nccl_estimate *e)

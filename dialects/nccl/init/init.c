@@ -95,7 +95,7 @@ static ncclResult_t run_init(const struct gsh_nccl_call *c)
 static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, const ncclUniqueId *id,
                             int rank, int device, const ncclConfig_t *config, bool is_new)
 {
-    const struct gsh_nccl_call c = {
+    struct gsh_nccl_call c = {
         .name = call,
         .family = GSH_NCCL_BIRTH,
         .run = run_init,

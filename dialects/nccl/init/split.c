@@ -96,7 +96,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
-    const struct gsh_nccl_call c = {
+    struct gsh_nccl_call c = {
         .name = call,
         .family = GSH_NCCL_BIRTH,
         .run = run_split,
@@ -193,7 +193,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeR
     if ((shrinkFlags & NCCL_SHRINK_ABORT) != 0) {
         gsh_nccl_comm_revoke(comm);
     }
-    const struct gsh_nccl_call c = {
+    struct gsh_nccl_call c = {
         .name = call,
         .family = GSH_NCCL_BIRTH,
         .run = run_shrink,

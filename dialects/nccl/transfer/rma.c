@@ -40,15 +40,20 @@ static ncclResult_t check_signal(const char *call, int signal, int context, unsi
                : ncclSuccess;
 }
 
+static struct gsh_nccl_load load_of_put(const struct gsh_nccl_call *c)
+{
+    return (struct gsh_nccl_load){.kind = GSH_NCCL_LOAD_CALL,
+                                  .out_bytes = c->put.peer != c->comm->rank ? c->put.bytes : 0};
+}
+
 static ncclResult_t submit_put(const char *name, ncclComm_t comm, struct gsh_nccl_put p)
 {
-    const struct gsh_nccl_call c = {
-        .name = name,
-        .family = GSH_NCCL_PUT,
-        .run = run_put,
-        .comm = comm,
-        .load = {.kind = GSH_NCCL_LOAD_CALL, .out_bytes = p.peer != comm->rank ? p.bytes : 0},
-        .put = p};
+    struct gsh_nccl_call c = {.name = name,
+                              .family = GSH_NCCL_PUT,
+                              .run = run_put,
+                              .comm = comm,
+                              .load_of = load_of_put,
+                              .put = p};
     return gsh_nccl_submit(ncclSuccess, &c);
 }
 
@@ -140,13 +145,13 @@ ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclCo
         return gsh_nccl_refuse(r);
     }
     for (int i = 0; r == ncclSuccess && i < nDesc; i++) {
-        const struct gsh_nccl_call c = {.name = call,
-                                        .family = GSH_NCCL_WAIT,
-                                        .run = run_wait,
-                                        .comm = comm,
-                                        .wait = {.peer = signalDescs[i].peer,
-                                                 .n = (uint64_t)signalDescs[i].opCnt,
-                                                 .stream = stream}};
+        struct gsh_nccl_call c = {.name = call,
+                                  .family = GSH_NCCL_WAIT,
+                                  .run = run_wait,
+                                  .comm = comm,
+                                  .wait = {.peer = signalDescs[i].peer,
+                                           .n = (uint64_t)signalDescs[i].opCnt,
+                                           .stream = stream}};
         r = gsh_nccl_submit(r, &c);
     }
     return r;

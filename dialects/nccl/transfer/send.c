@@ -12,11 +12,19 @@ static ncclResult_t run(const struct gsh_nccl_call *c)
                                  m->stream);
 }
 
+static struct gsh_nccl_load load_of(const struct gsh_nccl_call *c)
+{
+    const struct gsh_nccl_message *m = &c->message;
+    const size_t bytes = m->peer != c->comm->rank ? m->bytes : 0;
+    return (struct gsh_nccl_load){.kind = GSH_NCCL_LOAD_TRANSFER,
+                                  .out_bytes = m->is_send ? bytes : 0,
+                                  .in_bytes = m->is_send ? 0 : bytes};
+}
+
 /* m: all but bytes. */
 static ncclResult_t submit(const char *name, ncclComm_t comm, struct gsh_nccl_message m,
                            size_t count, ncclDataType_t type)
 {
-    struct gsh_nccl_load load = {.kind = GSH_NCCL_LOAD_TRANSFER};
     ncclResult_t r = gsh_nccl_check_data(name, comm, type, m.peer, count);
     if (r == ncclSuccess && count > 0 && m.buffer == NULL) {
         r = gsh_nccl_fail(ncclInvalidArgument, "%s: the buffer is NULL", name);
@@ -25,16 +33,13 @@ static ncclResult_t submit(const char *name, ncclComm_t comm, struct gsh_nccl_me
         return gsh_nccl_refuse(r);
     }
     m.bytes = count * gsh_nccl_type_bytes(type);
-    if (m.peer != comm->rank) {
-        *(m.is_send ? &load.out_bytes : &load.in_bytes) = m.bytes;
-    }
-    const struct gsh_nccl_call c = {.name = name,
-                                    .family = GSH_NCCL_MESSAGE,
-                                    .run = run,
-                                    .gatherer = &gsh_nccl_transfers,
-                                    .comm = comm,
-                                    .load = load,
-                                    .message = m};
+    struct gsh_nccl_call c = {.name = name,
+                              .family = GSH_NCCL_MESSAGE,
+                              .run = run,
+                              .gatherer = &gsh_nccl_transfers,
+                              .comm = comm,
+                              .load_of = load_of,
+                              .message = m};
     return gsh_nccl_submit(r, &c);
 }
 

@@ -286,7 +286,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, nc
                           "%s: %zu bytes at %p, window %p, flags 0x%x: not valid", call, size, buff,
                           (void *)win, (unsigned)winFlags);
     }
-    const struct gsh_nccl_call c = {
+    struct gsh_nccl_call c = {
         .name = call,
         .family = GSH_NCCL_REGISTER,
         .run = run_register,

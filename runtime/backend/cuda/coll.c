@@ -88,6 +88,8 @@ static enum gsh_result load_kernels(struct gsh_instance *pe)
         }
         d->coll_kernels[i] = r == GSH_OK ? kernel : NULL;
     }
+    /* release: pairs with the acquire in find_kernel */
+    __atomic_store_n(&d->has_coll_kernels, r == GSH_OK, __ATOMIC_RELEASE);
     return r;
 }
 
@@ -101,16 +103,19 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
     if (locations[adder].name == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
     }
-    /* The caller may be capturing a graph; loading is not part of it. */
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    pthread_mutex_lock(&d->coll_lock);
-    if (d->coll_kernels[kernel] == NULL) {
-        d->cuda->ThreadExchangeStreamCaptureMode(&mode);
-        r = load_kernels(pe);
-        d->cuda->ThreadExchangeStreamCaptureMode(&mode);
+    /* acquire: pairs with the release in load_kernels */
+    if (!__atomic_load_n(&d->has_coll_kernels, __ATOMIC_ACQUIRE)) {
+        /* The caller may be capturing a graph; loading is not part of it. */
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        pthread_mutex_lock(&d->coll_lock);
+        if (!d->has_coll_kernels) {
+            d->cuda->ThreadExchangeStreamCaptureMode(&mode);
+            r = load_kernels(pe);
+            d->cuda->ThreadExchangeStreamCaptureMode(&mode);
+        }
+        pthread_mutex_unlock(&d->coll_lock);
     }
     *function = d->coll_kernels[kernel];
-    pthread_mutex_unlock(&d->coll_lock);
     return r;
 }
 

@@ -73,7 +73,8 @@ struct gsh_cuda_device {
     pthread_mutex_t coll_call_lock;
     CUstream coll_stream; /* collectives of the host; NULL: none so far */
     struct gsh_cuda_jobs jobs[GSH_COPY_STREAMS];
-    pthread_mutex_t coll_lock; /* the next two, which are filled when they are first used */
+    pthread_mutex_t coll_lock; /* the next three, which are filled when they are first used */
+    bool has_coll_kernels;     /* all of them; atomic */
     CUmodule coll_modules[GSH_COLL_MODULES];
     CUfunction coll_kernels[GSH_COLL_ALL_KERNELS];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
