@@ -452,17 +452,17 @@ static void test_failures(scene *s)
 /* Replaces a team: some PEs, in some order. */
 static void replace_team(scene *s, coll_team *team, uint64_t *state)
 {
-    int list[64], n = 0;
-    for (int p = 0; p < s->pe.n && p < 64; p++)
-        list[p] = p;
-    for (int p = s->pe.n < 64 ? s->pe.n : 64; p > 0; p--) {
+    std::vector<int> list;
+    for (int p = 0; p < s->pe.n; p++)
+        list.push_back(p);
+    for (int p = s->pe.n; p > 0; p--) {
         const int other = (int)(test_random(state) % (unsigned)p), last = list[p - 1];
         list[p - 1] = list[other];
         list[other] = last;
     }
-    n = 1 + (int)(test_random(state) % (unsigned)(s->pe.n < 64 ? s->pe.n : 64));
+    list.resize(1 + test_random(state) % (unsigned)s->pe.n);
     gshmem_team_destroy(team->handle);
-    *team = coll_join(coll_listed(&s->pe, list, n, 1 + (int)(test_random(state) % 3)), "random");
+    *team = coll_join(coll_listed(&s->pe, list, 1 + (int)(test_random(state) % 3)), "random");
 }
 
 static void soak(scene *s, uint64_t n_calls, uint64_t *state)

@@ -4,7 +4,8 @@
  * model and with guard zones. Then overlapping teams at once, on streams and from the host; results
  * with the same bits on all members and in each run; and calls that must fail and change nothing.
  *
- *     coll_host [--count=CALLS OF EACH FUNCTION] [--seed=N] [--full] (every size by every team) */
+ *     coll_host [--count=CALLS OF EACH FUNCTION] [--seed=N] [--full] (every size by every team)
+ *               [--few] (of many PEs: one in nine functions, and no large calls) */
 #include "tests/multi/coll_teams.cuh"
 
 /* ---- every function there is ----------------------------------------------------------------- */
@@ -172,12 +173,13 @@ static void run_alone(scene *s, const coll_row &row, bool on_stream, int team, u
     check_stage(&s->stage, s->teams, on_stream ? "on a stream" : "host");
 }
 
-static void test_each(scene *s, int count, uint64_t *state)
+/* One in `step` functions: the calls of all types are alike. */
+static void test_each(scene *s, int count, unsigned step, uint64_t *state)
 {
     unsigned turn = 0, n = 0;
     for (int i = 0; i < count; i++)
         for (const coll_row &row : coll_rows) {
-            if (TEST_SANITIZED && n++ % 4 != 0) /* the calls of all types are alike */
+            if (n++ % step != 0)
                 continue;
             for (int on_stream = 0; on_stream < 2; on_stream++, turn++) {
                 const int team = (int)(test_random(state) % n_coll_teams);
@@ -343,6 +345,7 @@ static int pe_main(int argc, char **argv)
     scene s = {};
     s.pe = test_begin();
     const int count = test_rounds(&s.pe, argc, argv, 4, 20);
+    const bool is_few = test_option(argc, argv, "few");
     uint64_t state = test_number(argc, argv, "seed", 1);
     make_coll_teams(&s.pe, s.teams);
     const size_t bytes = ((size_t)1 << 20) + (size_t)s.pe.n * 200000;
@@ -352,11 +355,12 @@ static int pe_main(int argc, char **argv)
     CUDA(cudaStreamCreateWithFlags(&s.other, cudaStreamNonBlocking));
 
     test_failures(&s);
-    test_each(&s, count, &state);
+    test_each(&s, count, is_few ? 9 : TEST_SANITIZED ? 4 : 1, &state);
     if (test_option(argc, argv, "full"))
         test_full(&s, &state);
-    test_switches(&s, &state);
-    test_at_once(&s, (TEST_SANITIZED ? 2 : 5) * count, &state);
+    if (!is_few)
+        test_switches(&s, &state);
+    test_at_once(&s, is_few ? 1 : (TEST_SANITIZED ? 2 : 5) * count, &state);
     for (size_t nelems : {1, 5, 16, 1000, 5000, 20001})
         test_same_bits(&s, nelems);
 

@@ -146,17 +146,33 @@ template <class E> static inline coll_value coll_combine(coll_op op, coll_value 
     }
 }
 
-/* For floating point: few enough bits for each type to hold it, and for float to add up all; enough
- * that half and bfloat16 must round at the end. One in 32 is no number where that must win. */
-template <class E> static inline double coll_number(coll_op op, uint64_t random)
+/* The largest number of a sum's source: few enough bits for the type to hold it, and for float to
+ * add up those of all n members; enough that half and bfloat16 must round at the end. */
+template <class E> static inline int64_t coll_range(int n)
+{
+    int64_t range = E::domain == d_half                               ? 2048
+                    : E::domain == d_bfloat16                         ? 256
+                    : E::domain == d_float || E::domain == d_complexf ? 1 << 20
+                                                                      : (int64_t)1 << 40;
+    const int64_t float_holds = 1 << 24;
+    for (;
+         E::domain != d_double && E::domain != d_complexd && range > 1 && range * n > float_holds;)
+        range /= 2;
+    return range;
+}
+
+/* For floating point, such that every sum and product of n members is exact in any order. One in 32
+ * is no number where that must win. */
+template <class E>
+static inline double coll_number(const coll_call &c, int member, bool is_imaginary, uint64_t random)
 {
     static const double factors[] = {1, -1, 2, -2, 0.5, 3, -0.5, 1.5};
-    const int64_t range = E::domain == d_half                               ? 2048
-                          : E::domain == d_bfloat16                         ? 256
-                          : E::domain == d_float || E::domain == d_complexf ? 1 << 20
-                                                                            : (int64_t)1 << 40;
-    if (op == o_prod)
-        return factors[random % 8];
+    const int64_t range = coll_range<E>(c.n_members);
+    const coll_op op = c.op;
+    if (op == o_prod) /* those of eight members take all bits that float has */
+        return member % ((c.n_members + 7) / 8) == 0 ? factors[random % 8]
+               : is_imaginary                        ? 0
+                                                     : factors[random % 2];
     if ((op == o_min || op == o_max) && random >> 59 == 0)
         return NAN;
     return (double)((int64_t)(random & (uint64_t)(2 * range - 1)) - range);
@@ -171,7 +187,8 @@ static inline void write_source(const coll_call &c, int member, size_t i, void *
     if (E::is_integer)
         memcpy(out, words, E::bytes);
     else
-        coll_write<E>(out, {0, coll_number<E>(c.op, words[0]), coll_number<E>(c.op, words[1])});
+        coll_write<E>(out, {0, coll_number<E>(c, member, false, words[0]),
+                            coll_number<E>(c, member, true, words[1])});
 }
 
 template <class E> static inline coll_value read_source(const coll_call &c, int member, size_t i)

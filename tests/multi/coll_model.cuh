@@ -69,6 +69,7 @@ struct coll_call {
     coll_op op; /* for reductions and scans */
     coll_elem elem;
     int team; /* in the test's list */
+    int n_members;
     int32_t root, dst, sst;
     bool is_in_place;
     uint32_t nelems; /* in a collect: the most that any member gives */

@@ -14,13 +14,16 @@ static inline gshmem_team_t coll_strided(int start, int stride, int size)
 }
 
 /* From a list; INVALID on PEs not in it. */
-static inline gshmem_team_t coll_listed(const test_pe *pe, const int *list, int n, int n_channels)
+static inline gshmem_team_t coll_listed(const test_pe *pe, const std::vector<int> &list,
+                                        int n_channels)
 {
     gshmem_team_t team = GSHMEM_TEAM_INVALID;
     const gshmem_team_config_t config = {0, n_channels};
-    for (int i = 0; i < n; i++)
-        if (list[i] == pe->me)
-            CHECK_EQ(gshmemx_team_create(list, n, &config, GSHMEMX_TEAM_NUM_CHANNELS, &team), 0);
+    for (int member : list)
+        if (member == pe->me)
+            CHECK_EQ(gshmemx_team_create(list.data(), (int)list.size(), &config,
+                                         GSHMEMX_TEAM_NUM_CHANNELS, &team),
+                     0);
     return team;
 }
 
@@ -45,11 +48,13 @@ static inline gshmem_team_t coll_bare(const test_pe *pe)
  * memory. */
 static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
 {
-    int list[64], n = 0;
+    std::vector<int> list, ring;
     for (int i = 0; i < 3; i++)
-        for (int p = i; p < pe->n && n < 64; p += 3)
+        for (int p = i; p < pe->n; p += 3)
             if (p % 5 != 1 || pe->n < 3)
-                list[n++] = pe->n - 1 - p;
+                list.push_back(pe->n - 1 - p);
+    for (int i = 0; i < pe->n; i++)
+        ring.push_back((i + 1) % pe->n);
     teams[t_world] = coll_join(GSHMEM_TEAM_WORLD, "WORLD");
     teams[t_near] = coll_join(GSHMEMX_TEAM_NEAR, "NEAR");
     gshmem_team_t alone = GSHMEM_TEAM_INVALID, second = GSHMEM_TEAM_INVALID;
@@ -63,11 +68,9 @@ static inline void make_coll_teams(const test_pe *pe, coll_team *teams)
     }
     teams[t_alone] = coll_join(alone, "of one");
     teams[t_strided] = coll_join(second, "strided");
-    teams[t_list] = coll_join(coll_listed(pe, list, n, 1), "from a list");
+    teams[t_list] = coll_join(coll_listed(pe, list, 1), "from a list");
     teams[t_backwards] = coll_join(coll_strided(pe->n - 1, -1, pe->n), "backwards");
-    for (int i = 0; i < pe->n; i++)
-        list[i] = (i + 1) % pe->n;
-    teams[t_channels] = coll_join(coll_listed(pe, list, pe->n, coll_channels), "with channels");
+    teams[t_channels] = coll_join(coll_listed(pe, ring, coll_channels), "with channels");
     teams[t_bare] = coll_join(coll_bare(pe), "with little memory");
 }
 
@@ -105,8 +108,9 @@ static inline coll_call coll_random(coll_kind kind, coll_op op, coll_elem elem, 
     c.op = op;
     c.elem = elem;
     c.team = team;
+    c.n_members = n;
     c.nelems = nelems;
-    c.root = (int)(test_random(state) % 64) % (n > 0 ? n : 1);
+    c.root = (int)(test_random(state) % 1024) % (n > 0 ? n : 1);
     c.dst = 1 + (int)(test_random(state) % 3);
     c.sst = 1 + (int)(test_random(state) % 3);
     c.is_in_place = may_be_in_place(kind) && test_random(state) % 2;
