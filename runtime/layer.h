@@ -279,6 +279,8 @@ enum gshmemx_layer_outcome {
 const char *gshmemx_layer_why(void);
 /* GSHMEM_BOOTSTRAP_TIMEOUT in nanoseconds; 0: none. */
 uint64_t gshmemx_layer_timeout_ns(void);
+/* GSHMEM_WAIT_TIMEOUT in nanoseconds; 0: none. WRONG: a variable of gshmem has a wrong value. */
+int gshmemx_layer_wait_timeout(uint64_t *ns);
 
 /* Ranks that start up together, as a job would: collective calls by one thread of a rank at a time.
  * id: of gshmemx_get_uniqueid. timeout_ns: of each call; 0: none. */

@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/env.h"
 #include "base/process.h"
 #include "base/result.h"
 #include "base/util.h"
@@ -421,7 +422,7 @@ static void open_standard_descriptors(void)
 /* Branches leave it to the launcher. PEs on other hosts see the same path. */
 static void begin_timeline(struct gshmemrun_options *o)
 {
-    const char *set = getenv("GSHMEM_TRACE");
+    const char *set = gsh_env_text("GSHMEM_TRACE");
     if (o->is_branch) {
         return;
     }

@@ -161,7 +161,7 @@ static void print_transports(void)
 static void print_nics(void)
 {
     struct gsh_adapter_listing nic;
-    const char *plugin = getenv("GSHMEM_NIC_PLUGIN");
+    const char *plugin = gsh_env_text("GSHMEM_NIC_PLUGIN");
     plugin = plugin != NULL && *plugin ? plugin : "libgshmem_mlx5.so";
     for (unsigned i = 0; gsh_adapter_list(plugin, i, &nic); i++) {
         printf("  %-12s %s\n", nic.name, nic.what);

@@ -57,6 +57,14 @@ uint64_t gshmemx_layer_timeout_ns(void)
     return timeout_of_env();
 }
 
+int gshmemx_layer_wait_timeout(uint64_t *ns)
+{
+    const struct gsh_env *env;
+    enum gsh_result r = gsh_setup_env(&env);
+    *ns = r == GSH_OK ? env->wait_timeout_ns : 0;
+    return gsh_layer_outcome(r);
+}
+
 /* ---- ranks ---- */
 
 static enum gsh_result start(const struct gsh_uid *id, int rank, int n_ranks,

@@ -6,9 +6,11 @@
 #include <iterator>
 #include <list>
 #include <mutex>
-#include <stdlib.h>
 #include <thread>
 #include <utility>
+
+#include "dialects/mscclpp/base/check.h"
+#include "runtime/layer.h"
 
 extern "C" [[noreturn]] void gshmemx_cpu_refuse(const char *why); /* also where there is a GPU */
 
@@ -122,17 +124,17 @@ void change(const std::shared_ptr<Watch> &page, const std::string &why, uint32_t
 
 uint64_t wait_limit_ns()
 {
-    const char *const text = secure_getenv("GSHMEM_WAIT_TIMEOUT");
-    const double seconds = text ? std::strtod(text, nullptr) : 0;
-    return seconds > 0 && seconds < 1e9 ? static_cast<uint64_t>(seconds * 1e9) : 0;
+    uint64_t ns = 0;
+    check(gshmemx_layer_wait_timeout(&ns), "a time limit");
+    return ns;
 }
 
 void watch(const std::shared_ptr<Watch> &page, std::string who,
            std::function<std::string()> why_over)
 {
+    __atomic_store_n(&page->limitNs, wait_limit_ns(), __ATOMIC_RELEASE);
     watcher &w = the_watcher();
     std::lock_guard<std::mutex> hold(w.mutex);
-    __atomic_store_n(&page->limitNs, wait_limit_ns(), __ATOMIC_RELEASE);
     w.entries.push_back({page, std::move(who), "", std::move(why_over)});
     if (!w.has_thread) {
         std::thread(run, std::ref(w)).detach();

@@ -25,7 +25,7 @@ void watch(const std::shared_ptr<Watch> &page, std::string who,
 void end_waits(const std::shared_ptr<Watch> &page, const std::string &why);
 void resume_waits(const std::shared_ptr<Watch> &page);
 
-/* GSHMEM_WAIT_TIMEOUT, which the runtime checks; 0: no limit. */
+/* GSHMEM_WAIT_TIMEOUT; 0: no limit. InvalidUsage: it has a wrong value. */
 uint64_t wait_limit_ns();
 
 } // namespace detail

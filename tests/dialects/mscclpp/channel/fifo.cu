@@ -279,8 +279,8 @@ static void test_stop_and_throw()
 
 #if !defined(__SANITIZE_THREAD__) /* they fork */
 /* In a process of its own, before this one has a device: a push waits for room that nobody makes,
- * and a flush for a proxy whose handler has thrown. What it prints. */
-enum class stuck { room, thrown };
+ * and a flush for a proxy whose handler has thrown; or the limit is no time. What it prints. */
+enum class stuck { room, thrown, no_time };
 static std::string run_stuck(stuck what)
 {
     int ends[2];
@@ -289,8 +289,18 @@ static std::string run_stuck(stuck what)
     const pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], 2);
-        setenv("GSHMEM_WAIT_TIMEOUT", what == stuck::room ? "0.3" : "0", 1);
+        static const char *const limits[] = {"300ms", "0", "soon"};
+        setenv("GSHMEM_WAIT_TIMEOUT", limits[(int)what], 1);
         alarm(60);
+        if (what == stuck::no_time) {
+            try {
+                Fifo fifo(4);
+            } catch (const mscclpp::Error &e) {
+                fprintf(stderr, "%s\n", e.what());
+                _exit(e.getErrorCode() == mscclpp::ErrorCode::InvalidUsage ? 1 : 0);
+            }
+            _exit(0);
+        }
         Fifo fifo(4);
         Proxy proxy([](ProxyTrigger) -> ProxyHandlerResult {
             throw mscclpp::Error("no such thing", mscclpp::ErrorCode::InvalidUsage);
@@ -334,6 +344,7 @@ int main(int argc, char **argv)
     check_contains(run_stuck(stuck::room),
                    "a FIFO of 4 triggers, push of trigger 4, taken out 0: waited 0.3 s");
     check_contains(run_stuck(stuck::thrown), "the proxy has stopped: no such thing");
+    check_contains(run_stuck(stuck::no_time), "GSHMEM_WAIT_TIMEOUT=soon");
 #endif
     test_sizes();
     test_zeros();
