@@ -190,10 +190,10 @@ static int print_collectives(void)
     return 0;
 }
 
-static int usage(FILE *out)
+static int usage(void)
 {
     fprintf(
-        out,
+        stdout,
         "usage: gshmem-info [OPTION]\n"
         "Prints gshmem's version, how it was built, the devices, links and transports\n"
         "of this machine, and every environment variable with its value and meaning.\n"
@@ -211,7 +211,13 @@ static int usage(FILE *out)
         "                 ID: the job's, or the number of gshmemrun or of one of its processes;\n"
         "                 --json after it: as JSON\n"
         "  --help         this text\n");
-    return out == stderr ? 2 : 0;
+    return 0;
+}
+
+static int usage_error(const char *what, const char *option)
+{
+    fprintf(stderr, "gshmem-info: %s %s\n(gshmem-info --help says more)\n", what, option);
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -226,8 +232,11 @@ int main(int argc, char **argv)
     if (strcmp(option, "--job") == 0) {
         return gsh_info_job(argc - 2, argv + 2);
     }
+    if (strcmp(option, "--check") == 0) {
+        return usage_error("only --svg FILE may follow", option);
+    }
     if (argc > 2) {
-        return usage(stderr);
+        return usage_error("nothing may follow", option);
     }
     if (strcmp(option, "--version") == 0) {
         printf("%s\n", GSHMEM_VENDOR_STRING);
@@ -242,9 +251,9 @@ int main(int argc, char **argv)
     } else if (strcmp(option, "--check-nic") == 0) {
         return gsh_info_check_nic() == 0 ? 0 : 1;
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
-        return usage(stdout);
-    } else if (option[0] != '\0') {
-        return usage(stderr);
+        return usage();
+    } else if (argc > 1) {
+        return usage_error("unknown option", option);
     } else {
         print_build();
         print_devices();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gshmem-info --check on several PEs: every pair and call is in the tables and the picture; a wrong byte is named with
-pair, call and offset, and fails; a pair that is slow is marked; a setting that differs is named.
+pair, call and offset, and fails; a pair that is slow is marked; a setting that differs is named; a picture that cannot
+be written fails, and is no wrong pair. What gshmem-info is not to be told is named.
 
     check.py GSHMEMRUN GSHMEM_INFO SHIM"""
 import os, re, subprocess, sys, tempfile
@@ -19,10 +20,14 @@ def check(is_so, what):
 
 
 def run(status, *command, **variables):
+    return call(status, launcher, *command, **variables)
+
+
+def call(status, *command, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith('GSHMEM_')}
     environment.update(GSHMEM_DEVICE='cpu', GSHMEM_CONFIG='none')
     environment.update(variables)
-    done = subprocess.run([launcher, *command], env=environment, timeout=100, text=True, stdout=subprocess.PIPE,
+    done = subprocess.run(command, env=environment, timeout=100, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     check(done.returncode == status, f'{command} {variables}: status {done.returncode}: {done.stdout}')
     return done.stdout
@@ -43,6 +48,15 @@ with tempfile.TemporaryDirectory() as folder:
 
 out = run(0, '-n', '1', info, '--check')
 check('0 wrong pairs' in out, out)
+out = run(1, '-n', '1', info, '--check', '--svg', '/no/such/folder/pairs.svg')
+check('cannot write /no/such/folder/pairs.svg: No such file' in out and ', 0 wrong pairs' in out, out)
+
+for words, says in (['--jbo'], 'unknown option --jbo'), ([''], 'unknown option'), \
+                   (['--gpus', '--nics'], 'nothing may follow --gpus'), \
+                   (['--check', '--svg'], 'only --svg FILE may follow --check'):
+    out = call(2, info, *words)
+    check(f'gshmem-info: {says}' in out and 'usage' not in out, f'{words}: {out}')
+check('usage: gshmem-info' in call(0, info, '--help'), 'no help')
 
 # All at once: two pairs with a wrong byte, a slow one, and a setting of one PE alone.
 out = run(1, '-n', '3', 'sh', '-c', f'GSHMEM_DEBUG_SUBSYS=heap; [ $GSHMEM_RANK != 1 ] || export GSHMEM_DEBUG_SUBSYS; '
