@@ -37,6 +37,15 @@ struct gsh_proxy_memory {
 
 #define GSH_PROXY_STAGE_BUFFERS_MAX 256
 
+/* Something that the proxy has done, from begin_ns (CLOCK_MONOTONIC) until now. */
+struct gsh_proxy_event {
+    const char *name; /* "put"; stays as it is */
+    bool is_transfer; /* the network's part; else a request of a kernel or a host thread */
+    bool is_get;      /* the data come from pe */
+    int pe;           /* -1: nobody in particular */
+    uint64_t remote_off, bytes, begin_ns; /* remote_off UINT64_MAX: none */
+};
+
 struct gsh_proxy_options {
     int my_pe, n_pes;
     const char *transport; /* "auto", "ucx", "loop" */
@@ -60,6 +69,9 @@ struct gsh_proxy_options {
     void (*lost)(void *context, int pe, const char *text);
     /* A notice from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
     void (*notice)(void *context, int pe, const void *data, size_t bytes);
+    /* For a timeline: called at the end of each. As fail: on any thread, under the proxy's lock.
+     * NULL: nobody observes, and nothing is measured. */
+    void (*observe)(void *context, const struct gsh_proxy_event *event);
     void *context;
     void (*thread_start)(void *context); /* on the proxy's thread, first */
 };

@@ -36,9 +36,8 @@ static void print_calls(const struct gsh_told *told, const struct trace_summary 
         if (n++ < TRACE_ROWS) {
             trace_time(row->ns, time);
             trace_bytes(row->bytes, bytes);
-            printf("       %-44s %10s %8" PRIu64 " %10s %5.1f%% %10s\n", row->name,
-                   row->is_kernel ? "kernels" : "host", row->n, time,
-                   all > 0 ? 100 * (double)row->ns / (double)all : 0,
+            printf("       %-44s %10s %8" PRIu64 " %10s %5.1f%% %10s\n", row->name, row->where,
+                   row->n, time, all > 0 ? 100 * (double)row->ns / (double)all : 0,
                    row->bytes > 0 && !row->is_wait ? bytes : "");
         }
     }

@@ -16,9 +16,12 @@ int trace_pe(const struct gsh_told *told, const struct gsh_told_slice *slice)
     return told->processes[told->tracks[slice->track].process].pe;
 }
 
-bool trace_is_kernel(const struct gsh_told *told, const struct gsh_told_slice *slice)
+const char *trace_where(const struct gsh_told_track *track)
 {
-    return strncmp(told->tracks[slice->track].name, "block ", 6) == 0;
+    if (strcmp(track->name, "proxy") == 0 || strcmp(track->name, "network") == 0) {
+        return track->name;
+    }
+    return strncmp(track->name, "block ", 6) == 0 ? "kernels" : "host";
 }
 
 void trace_time(uint64_t ns, char text[16])
@@ -55,12 +58,13 @@ const struct gsh_told_slice *trace_cause(const struct gsh_told *told,
     return NULL;
 }
 
-static struct trace_row *find_row(struct trace_summary *s, int pe, bool is_kernel,
+static struct trace_row *find_row(struct trace_summary *s, int pe, const char *where,
                                   const struct gsh_told_slice *slice)
 {
     for (size_t i = s->n_rows; i > 0; i--) {
         struct trace_row *row = &s->rows[i - 1];
-        if (row->pe == pe && row->is_kernel == is_kernel && strcmp(row->name, slice->name) == 0) {
+        if (row->pe == pe && strcmp(row->where, where) == 0 &&
+            strcmp(row->name, slice->name) == 0) {
             return row;
         }
     }
@@ -68,7 +72,7 @@ static struct trace_row *find_row(struct trace_summary *s, int pe, bool is_kerne
         return NULL;
     }
     s->rows[s->n_rows] = (struct trace_row){.pe = pe,
-                                            .is_kernel = is_kernel,
+                                            .where = where,
                                             .is_wait = strcmp(slice->category, "wait") == 0,
                                             .name = slice->name};
     return &s->rows[s->n_rows++];
@@ -100,17 +104,19 @@ static bool add_slice(const struct gsh_told *told, struct trace_summary *s,
 {
     int pe = trace_pe(told, slice);
     bool is_get = strcmp(slice->category, "get") == 0;
-    if (strcmp(slice->category, "span") == 0 || strcmp(slice->category, "request") == 0) {
+    bool is_call =
+        strcmp(slice->category, "request") != 0 && strcmp(slice->category, "transfer") != 0;
+    if (strcmp(slice->category, "span") == 0) {
         return true;
     }
-    struct trace_row *row = find_row(s, pe, trace_is_kernel(told, slice), slice);
+    struct trace_row *row = find_row(s, pe, trace_where(&told->tracks[slice->track]), slice);
     if (row == NULL) {
         return false;
     }
     row->n++;
     row->ns += length_of(slice);
     row->bytes += slice->bytes;
-    if (slice->pe >= 0 && slice->pe < s->n_pes) {
+    if (is_call && slice->pe >= 0 && slice->pe < s->n_pes) {
         size_t from = (size_t)(is_get ? slice->pe : pe), to = (size_t)(is_get ? pe : slice->pe);
         s->bytes[from * (size_t)s->n_pes + to] += slice->bytes;
     }

@@ -5,10 +5,11 @@
 
 #include "trace/read.h"
 
-/* All slices of one name on one PE, on the host or in kernels. */
+/* All slices of one name on one PE in one place. */
 struct trace_row {
     int pe;
-    bool is_kernel, is_wait;
+    const char *where; /* trace_where */
+    bool is_wait;
     const char *name;
     uint64_t n, ns, bytes; /* ns: of those inside no other call */
 };
@@ -27,7 +28,8 @@ GSH_CHECK_RESULT enum gsh_result trace_summarise(const struct gsh_told *told,
 void trace_summary_free(struct trace_summary *s);
 /* The PE of a slice. */
 int trace_pe(const struct gsh_told *told, const struct gsh_told_slice *slice);
-bool trace_is_kernel(const struct gsh_told *told, const struct gsh_told_slice *slice);
+/* What its track is of: "host", "kernels", "proxy" or "network". */
+const char *trace_where(const struct gsh_told_track *track);
 /* The call that ended a wait; NULL: not known. */
 const struct gsh_told_slice *trace_cause(const struct gsh_told *told,
                                          const struct gsh_told_slice *wait);

@@ -58,12 +58,12 @@ static int order_tracks(const void *x, const void *y)
     if (a->process != b->process) {
         return a->process < b->process ? -1 : 1;
     }
-    bool is_kernel[2] = {strncmp(a->name, "block ", 6) == 0, strncmp(b->name, "block ", 6) == 0};
-    return is_kernel[0] != is_kernel[1] ? is_kernel[0] - is_kernel[1]
-                                        : strverscmp(a->name, b->name);
+    /* host, kernels, network, proxy */
+    int where = strcmp(trace_where(a), trace_where(b));
+    return where != 0 ? where : strverscmp(a->name, b->name);
 }
 
-/* By process, host threads first. */
+/* By process, host threads first; tracks of one name are one strip. */
 static bool give_strips(struct drawing *d)
 {
     const struct gsh_told *t = d->told;
@@ -82,7 +82,11 @@ static bool give_strips(struct drawing *d)
     }
     for (size_t i = 0; has_memory && i < t->n_tracks; i++) {
         size_t track = (size_t)(sorted[i] - t->tracks);
-        d->strip_of[track] = is_used[track] && d->n_strips < STRIPS_MAX ? d->n_strips++ : -1;
+        bool is_same = i > 0 && sorted[i - 1]->process == sorted[i]->process &&
+                       strcmp(sorted[i - 1]->name, sorted[i]->name) == 0;
+        d->strip_of[track] = is_same ? d->strip_of[sorted[i - 1] - t->tracks]
+                             : is_used[track] && d->n_strips < STRIPS_MAX ? d->n_strips++
+                                                                          : -1;
     }
     free(sorted);
     free(is_used);

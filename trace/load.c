@@ -35,11 +35,11 @@ struct reader {
     struct gsh_kernel_events *kernel;
 };
 
-static uint32_t find_track(struct reader *r, bool is_kernel, uint32_t number)
+static uint32_t find_track(struct reader *r, enum gsh_track_kind kind, uint32_t number)
 {
     for (size_t i = r->t->n_tracks; i > 0; i--) {
         const struct gsh_timeline_track *track = &r->t->tracks[i - 1];
-        if (track->part == r->part && track->is_kernel == is_kernel && track->number == number) {
+        if (track->part == r->part && track->kind == kind && track->number == number) {
             return (uint32_t)(i - 1);
         }
     }
@@ -49,8 +49,8 @@ static uint32_t find_track(struct reader *r, bool is_kernel, uint32_t number)
         return 0;
     }
     struct gsh_timeline_track *track = &r->t->tracks[r->t->n_tracks];
-    *track = (struct gsh_timeline_track){.part = r->part, .is_kernel = is_kernel, .number = number};
-    if (is_kernel) {
+    *track = (struct gsh_timeline_track){.part = r->part, .kind = kind, .number = number};
+    if (kind == GSH_TRACK_KERNEL) {
         gsh_kernel_events_describe(number, track->name, sizeof(track->name));
     } else {
         snprintf(track->name, sizeof(track->name), "thread %u", number);
@@ -98,7 +98,7 @@ static void take_kernel_call(void *context, const struct gsh_trace_slot *slot, c
                              uint32_t number)
 {
     struct reader *r = context;
-    uint32_t track = find_track(r, true, number);
+    uint32_t track = find_track(r, GSH_TRACK_KERNEL, number);
     add_item(r, slot, name, track, r->t->parts[r->part].head.has_device_clock != 0);
 }
 
@@ -136,6 +136,12 @@ static uint64_t slots_behind(const struct gsh_trace_slot *slot)
     return gsh_min_u64(bytes, UINT32_MAX) / 64 + (bytes % 64 != 0);
 }
 
+static const char *name_of(const struct gsh_timeline_part *part, const struct gsh_trace_slot *slot)
+{
+    const char *name = slot->name < part->n_names ? part->names[slot->name] : NULL;
+    return name != NULL ? name : "?";
+}
+
 /* First the names, then what has them. */
 static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, bool takes_names)
 {
@@ -163,7 +169,7 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
         case GSH_TRACE_NAME:
             break;
         case GSH_TRACE_TRACK: {
-            uint32_t track = find_track(r, false, chunk.track);
+            uint32_t track = find_track(r, GSH_TRACK_THREAD, chunk.track);
             char *kept = keep_text(r, text, gsh_min_u64(slot->bytes, GSH_TRACE_TEXT_MAX));
             if (kept != NULL && !r->lacks_memory) {
                 gsh_copy_name(r->t->tracks[track].name, sizeof(r->t->tracks[track].name), kept);
@@ -184,9 +190,13 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
             add_round(r, &p->device_rounds, &p->n_device_rounds, &p->device_rounds_room, slot);
             break;
         }
+        case GSH_TRACE_REQUEST:
+        case GSH_TRACE_TRANSFER:
+            add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false); /* until rows.h */
+            break;
         default: {
-            const char *name = slot->name < part->n_names ? part->names[slot->name] : NULL;
-            add_item(r, slot, name != NULL ? name : "?", find_track(r, false, chunk.track), false);
+            add_item(r, slot, name_of(part, slot), find_track(r, GSH_TRACK_THREAD, chunk.track),
+                     false);
         }
         }
     }
@@ -200,7 +210,8 @@ enum gsh_result gsh_timeline_load(struct gsh_timeline *t, const void *data, size
         return GSH_ERR_ARG;
     }
     memcpy(&head, data, sizeof(head));
-    if (head.magic != GSH_TRACE_MAGIC || head.n_pes < 1 || head.pe < 0 || head.pe >= head.n_pes) {
+    if (head.magic != GSH_TRACE_MAGIC || head.n_pes < 1 ||
+        head.n_pes > (int32_t)GSH_TRACE_PES_MAX || head.pe < 0 || head.pe >= head.n_pes) {
         return GSH_ERR_ARG;
     }
     head.host_name[sizeof(head.host_name) - 1] = '\0';

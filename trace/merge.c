@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "trace/clocks.h"
 #include "trace/flows.h"
+#include "trace/rows.h"
 #include "trace/load.h"
 #include "trace/perfetto.h"
 #include "trace/record.h"
@@ -130,7 +131,8 @@ enum gsh_result gsh_trace_merge(const char *beside, uint64_t job, const char *fi
     }
     if (r == GSH_OK && t.n_parts > 0) {
         gsh_timeline_set_clocks(&t);
-        r = gsh_timeline_find_flows(&t);
+        r = gsh_timeline_set_rows(&t);
+        r = r == GSH_OK ? gsh_timeline_find_flows(&t) : r;
         r = r == GSH_OK ? write_file(&t, file) : r;
         for (size_t i = 0; r == GSH_OK && i < paths.n; i++) {
             if (paths.list[i][0] != '\0') {

@@ -50,8 +50,8 @@ enum gsh_trace_kind {
                      */
     /* Kernels' clock said `value` at some time from begin to end. */
     GSH_TRACE_CLOCK_DEVICE,
-    GSH_TRACE_OUTSTANDING, /* at end_ns value requests to far PEs are on their way */
-    GSH_TRACE_REQUEST,     /* one request of the proxy, on its track */
+    GSH_TRACE_REQUEST,  /* one that the proxy carried out, for a kernel or a host thread */
+    GSH_TRACE_TRANSFER, /* what the network was given for it */
     GSH_TRACE_KINDS
 };
 
@@ -88,6 +88,7 @@ struct gsh_trace_chunk {
 _Static_assert(sizeof(struct gsh_trace_chunk) == 64, "gsh_trace_chunk is a file's");
 
 #define GSH_TRACE_CHUNK_SLOTS (GSH_TRACE_CHUNK_BYTES / sizeof(struct gsh_trace_slot))
+#define GSH_TRACE_PES_MAX     (1u << 20)
 #define GSH_TRACE_TEXT_MAX    255u /* bytes of a name */
 
 #endif

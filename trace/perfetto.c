@@ -188,7 +188,7 @@ static void describe_track(struct writer *w, uint32_t number)
     struct packet p = begin_packet(w, PACKET_TRACK_DESCRIPTOR, false, 0);
     gsh_proto_uint(&w->proto, TRACK_UUID, track_uuid(w->t, number));
     gsh_proto_uint(&w->proto, TRACK_PARENT_UUID, part_uuid(track->part));
-    if (track->is_kernel) {
+    if (track->kind != GSH_TRACK_THREAD) {
         gsh_proto_text(&w->proto, TRACK_NAME, track->name);
     } else {
         size_t thread = gsh_proto_open(&w->proto, TRACK_THREAD);
@@ -253,6 +253,8 @@ static const char *category_of(const struct gsh_timeline_item *item)
         return "span";
     case GSH_TRACE_REQUEST:
         return "request";
+    case GSH_TRACE_TRANSFER:
+        return "transfer";
     default:
         return item->slot.op == GSH_TRACE_OP_GET ? "get" : "call";
     }
@@ -294,7 +296,8 @@ static bool is_slice(const struct gsh_timeline_item *item)
 {
     unsigned kind = item->slot.kind;
     return kind == GSH_TRACE_CALL || kind == GSH_TRACE_WAIT || kind == GSH_TRACE_SPAN ||
-           kind == GSH_TRACE_REQUEST;
+           ((kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER) &&
+            item->track != GSH_NO_TRACK);
 }
 
 static void write_slices(struct writer *w, struct gsh_timeline_item *const *items, size_t n)
@@ -324,13 +327,52 @@ static void write_slices(struct writer *w, struct gsh_timeline_item *const *item
 
 enum { COUNTER_HEAP, COUNTER_OUTSTANDING, COUNTER_PEERS };
 
+static int order_times(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* Requests that have begun and not ended. The items are one part's, by time of their end. */
+static void write_outstanding(struct writer *w, uint32_t part,
+                              struct gsh_timeline_item *const *items, size_t n)
+{
+    uint64_t *begins = calloc(n + 1, sizeof(*begins)),
+             uuid = counter_uuid(part, COUNTER_OUTSTANDING);
+    size_t n_begins = 0, begun = 0, ended = 0;
+    if (begins == NULL) {
+        w->proto.has_failed = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (items[i]->slot.kind == GSH_TRACE_REQUEST) {
+            begins[n_begins++] = items[i]->slot.begin_ns;
+        }
+    }
+    if (n_begins > 0) {
+        describe_counter(w, part, COUNTER_OUTSTANDING, "requests outstanding", 2);
+        qsort(begins, n_begins, sizeof(*begins), order_times);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (items[i]->slot.kind != GSH_TRACE_REQUEST) {
+            continue;
+        }
+        for (; begun < n_begins && begins[begun] <= items[i]->slot.end_ns; begun++) {
+            write_counter(w, uuid, begins[begun], begun + 1 - ended);
+        }
+        ended++;
+        write_counter(w, uuid, items[i]->slot.end_ns, begun - ended);
+    }
+    free(begins);
+}
+
 /* The items are one part's, by time of their end. */
 static void write_counters(struct writer *w, uint32_t part, struct gsh_timeline_item *const *items,
                            size_t n)
 {
     const struct gsh_trace_head *h = &w->t->parts[part].head;
     uint64_t *sent = calloc((size_t)h->n_pes, sizeof(*sent)), heap = 0;
-    bool has_heap = false, has_outstanding = false;
+    bool has_heap = false;
     char name[48];
     if (sent == NULL) {
         w->proto.has_failed = true;
@@ -346,12 +388,6 @@ static void write_counters(struct writer *w, uint32_t part, struct gsh_timeline_
             uint64_t bytes = gsh_objects_bytes(&w->objects[part], s->off, s->end_ns);
             heap = s->kind == GSH_TRACE_ALLOC ? heap + s->bytes : heap - gsh_min_u64(heap, bytes);
             write_counter(w, counter_uuid(part, COUNTER_HEAP), s->end_ns, heap);
-        } else if (s->kind == GSH_TRACE_OUTSTANDING) {
-            if (!has_outstanding) {
-                describe_counter(w, part, COUNTER_OUTSTANDING, "requests outstanding", 2);
-                has_outstanding = true;
-            }
-            write_counter(w, counter_uuid(part, COUNTER_OUTSTANDING), s->end_ns, s->value);
         } else if (s->kind == GSH_TRACE_CALL && s->pe >= 0 && s->pe < h->n_pes && s->bytes > 0 &&
                    s->op != GSH_TRACE_OP_GET) {
             uint32_t counter = COUNTER_PEERS + (uint32_t)s->pe;
@@ -440,6 +476,7 @@ static void write_all(struct writer *w, struct gsh_timeline_item **sorted)
             end++;
         }
         write_counters(w, i, sorted + at, end - at);
+        write_outstanding(w, i, sorted + at, end - at);
         write_notes(w, i, at < end ? sorted[at]->slot.end_ns : t->parts[i].head.begin_ns,
                     at < end ? sorted[end - 1]->slot.end_ns : t->parts[i].head.begin_ns);
         at = end;

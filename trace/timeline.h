@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job's timeline in memory: what its parts say, in one list. Built in steps, each of which uses
- * what those before it have filled in: load.h, clocks.h, flows.h; perfetto.h writes it. */
+ * what those before it have filled in: load.h, clocks.h, rows.h, flows.h; perfetto.h writes it. */
 #ifndef GSH_TRACE_TIMELINE_H
 #define GSH_TRACE_TIMELINE_H
 
@@ -30,18 +30,26 @@ struct gsh_timeline_part {
     size_t n_names;
 };
 
-/* A thread of the host, or of a kernel. */
+enum gsh_track_kind {
+    GSH_TRACK_THREAD, /* of the host; number: of the part's chunks */
+    GSH_TRACK_KERNEL, /* a thread of a kernel; number: ring and thread */
+    GSH_TRACK_PROXY,  /* number: of the row, rows.h */
+    GSH_TRACK_NETWORK /* likewise */
+};
+
 struct gsh_timeline_track {
     uint32_t part;
-    bool is_kernel;
-    uint32_t number; /* of the part's chunks, or ring and thread */
+    enum gsh_track_kind kind;
+    uint32_t number;
     char name[96];
 };
+
+#define GSH_NO_TRACK UINT32_MAX
 
 struct gsh_timeline_item {
     struct gsh_trace_slot slot; /* times: PE 0's, once clocks are known */
     const char *name;
-    uint32_t part, track;
+    uint32_t part, track; /* GSH_NO_TRACK: it is not drawn */
     bool is_device_time;
     uint32_t first_flow, n_flows; /* a wait's: the flow that ended it; a signal's: those it began */
     int32_t ended_by;             /* of a wait: the PE whose signal ended it; -1: not known */

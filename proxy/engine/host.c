@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/issue.h"
+#include "proxy/engine/observe.h"
 #include "proxy/engine/order.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
@@ -118,6 +119,7 @@ static struct gsh_task *take_task(struct gsh_proxy *proxy, bool is_posted)
     task->source = GSH_SOURCE_HOST;
     task->is_posted = is_posted;
     task->is_done = false;
+    task->begun_ns = 0;
     task->issue_sequence = ++proxy->issue_sequence;
     gsh_link_init(&task->in_flight);
     return task;
@@ -281,6 +283,7 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     task->request.bytes = bytes;
     task->request.done = host_task_done;
     task->op.done = gsh_issue_native_done;
+    task->begun_ns = task->issued_ns = gsh_observe_now(proxy);
     gsh_engine_peer_activate(peer, GSH_SOURCE_HOST);
     peer->main->last_op = GSH_FAR_PUT;
     peer->puts_posted++;
@@ -291,6 +294,10 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     if (r == GSH_OK && !is_pending) {
         proxy->n_posted[peer->ctx] -= is_posted;
         proxy->n_pending--;
+        if (task->begun_ns != 0) {
+            gsh_observe_transfer(task);
+            gsh_observe_request(task);
+        }
         gsh_pool_give(&proxy->tasks, task);
         return GSH_OK;
     }

@@ -9,6 +9,7 @@
 #include "proxy/engine/failure.h"
 #include "proxy/engine/loss.h"
 #include "proxy/engine/memory.h"
+#include "proxy/engine/observe.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
 #include "proxy/engine/stage_out.h"
@@ -41,6 +42,9 @@ void gsh_issue_native_done(struct gsh_op *op, enum gsh_result r)
 {
     struct gsh_task *task = GSH_HOLDER(struct gsh_task, op, op);
     task->proxy->n_pending--;
+    if (task->issued_ns != 0) {
+        gsh_observe_transfer(task);
+    }
     if (r == GSH_OK || gsh_loss_outlives(task->proxy, task->request.pe, r)) {
         gsh_task_end(task, r);
     } else {
@@ -57,6 +61,7 @@ static void issue_native(struct gsh_engine_peer *peer, struct gsh_task *task)
     enum gsh_result r = GSH_OK;
     bool is_pending = false;
     task->op.done = gsh_issue_native_done;
+    task->issued_ns = gsh_observe_now(proxy);
     proxy->n_pending++; /* first, since the call may call done */
     if (gsh_request_is_get(request)) {
         if (bytes > 0) {

@@ -7,6 +7,7 @@
 #include "proxy/engine/failure.h"
 #include "proxy/engine/issue.h"
 #include "proxy/engine/loss.h"
+#include "proxy/engine/observe.h"
 #include "proxy/engine/peer.h"
 #include "proxy/engine/stage_out.h"
 #include "proxy/engine/task.h"
@@ -260,6 +261,7 @@ void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
     struct gsh_request *request = &task->request;
     task->at = 0;
     task->outstanding = 0;
+    task->begun_ns = gsh_observe_now(proxy);
     if (request->op == GSH_FAR_FENCE) {
         submit_fence(proxy, task);
         return;

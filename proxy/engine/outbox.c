@@ -4,6 +4,7 @@
 
 #include "proxy/engine/failure.h"
 #include "proxy/engine/loss.h"
+#include "proxy/engine/observe.h"
 #include "proxy/engine/task.h"
 
 void gsh_outbox_init(struct gsh_proxy *proxy)
@@ -63,6 +64,9 @@ static void out_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_task *task = out->task;
     proxy->n_pending--;
     proxy->n_outs--;
+    if (out->begun_ns != 0) {
+        gsh_observe_message(proxy, name_of(out->header.kind), out->pe, out->bytes, out->begun_ns);
+    }
     if (r != GSH_OK && !gsh_loss_outlives(proxy, out->pe, r)) {
         gsh_engine_fail(proxy, out->pe, r, name_of(out->header.kind), NULL);
     } else if (task != NULL) {
@@ -92,6 +96,8 @@ void gsh_out_send(struct gsh_engine_peer *peer, struct gsh_out *out, const void 
         return;
     }
     out->pe = peer->pe;
+    out->begun_ns = gsh_observe_now(proxy);
+    out->bytes = bytes;
     out->op.done = out_done;
     out->header.acks = main->to_ack;
     main->to_ack = 0;

@@ -14,6 +14,7 @@ struct gsh_out {
     struct gsh_task *task; /* done when the message is sent, or NULL */
     int pe;
     bool is_large;
+    uint64_t begun_ns, bytes; /* observe.h; bytes: of its data */
     struct gsh_message header;
     uint8_t data[]; /* GSH_REQUEST_INLINE_MAX bytes; large: as many as a message takes */
 };

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/loss.h"
+#include "proxy/engine/observe.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/peer.h"
 #include "proxy/engine/stage_jobs.h"
@@ -101,6 +102,9 @@ static void put_done(struct gsh_op *op, enum gsh_result r)
     struct gsh_stage_out *out = GSH_HOLDER(struct gsh_stage_out, op, op);
     struct gsh_proxy *proxy = out->peer->proxy;
     proxy->n_pending--;
+    if (out->issued_ns != 0) {
+        gsh_observe_message(proxy, "a staged put", out->peer->pe, out->bytes, out->issued_ns);
+    }
     out->is_being_put = false;
     if (gsh_loss_is_gone(proxy, out->peer->pe)) {
         drop(out);
@@ -116,6 +120,7 @@ static void assign_slot(struct gsh_stage_out *out)
     struct gsh_transport *t = proxy->transport;
     bool is_pending = false;
     out->op.done = put_done;
+    out->issued_ns = gsh_observe_now(proxy);
     out->is_being_put = true;
     out->needed = ++peer->puts_posted;
     gsh_link_append(&peer->stage.placed, &out->remote);

@@ -51,6 +51,7 @@ struct gsh_stage_out {
     uint64_t slot;   /* offset in the peer's region; UINT64_MAX: none */
     bool is_chunk, is_copying, is_copied, is_being_put;
     struct gsh_op op;
+    uint64_t issued_ns; /* observe.h */
 };
 
 /* A message on which copy streams are at work. */

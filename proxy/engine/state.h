@@ -56,6 +56,8 @@ struct gsh_task {
     bool is_done;              /* for the submitter */
     struct gsh_link in_flight; /* host's: in proxy.in_flight until it is done */
     uint64_t issue_sequence;   /* host's: grows */
+    uint64_t begun_ns;  /* when it was taken over, and when the network was given its data; */
+    uint64_t issued_ns; /* 0: nobody observes (observe.h) */
 };
 
 /* A PE in one context: each has its own queues and puts, and never waits for another's. Messages,

@@ -3,6 +3,7 @@
 #ifndef GSH_TASK_H
 #define GSH_TASK_H
 
+#include "proxy/engine/observe.h"
 #include "proxy/engine/state.h"
 
 /* Whether the transport's put or get carries it, rather than messages. */
@@ -36,6 +37,9 @@ static inline uint64_t gsh_task_total(const struct gsh_task *task)
 
 static inline void gsh_task_done(struct gsh_task *task)
 {
+    if (task->begun_ns != 0) {
+        gsh_observe_request(task);
+    }
     task->request.done(&task->request);
 }
 /* It is done, or, with an r other than GSH_OK, without effect, since its peer is lost. */

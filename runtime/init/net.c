@@ -21,6 +21,7 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/monitor.h"
+#include "runtime/trace/proxy.h"
 
 /* A PE that has lost another one waits so long for a PE that knows more, or found the loss first,
  * to report it. */
@@ -219,6 +220,12 @@ static void on_thread_start(void *context)
     gsh_log_set_pe(net->pe->my_pe);
 }
 
+static void on_event(void *context, const struct gsh_proxy_event *event)
+{
+    const struct gsh_net *net = context;
+    gsh_trace_proxy_event(net->pe, event);
+}
+
 static enum gsh_result create_proxy(struct gsh_instance *pe)
 {
     struct gsh_proxy_options options = {
@@ -236,6 +243,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
         .fail = on_fail,
         .lost = gsh_deaths_are_single(pe) ? on_lost : NULL,
         .notice = on_notice,
+        .observe = pe->env.trace[0] != '\0' ? on_event : NULL,
         .context = pe->net,
         .thread_start = on_thread_start,
     };

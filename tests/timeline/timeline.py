@@ -24,6 +24,10 @@ KERNEL = {"gshmemx_putmem_signal_block": ROUNDS, "gshmem_signal_wait_until": ROU
           "gshmem_uint64_wait_until": ROUNDS, "round": ROUNDS}
 
 
+# What a far PE is asked for: of a put with signal, say, each side's proxy and network have one slice.
+PROXY = {"put_signal": ROUNDS * (1 + BLOCKS), "atomic": ROUNDS * (1 + BLOCKS), "p": ROUNDS, "get": ROUNDS}
+
+
 def expect(found, wanted, what):
     if found != wanted:
         sys.exit(f"timeline.py: {what}: {found}, not {wanted}")
@@ -36,7 +40,7 @@ def run(command, env, path):
     return perfetto.Trace(path)
 
 
-def check_calls(trace):
+def check_calls(trace, is_far):
     expect(sorted(trace.pe(p) for p in trace.processes), list(range(PES)), "processes")
     for process in trace.processes:
         tracks = collections.defaultdict(collections.Counter)
@@ -44,6 +48,9 @@ def check_calls(trace):
             if s.process == process:
                 tracks[s.track][s.name] += 1
                 expect(s.begin <= s.end, True, f"time of {s.name}")
+        far = [tracks.pop("proxy", {}), tracks.pop("network", {})]
+        expect([{n: c[n] for n in PROXY if n in c} for c in far[:1]], [PROXY if is_far else {}], "the proxy's requests")
+        expect(far[1].get("put_signal", 0), PROXY["put_signal"] if is_far else 0, "the network's transfers")
         host = [counts for track, counts in tracks.items() if not track.startswith("block")]
         expect(host, [HOST], f"calls of PE {trace.pe(process)}'s host")
         for block in range(BLOCKS):
@@ -54,7 +61,10 @@ def check_calls(trace):
 def check_arguments(trace):
     for s in trace.slices:
         me = trace.pe(s.process)
-        if "putmem_signal" in s.name:
+        if s.track in ("proxy", "network") and s.name == "put_signal":
+            expect((s.category, s.args["pe"], s.args["bytes"]),
+                   ("request" if s.track == "proxy" else "transfer", (me + 1) % PES, BYTES), s.name)
+        elif "putmem_signal" in s.name:
             block = int(s.track.split()[1]) if s.track.startswith("block") else 0
             expect((s.args["pe"], s.args["bytes"]), ((me + 1) % PES, BYTES), s.name)
             expect(s.args["at"], f"allocation 1 + {BYTES * block:#x}", s.name)
@@ -115,6 +125,13 @@ def check_counters(trace):
         expect((process, "events of kernels lost") in trace.notes, False, "a loss")
 
 
+def check_outstanding(trace, is_far):
+    for process in trace.processes:
+        values = [v for _, v in sorted(trace.counters[process, "requests outstanding"], key=lambda c: c[0])]
+        expect((values[-1:], min(values, default=0), max(values, default=0) > 0), ([0] if is_far else [], 0, is_far),
+               "requests outstanding")
+
+
 def check_death(launcher, program, path):
     """A PE that was killed leaves what it had done."""
     result = subprocess.run([launcher, "-n", str(PES), "--trace", path, program, "die"], timeout=60,
@@ -135,7 +152,8 @@ def main():
         command += ["--threads"] if "--threads" in options else []
         env = {"GSHMEM_NODE_PES": "1"} if "--far" in options else {}
         trace = run([*command, program], env, path)
-        check_calls(trace)
+        check_calls(trace, "--far" in options)
+        check_outstanding(trace, "--far" in options)
         check_arguments(trace)
         check_arrows(trace)
         check_counters(trace)

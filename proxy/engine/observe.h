@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the proxy tells who observes it (gsh_proxy_options.observe): each request, from when it was
+ * taken over until it was done, and each transfer that the network was given, until the network
+ * was done with it. A time of 0: nobody observes. */
+#ifndef GSH_ENGINE_OBSERVE_H
+#define GSH_ENGINE_OBSERVE_H
+
+#include "base/util.h"
+#include "proxy/engine/state.h"
+
+static inline uint64_t gsh_observe_now(const struct gsh_proxy *proxy)
+{
+    return proxy->options.observe != NULL ? gsh_now_ns() : 0;
+}
+
+/* The task is done; its begun_ns is not 0. */
+void gsh_observe_request(const struct gsh_task *task);
+/* The network is done with the task's data; its issued_ns is not 0. */
+void gsh_observe_transfer(const struct gsh_task *task);
+/* The same for a message that it was given at begun_ns, not 0. name: with an article, which is left
+ * out. */
+void gsh_observe_message(const struct gsh_proxy *proxy, const char *name, int pe, uint64_t bytes,
+                         uint64_t begun_ns);
+
+#endif
