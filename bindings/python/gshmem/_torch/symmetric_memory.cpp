@@ -23,6 +23,8 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 
 namespace
 {
@@ -47,6 +49,18 @@ struct allocation {
     bool is_marked = false; /* the tensor has gone */
 };
 
+/* Raises RuntimeError in Python. Not by TORCH_CHECK: its exception carries a stack trace, whose
+ * symbols PyTorch looks up by C++ streams, and processes on GPUs have ended in there. */
+[[noreturn]] void fail(const std::string &text)
+{
+    throw std::runtime_error("gshmem: " + text);
+}
+
+template <class Number> std::string text_of(Number n)
+{
+    return std::to_string(n);
+}
+
 size_t round_up(size_t n)
 {
     return (n + alignment - 1) / alignment * alignment;
@@ -67,15 +81,16 @@ sm::GroupInfo group_of(const std::string &name)
 /* The ranks of a group as PEs, which all its members tell each other. */
 std::vector<int> pes_of(const std::string &name, const sm::GroupInfo &group)
 {
-    auto key = [&](int rank) { return "gshmem/" + name + "/" + std::to_string(rank); };
-    std::string own = std::to_string(gshmem_my_pe());
+    auto key = [&](int rank) { return "gshmem/" + name + "/" + text_of(rank); };
+    std::string own = text_of(gshmem_my_pe());
     group.store->set(key(group.rank), std::vector<uint8_t>(own.begin(), own.end()));
     std::vector<int> pes;
     for (int rank = 0; rank < group.world_size; rank++) {
         auto text = group.store->get(key(rank));
         int pe = std::atoi(std::string(text.begin(), text.end()).c_str());
-        TORCH_CHECK(pe >= 0 && pe < gshmem_n_pes(), "gshmem: rank ", rank, " of group ", name,
-                    " says that it is PE ", pe, " of ", gshmem_n_pes());
+        if (pe < 0 || pe >= gshmem_n_pes())
+            fail("rank " + text_of(rank) + " of group " + name + " says that it is PE " +
+                 text_of(pe) + " of " + text_of(gshmem_n_pes()));
         pes.push_back(pe);
     }
     return pes;
@@ -89,8 +104,9 @@ class memory : public sm::SymmetricMemory
     {
         for (int pe : pes) {
             char *there = static_cast<char *>(gshmem_ptr(a.base, pe));
-            TORCH_CHECK(there != nullptr, "gshmem: rendezvous: PE ", pe,
-                        " is not near: its memory is not mapped here");
+            if (there == nullptr)
+                fail("rendezvous: PE " + text_of(pe) +
+                     " is not near: its memory is not mapped here");
             buffers.push_back(there);
             pads.push_back(there + round_up(a.bytes));
         }
@@ -157,10 +173,10 @@ class memory : public sm::SymmetricMemory
 
     int check(int channel, int other) const
     {
-        TORCH_CHECK(channel >= 0 && (size_t)channel < n_channels, "gshmem: channel is ", channel,
-                    ", and there are ", n_channels);
-        TORCH_CHECK(other >= 0 && (size_t)other < pes.size(), "gshmem: rank is ", other,
-                    ", and there are ", pes.size());
+        if (channel < 0 || (size_t)channel >= n_channels)
+            fail("channel is " + text_of(channel) + ", and there are " + text_of(n_channels));
+        if (other < 0 || (size_t)other >= pes.size())
+            fail("rank is " + text_of(other) + ", and there are " + text_of(pes.size()));
         return pes[(size_t)other];
     }
 
@@ -191,8 +207,9 @@ class memory : public sm::SymmetricMemory
             gshmem_uint64_wait_until(here, GSHMEM_CMP_GE, 1);
         auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
         while (timeout_ms != 0 && !gshmem_uint64_test(here, GSHMEM_CMP_GE, 1))
-            TORCH_CHECK(std::chrono::steady_clock::now() < end, "gshmem: ", call, ": rank ", from,
-                        " has not come within ", timeout_ms, " ms on channel ", channel);
+            if (std::chrono::steady_clock::now() >= end)
+                fail(std::string(call) + ": rank " + text_of(from) + " has not come within " +
+                     text_of(timeout_ms) + " ms on channel " + text_of(channel));
         std::atomic_thread_fence(std::memory_order_seq_cst);
         gshmem_uint64_atomic_add(here, ~(uint64_t)0, gshmem_my_pe());
 #endif
@@ -231,12 +248,13 @@ class allocator : public sm::SymmetricMemoryAllocator
         while (i < max_allocations && all[i].base != nullptr)
             i++;
         lock.unlock();
-        TORCH_CHECK(i < max_allocations, "gshmem: there are ", max_allocations,
-                    " symmetric allocations already");
+        if (i == max_allocations)
+            fail("there are " + text_of(max_allocations) + " symmetric allocations already");
         a.base = static_cast<char *>(gshmem_calloc(round_up(size) + round_up(a.pad) + words, 1));
-        TORCH_CHECK(a.base != nullptr, "gshmem: no ", size,
-                    " bytes of symmetric memory on all PEs, or they asked for "
-                    "different sizes; PE 0 has printed which");
+        if (a.base == nullptr)
+            fail("no " + text_of(size) +
+                 " bytes of symmetric memory on all PEs, or they asked for different sizes; PE 0 "
+                 "has printed which");
         lock.lock();
         all[i] = a;
         return a.base;
@@ -253,24 +271,25 @@ class allocator : public sm::SymmetricMemoryAllocator
     {
         std::lock_guard<std::mutex> lock(mutex);
         allocation *a = find(p);
-        TORCH_CHECK(a != nullptr, "gshmem: get_alloc_size: not memory of the backend GSHMEM");
+        if (a == nullptr)
+            fail("get_alloc_size: not memory of the backend GSHMEM");
         return a->bytes;
     }
 
     c10::intrusive_ptr<sm::SymmetricMemory>
     rendezvous(void *p, const std::optional<std::string> &group_name) override
     {
-        TORCH_CHECK(group_name.has_value(), "gshmem: rendezvous: no group is given");
+        if (!group_name.has_value())
+            fail("rendezvous: no group is given");
         sm::GroupInfo group = group_of(*group_name);
         std::unique_lock<std::mutex> lock(mutex);
         auto found = memories.find({p, *group_name});
         if (found != memories.end())
             return found->second;
         allocation *a = find(p);
-        TORCH_CHECK(
-            a != nullptr,
-            "gshmem: rendezvous: the tensor is not of torch.distributed._symmetric_memory.empty "
-            "with the backend GSHMEM");
+        if (a == nullptr)
+            fail("rendezvous: the tensor is not of torch.distributed._symmetric_memory.empty with "
+                 "the backend GSHMEM");
         allocation of = *a;
         lock.unlock(); /* the other members may come late */
         auto made = c10::make_intrusive<memory>(of, (size_t)(static_cast<char *>(p) - of.base),
@@ -298,7 +317,8 @@ class allocator : public sm::SymmetricMemoryAllocator
         constexpr size_t n = max_allocations / 64;
         if (marks == nullptr)
             marks = static_cast<uint64_t *>(gshmem_calloc(n, sizeof(uint64_t)));
-        TORCH_CHECK(marks != nullptr, "gshmem: no symmetric memory");
+        if (marks == nullptr)
+            fail("no symmetric memory");
         uint64_t own[n] = {};
         std::unique_lock<std::mutex> lock(mutex);
         for (size_t i = 0; i < max_allocations; i++)
