@@ -69,10 +69,13 @@ class CustomBuildHook(BuildHookInterface):
             for name in [] if folder.endswith('/man3') else names:  # thousands of pages: the headers say the same
                 path = os.path.join(folder, name)
                 included[path] = os.path.relpath(path, prefix)
+        native, = [path for path in included if path.endswith('/gshmem-python/_native.abi3.so')]
+        build_data['force_include'][native] = 'gshmem/_native.abi3.so'
+        del included[native]
         for source, inside in without_links(included, self.folder):
             build_data['force_include'][source] = f'gshmem/_prefix/{inside}'
         build_data['pure_python'] = False
-        build_data['tag'] = f'py3-none-linux_{platform.machine()}'
+        build_data['tag'] = f'cp39-abi3-linux_{platform.machine()}'
 
     def finalize(self, version, build_data, artifact_path):
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -110,6 +110,42 @@ def test_collectives():
 
 
 @on_pes
+def test_calls_on_streams():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    right, left = (me + 1) % n, (me - 1) % n
+    a, b, word = gshmem.zeros(6, 'int64'), gshmem.zeros(6 * n, 'int64'), gshmem.zeros(2, 'uint64')
+    c, got, mine = gshmem.zeros(6 * n, 'int64'), numpy.zeros(6, 'int64'), numpy.full(6, me)
+    twice = 2 * mine
+    for stream in ('current', 0):
+        a[:] = -1
+        word[:] = 0
+        gshmem.barrier(stream=stream)
+        gshmem.put(a, mine, right, stream)
+        gshmem.barrier(None, stream)
+        gshmem.get(got, a, right, stream)
+        gshmem.signal(word[1:], 3, left, 'add', stream)
+        gshmem.signal_wait(word[1:], '==', 3, stream)
+        gshmem.synchronize()
+        if (a != left).any() or (got != me).any() or word[1] != 3:
+            return False
+        gshmem.barrier(stream=stream)
+        gshmem.put_signal(a, twice, word[:1], 1, right, stream=stream)
+        gshmem.signal_wait(word[:1], '>=', 1, stream=stream)
+        gshmem.fcollect(b, a, stream=stream)
+        gshmem.synchronize()
+        if b.tolist() != [2 * ((pe - 1) % n) for pe in range(n) for _ in range(6)]:
+            return False
+        gshmem.alltoall(c, b, stream=stream)
+        gshmem.reduce(a, a, 'sum', stream=stream)
+        gshmem.broadcast(b[:6], a, 1, stream=stream)
+        gshmem.synchronize()
+        gshmem.barrier()
+        if (b[:6] != n * (n - 1)).any() or c.tolist() != [2 * ((me - 1) % n)] * (6 * n):
+            return False
+    return True
+
+
+@on_pes
 def test_teams():
     world = gshmem.Team.world
     outer = world.split(0, 2, 2)
@@ -227,6 +263,20 @@ def test_wrong_arguments():
     wrong(ValueError, 'put: dest has 16 bytes, source 8', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(2, 'i4'), 0))
     wrong(ValueError, 'get: source is not contiguous', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(8, 'i4')[::2], 0))
     wrong(TypeError, 'put: source: list is no array', lambda: gshmem.put(zeros(4), [1, 2, 3, 4], 0))
+    wrong(TypeError, 'put: source: bytes is no array', lambda: gshmem.put(zeros(4, 'u1'), b'abcd', 0))
+    wrong(TypeError, 'put: pe is True, not a', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(4, 'i4'), True))
+    wrong(TypeError, 'get: pe is 1.0, not a', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(4, 'i4'), 1.0))
+    wrong(ValueError, 'put_nbi: pe is 36893', lambda: gshmem.put_nbi(zeros(4), zeros(4), 1 << 65))
+    wrong(TypeError, "stream: 'mine' is no stream", lambda: gshmem.put(zeros(4), zeros(4), 0, 'mine'))
+    wrong(TypeError, 'stream: 1.5 is no stream', lambda: gshmem.barrier(stream=1.5))
+    wrong(TypeError, 'stream: True is no stream', lambda: gshmem.reduce(zeros(4), zeros(4), stream=True))
+    wrong(TypeError, "signal: value is 'x', not a", lambda: gshmem.signal(zeros(1, 'u8'), 'x', 0))
+    wrong(OverflowError, 'put_signal: value is 18446744073709551616, which',
+          lambda: gshmem.put_signal(zeros(4), zeros(4), zeros(1, 'u8'), 1 << 64, 0))
+    wrong(TypeError, 'barrier: team is int', lambda: gshmem.barrier(0))
+    wrong(ValueError, "reduce: op is 'avg', not one of", lambda: gshmem.reduce(zeros(4), zeros(4), 'avg'))
+    wrong(ValueError, 'reduce: dest has 16 bytes and source 12', lambda: gshmem.reduce(zeros(4), zeros(3)))
+    wrong(ValueError, 'alltoall: dest has 16 bytes and s', lambda: gshmem.alltoall(zeros(4), zeros(4)))
     wrong(TypeError, 'signal: signal is 4 bytes of int32', lambda: gshmem.signal(zeros(1, 'i4'), 1, 0))
     wrong(ValueError, "signal: op is 'sub', not one of set, add", lambda: gshmem.signal(zeros(1, 'u8'), 1, 0, 'sub'))
     wrong(ValueError, "wait: comparison is '=', not one of", lambda: gshmem.wait(zeros(1, 'i8'), '=', 0))

@@ -6,9 +6,11 @@ finalize: an array that is only forgotten does not return its memory. What is no
 the library sees its address."""
 import ctypes
 import math
+import sys
 import threading
 import weakref
 
+from . import _native
 from ._errors import Error
 from ._library import library
 from ._start import _after_use, need, waiting
@@ -173,52 +175,44 @@ def zeros(shape, dtype='float32'):
     return _allocate('zeros', shape, dtype, True)
 
 
-_names = {}  # of dtypes: making one takes longer than a put
-
-
-def _name(dtype):
-    name = _names.get(dtype)
-    if name is None:
-        name = _names[dtype] = getattr(dtype, 'name', None) or str(dtype).removeprefix('torch.')
-    return name
-
-
-def _describe(array):
-    """(address, bytes, is_contiguous, dtype's name) of a numpy, torch or cupy array, or of a buffer."""
-    if hasattr(array, 'data_ptr'):
-        return array.data_ptr(), array.nbytes, array.is_contiguous(), _name(array.dtype)
-    interface = getattr(array, '__array_interface__', None)
-    if interface is not None:
-        return interface['data'][0], array.nbytes, array.flags.c_contiguous, _name(array.dtype)
-    if hasattr(array, '__cuda_array_interface__'):
-        data = array.__cuda_array_interface__['data'][0]
-        return data, array.nbytes, array.flags.c_contiguous, _name(array.dtype)
-    raise TypeError(f'{type(array).__name__} is no array of numpy, torch or cupy')
-
-
-def describe(call, argument, array, is_symmetric):
-    """The same, checked: contiguous, and symmetric if is_symmetric. Errors name the argument."""
-    try:
-        address, nbytes, is_contiguous, name = _describe(array)
-    except TypeError as e:
-        raise TypeError(f'{call}: {argument}: {e}') from None
-    if not is_contiguous:
-        raise ValueError(f'{call}: {argument} is not contiguous')
-    if is_symmetric and nbytes and not library.gshmemx_is_symmetric(address, nbytes):
-        raise ValueError(f'{call}: {argument} is not symmetric: make it by gshmem.zeros or gshmem.empty')
-    return address, nbytes, name
+# (call, argument, array, is_symmetric): (address, bytes, dtype's name) of a contiguous array of numpy, torch or cupy,
+# which is symmetric if is_symmetric. Errors name the call and the argument.
+describe = _native.describe
 
 
 def check_pe(call, pe, n=None):
-    n = library.gshmem_n_pes() if n is None else n
-    if not isinstance(pe, int) or isinstance(pe, bool):
-        if not hasattr(pe, '__index__'):
-            raise TypeError(f'{call}: pe is {type(pe).__name__}, not a number')
-        pe = pe.__index__()
-    if not 0 <= pe < n:
-        raise ValueError(f'{call}: pe is {pe}, and there are {n}')
-    return pe
+    """pe as an int from 0 to n - 1. n: None for the PEs of the job."""
+    return _native.check_pe(call, pe, n)
 
+
+def name_of_dtype(dtype):
+    return sys.intern(getattr(dtype, 'name', None) or str(dtype).removeprefix('torch.'))
+
+
+def describe_other(call, argument, array):
+    """(address, bytes, is_contiguous, dtype's name) of arrays that _native does not know: those of cupy, and those of
+    numpy whose dtypes have no format."""
+    interface = getattr(array, '__array_interface__', None) or getattr(array, '__cuda_array_interface__', None)
+    if not isinstance(interface, dict):
+        raise TypeError(f'{call}: {argument}: {type(array).__name__} is no array of numpy, torch or cupy')
+    return interface['data'][0], array.nbytes, bool(array.flags.c_contiguous), name_of_dtype(array.dtype)
+
+
+def current_stream():
+    """The number of torch's current stream, or cupy's where there is no torch; the default stream on the CPU device."""
+    if not is_on_gpu():
+        return 0
+    try:
+        import torch
+    except ImportError:
+        import cupy
+        return cupy.cuda.get_current_stream().ptr
+    stream = torch.cuda.current_stream().cuda_stream
+    try:
+        _native.use_torch_streams(torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream)
+    except AttributeError:
+        pass  # a torch without these: slower
+    return stream
 
 def on(array, pe):
     """The same array on PE pe, as memory that this PE may load and store: for near PEs, those whose memory is mapped.

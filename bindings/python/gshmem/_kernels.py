@@ -15,7 +15,8 @@ import subprocess
 import sys
 import threading
 
-from ._arrays import _describe, is_on_gpu
+from . import _native
+from ._arrays import is_on_gpu
 from ._errors import Error, check
 from ._library import library, package_folder
 from ._start import need
@@ -153,7 +154,7 @@ def _argument(call, i, value, letter, size):
                 raise TypeError(f'{call}: argument {i} has {len(data)} bytes, the parameter {size}')
             return ctypes.create_string_buffer(data, size)
         try:
-            address = _describe(value)[0]
+            address = _native.address_of(call, f'argument {i}', value)
         except TypeError:
             raise TypeError(f'{call}: argument {i}: {type(value).__name__} is no array, number or bytes') from None
         if size != 8 or letter not in 'p?':

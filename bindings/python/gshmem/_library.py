@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library, and the C prototypes of what this package calls.
+"""The shared library, and the C prototypes of what this package calls by ctypes.
 
-ctypes, because then one wheel serves every version of Python and needs no compiler; a call costs about 0.5 us and
-releases the GIL. There is no logic here: each function is the library's, and tests compare this table with its
-headers."""
+Calls that programs make most often are made by _native, which finds its functions in the same library. Of the others
+there is no logic here: each function is the library's, and tests compare this table with its headers."""
 import ctypes
 import os
 from ctypes import (POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_long, c_size_t, c_uint, c_uint32,
                     c_uint64, c_void_p)
+
+from . import _native
 
 TEAM_WORLD, TEAM_SHARED, TEAM_INVALID = 0, 1, -1
 COMPARISONS = {'==': 0, '!=': 1, '>': 2, '<=': 3, '<': 4, '>=': 5}
@@ -26,26 +27,12 @@ PROTOTYPES = {
     'gshmem_calloc': (c_void_p, [c_size_t, c_size_t]),
     'gshmem_free': (None, [c_void_p]),
     'gshmem_ptr': (c_void_p, [c_void_p, _pe]),
-    'gshmem_putmem': (None, [c_void_p, c_void_p, c_size_t, _pe]),
-    'gshmem_putmem_nbi': (None, [c_void_p, c_void_p, c_size_t, _pe]),
-    'gshmem_getmem': (None, [c_void_p, c_void_p, c_size_t, _pe]),
-    'gshmem_getmem_nbi': (None, [c_void_p, c_void_p, c_size_t, _pe]),
-    'gshmem_putmem_signal': (None, [c_void_p, c_void_p, c_size_t, c_void_p, c_uint64, c_int, _pe]),
-    'gshmem_signal_wait_until': (c_uint64, [c_void_p, c_int, c_uint64]),
-    'gshmemx_signal_op': (None, [c_void_p, c_uint64, c_int, _pe]),
-    'gshmem_fence': (None, []),
-    'gshmem_quiet': (None, []),
-    'gshmem_barrier': (c_int, [_team]),
     'gshmem_barrier_all': (None, []),
-    'gshmem_team_sync': (c_int, [_team]),
     'gshmem_team_my_pe': (c_int, [_team]),
     'gshmem_team_n_pes': (c_int, [_team]),
     'gshmem_team_translate_pe': (c_int, [_team, c_int, _team]),
     'gshmem_team_split_strided': (c_int, [_team, c_int, c_int, c_int, c_void_p, c_long, POINTER(c_int32)]),
     'gshmem_team_destroy': (None, [_team]),
-    'gshmem_broadcastmem': (c_int, [_team, c_void_p, c_void_p, c_size_t, c_int]),
-    'gshmem_fcollectmem': (c_int, [_team, c_void_p, c_void_p, c_size_t]),
-    'gshmem_alltoallmem': (c_int, [_team, c_void_p, c_void_p, c_size_t]),
     'gshmemx_init_attr': (c_int, [c_uint, c_void_p]),
     'gshmemx_get_uniqueid': (c_int, [c_void_p]),
     'gshmemx_set_attr_uniqueid_args': (c_int, [c_int, c_int, c_void_p, c_void_p]),
@@ -53,19 +40,9 @@ PROTOTYPES = {
     'gshmemx_error_string': (c_char_p, [c_int]),
     'gshmemx_cpu_device_current': (c_void_p, []),
     'gshmemx_cpu_device_synchronize': (None, [c_void_p]),
-    'gshmemx_is_symmetric': (c_int, [c_void_p, c_size_t]),
     'gshmemx_cumodule_init': (c_int, [c_void_p]),
     'gshmemx_device_name': (c_char_p, []),
     'gshmemx_device_setup': (c_int, []),
-    'gshmemx_putmem_on_stream': (None, [c_void_p, c_void_p, c_size_t, _pe, _stream]),
-    'gshmemx_getmem_on_stream': (None, [c_void_p, c_void_p, c_size_t, _pe, _stream]),
-    'gshmemx_putmem_signal_on_stream': (None, [c_void_p, c_void_p, c_size_t, c_void_p, c_uint64, c_int, _pe, _stream]),
-    'gshmemx_signal_op_on_stream': (None, [c_void_p, c_uint64, c_int, _pe, _stream]),
-    'gshmemx_signal_wait_until_on_stream': (None, [c_void_p, c_int, c_uint64, _stream]),
-    'gshmemx_barrier_on_stream': (c_int, [_team, _stream]),
-    'gshmemx_broadcastmem_on_stream': (c_int, [_team, c_void_p, c_void_p, c_size_t, c_int, _stream]),
-    'gshmemx_fcollectmem_on_stream': (c_int, [_team, c_void_p, c_void_p, c_size_t, _stream]),
-    'gshmemx_alltoallmem_on_stream': (c_int, [_team, c_void_p, c_void_p, c_size_t, _stream]),
 }
 
 # Types of atomics and waits, by the names of numpy and of the library's calls.
@@ -130,6 +107,7 @@ class Library:
     def __getattr__(self, name):
         if self._handle is None:
             self._handle = ctypes.CDLL(_path(), mode=ctypes.RTLD_GLOBAL)
+            _native.bind_library(self._handle._handle)
         prototype = PROTOTYPES.get(name)
         if prototype is None:
             if self._typed is None:

@@ -5,7 +5,8 @@ import os
 import signal
 import threading
 
-from ._errors import Error, NotInitialized, check
+from . import _native
+from ._errors import Error, check
 from ._library import library
 
 _VERSION_SIZE = 1 << 16
@@ -43,23 +44,14 @@ def _new_attr():
 _WITH_THREADS, _WITH_UNIQUEID = 1, 8
 
 
-class _Pe(threading.local):
-    """The PE that this thread is, or that the process is if PEs are processes."""
-    is_thread_pe = False
-
-
-_pe = _Pe()
-_process_is_pe = False
 _after_use = []  # called before finalize: _arrays.py keeps what lives in the heap
+
+need = _native.need  # raises NotInitialized
 
 
 def is_initialized():
-    return _process_is_pe or _pe.is_thread_pe
-
-
-def need():
-    if not is_initialized():
-        raise NotInitialized('gshmem.init() has not been called, or gshmem.finalize() has')
+    """Whether this thread, or the process if PEs are processes, is a PE."""
+    return _native.is_initialized()
 
 
 def get_unique_id():
@@ -95,7 +87,6 @@ def init(uid=None, rank=None, n_pes=None):
     are. Collective over the job. Returns an object for `with`, which finalizes in the end.
 
     Raises Error with the library's text; the process may go on without gshmem."""
-    global _process_is_pe
     if is_initialized():
         raise Error('init: this PE is initialised already')
     if uid is None and (rank is not None or n_pes is not None):
@@ -115,7 +106,6 @@ def init(uid=None, rank=None, n_pes=None):
     with waiting('gshmem.init'):
         check(library.gshmemx_init_attr(flags, ctypes.byref(attr) if attr is not None else None))
         check(library.gshmemx_device_setup())
-    _process_is_pe = True
     return Session()
 
 
@@ -145,15 +135,10 @@ def finalize():
 
 def _end():
     """Returns what to call when no PE of this process has memory mapped any more."""
-    global _process_is_pe
     with waiting('gshmem.finalize'):
         library.gshmem_barrier_all()
         kept = [keep() for keep in _after_use]
         library.gshmem_finalize()
-    if _pe.is_thread_pe:
-        _pe.is_thread_pe = False
-    else:
-        _process_is_pe = False
     return kept
 
 
@@ -172,7 +157,6 @@ def run_threads(n_pes, function, *args):
             check(library.gshmemx_set_attr_thread_args(pe, n_pes, ctypes.addressof(key), ctypes.byref(attr)))
             check(library.gshmemx_init_attr(_WITH_THREADS, ctypes.byref(attr)))
             check(library.gshmemx_device_setup())
-            _pe.is_thread_pe = True
         except BaseException as e:
             errors.append(e)
             return
@@ -180,7 +164,7 @@ def run_threads(n_pes, function, *args):
             results[pe] = function(*args)
         except BaseException as e:
             errors.append(e)
-        if _pe.is_thread_pe:
+        if is_initialized():
             kept.extend(_end())
 
     threads = [threading.Thread(target=main, args=(pe,), name=f'PE {pe}') for pe in range(n_pes)]
@@ -202,7 +186,7 @@ def run_threads(n_pes, function, *args):
 # ends as one that Ctrl-C has ended, and says where it waited.
 
 _INTERRUPT_AFTER_S = 0.5
-_waits = None  # the main thread's: [what, number of the wait], what is None outside of waits
+_is_watching = False
 
 
 class waiting:
@@ -212,13 +196,10 @@ class waiting:
         self.what = what
 
     def __enter__(self):
-        if _waits is not None and threading.current_thread() is threading.main_thread():
-            _waits[1] += 1
-            _waits[0] = self.what
+        _native.wait_starts(self.what)
 
     def __exit__(self, *unused):
-        if _waits is not None and threading.current_thread() is threading.main_thread():
-            _waits[0] = None
+        _native.wait_ends()
 
 
 def _watch(reader):
@@ -229,17 +210,17 @@ def _watch(reader):
             return
         if signal.SIGINT not in numbers:
             continue
-        before = list(_waits)
+        before = _native.main_wait()
         time.sleep(_INTERRUPT_AFTER_S)
-        if before[0] is not None and _waits == before:
+        if before is not None and _native.main_wait() == before:
             os.write(2, f'gshmem: interrupted in {before[0]}\n'.encode())
             os._exit(128 + signal.SIGINT)
 
 
 def watch_interrupts():
     """Called on import. Does nothing if the program or another library handles SIGINT or uses the wake-up file."""
-    global _waits
-    if _waits is not None or threading.current_thread() is not threading.main_thread():
+    global _is_watching
+    if _is_watching or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
@@ -251,5 +232,6 @@ def watch_interrupts():
         os.close(reader)
         os.close(writer)
         return
-    _waits = [None, 0]
+    _is_watching = True
+    _native.watch_waits()
     threading.Thread(target=_watch, args=(reader,), daemon=True, name='gshmem-interrupt').start()

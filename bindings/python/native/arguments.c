@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arguments of Python as those of C, checked. */
+#include <string.h>
+#include "native.h"
+
+/* Names of attributes and dtypes, made once. */
+static struct {
+    PyObject *data_ptr, *nbytes, *is_contiguous, *dtype, *cuda_stream, *ptr;
+    PyObject *uint64, *int64;
+} names;
+
+static PyObject *type_names; /* dtype: its name */
+
+bool arguments_start(void)
+{
+    names.data_ptr = PyUnicode_InternFromString("data_ptr");
+    names.nbytes = PyUnicode_InternFromString("nbytes");
+    names.is_contiguous = PyUnicode_InternFromString("is_contiguous");
+    names.dtype = PyUnicode_InternFromString("dtype");
+    names.cuda_stream = PyUnicode_InternFromString("cuda_stream");
+    names.ptr = PyUnicode_InternFromString("ptr");
+    names.uint64 = PyUnicode_InternFromString("uint64");
+    names.int64 = PyUnicode_InternFromString("int64");
+    type_names = PyDict_New();
+    return type_names != NULL && PyErr_Occurred() == NULL;
+}
+
+bool need_job(void)
+{
+    if (library.is_bound && library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED)
+        return true;
+    PyErr_Format(package.not_initialized != NULL ? package.not_initialized : PyExc_ValueError,
+                 "gshmem.init() has not been called, or gshmem.finalize() has");
+    return false;
+}
+
+bool check_count(const char *call, Py_ssize_t n, Py_ssize_t expected)
+{
+    if (n == expected)
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s: %zd arguments for %zd parameters", call, n, expected);
+    return false;
+}
+
+/* ---- numbers ---- */
+
+/* The object as an int: itself, or what __index__ returns. A new reference. */
+static PyObject *index_of(const char *call, const char *argument, PyObject *object)
+{
+    PyObject *number = object->type == &PyBool_Type ? NULL : PyNumber_Index(object);
+    if (number == NULL) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s: %s is %R, not a whole number", call, argument, object);
+    }
+    return number;
+}
+
+bool pe_of(const char *call, PyObject *object, int n_pes, int *out)
+{
+    PyObject *number = index_of(call, "pe", object);
+    if (number == NULL)
+        return false;
+    int overflow = 0;
+    long long pe = PyLong_AsLongLongAndOverflow(number, &overflow);
+    bool is_good = overflow == 0 && pe >= 0 && pe < n_pes;
+    if (!is_good)
+        PyErr_Format(PyExc_ValueError, "%s: pe is %S, and there are %d", call, number, n_pes);
+    Py_DecRef(number);
+    *out = (int)pe;
+    return is_good;
+}
+
+bool word_of(const char *call, const char *argument, PyObject *object, uint64_t *out)
+{
+    PyObject *number = index_of(call, argument, object);
+    if (number == NULL)
+        return false;
+    int overflow = 0;
+    *out = (uint64_t)PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow > 0)
+        *out = PyLong_AsUnsignedLongLong(number);
+    bool is_good = overflow >= 0 && PyErr_Occurred() == NULL;
+    if (!is_good) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_OverflowError, "%s: %s is %S, which has no room in 64 bits", call,
+                     argument, number);
+    }
+    Py_DecRef(number);
+    return is_good;
+}
+
+bool int_of(const char *call, const char *argument, PyObject *object, int *out)
+{
+    uint64_t word = 0;
+    if (!word_of(call, argument, object, &word))
+        return false;
+    *out = (int)(int64_t)word;
+    if (*out == (int64_t)word)
+        return true;
+    PyErr_Format(PyExc_OverflowError, "%s: %s is %S, which has no room in 32 bits", call, argument,
+                 object);
+    return false;
+}
+
+/* ---- arrays ---- */
+
+enum kind { OTHER, TENSOR, BUFFER };
+
+/* How arrays of a type are asked: found once for each type. */
+static enum kind kind_of(PyObject *object)
+{
+    static struct {
+        PyObject *type;
+        enum kind kind;
+    } known[16];
+    static int n_known;
+    for (int i = 0; i < n_known; i++)
+        if (known[i].type == object->type)
+            return known[i].kind;
+    enum kind kind = PyObject_HasAttrString(object, "data_ptr")              ? TENSOR
+                     : PyObject_HasAttrString(object, "__array_interface__") ? BUFFER
+                                                                             : OTHER;
+    if (n_known < 16) {
+        Py_IncRef(object->type);
+        known[n_known].type = object->type;
+        known[n_known++].kind = kind;
+    }
+    return kind;
+}
+
+/* A borrowed reference. */
+static PyObject *name_of_dtype(PyObject *dtype)
+{
+    PyObject *name = PyDict_GetItemWithError(type_names, dtype);
+    if (name != NULL || PyErr_Occurred() != NULL)
+        return name;
+    name = PyObject_CallFunctionObjArgs(package.name_of_dtype, dtype, NULL);
+    if (name == NULL || PyDict_SetItem(type_names, dtype, name) != 0)
+        return NULL;
+    Py_DecRef(name);
+    return name;
+}
+
+/* As word_of, for a number that is no argument; takes the reference. */
+static bool take_word(PyObject *number, uint64_t *out)
+{
+    if (number == NULL)
+        return false;
+    *out = PyLong_AsUnsignedLongLong(number);
+    Py_DecRef(number);
+    return *out != UINT64_MAX || PyErr_Occurred() == NULL;
+}
+
+static bool describe_tensor(PyObject *object, struct array *out, bool *is_contiguous)
+{
+    PyObject *contiguous = PyObject_CallMethodObjArgs(object, names.is_contiguous, NULL);
+    if (contiguous == NULL)
+        return false;
+    *is_contiguous = PyObject_IsTrue(contiguous) == 1;
+    Py_DecRef(contiguous);
+    PyObject *dtype = PyObject_GetAttr(object, names.dtype);
+    if (dtype == NULL)
+        return false;
+    PyObject *name = name_of_dtype(dtype);
+    Py_DecRef(dtype);
+    if (name == NULL)
+        return false;
+    Py_IncRef(name);
+    out->type = name;
+    return take_word(PyObject_CallMethodObjArgs(object, names.data_ptr, NULL), &out->address) &&
+           take_word(PyObject_GetAttr(object, names.nbytes), &out->bytes);
+}
+
+/* The dtype's name of a buffer's format, a new reference; NULL without an exception if the format
+ * is none of these. */
+static PyObject *name_of_format(const char *format, Py_ssize_t itemsize)
+{
+    static const struct {
+        const char *format;
+        Py_ssize_t itemsize; /* of those of C, whose size is the platform's: any */
+        const char *name;
+    } table[] = {{"d", 8, "float64"},    {"f", 4, "float32"},      {"e", 2, "float16"},
+                 {"Zf", 8, "complex64"}, {"Zd", 16, "complex128"}, {"?", 1, "bool"}};
+    static PyObject *made[sizeof table / sizeof *table], *integers[2][4];
+    if (format == NULL || *format == 0)
+        return NULL;
+    format += *format == '<' || *format == '=' || *format == '@' || *format == '|';
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(format, table[i].format) == 0 && itemsize == table[i].itemsize) {
+            if (made[i] == NULL)
+                made[i] = PyUnicode_InternFromString(table[i].name);
+            Py_IncRef(made[i]);
+            return made[i];
+        }
+    static const char *const integer_names[2][4] = {{"int8", "int16", "int32", "int64"},
+                                                    {"uint8", "uint16", "uint32", "uint64"}};
+    int log = itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : -1;
+    if (format[1] != 0 || log < 0 || strchr("bhilqBHILQ", format[0]) == NULL)
+        return NULL;
+    int is_unsigned = format[0] < 'a';
+    PyObject **place = &integers[is_unsigned][log];
+    if (*place == NULL)
+        *place = PyUnicode_InternFromString(integer_names[is_unsigned][log]);
+    Py_IncRef(*place);
+    return *place;
+}
+
+/* False without an exception if the object's buffer does not say enough. */
+static bool describe_buffer(PyObject *object, struct array *out, bool *is_contiguous)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_RECORDS_RO) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    *is_contiguous = PyBuffer_IsContiguous(&view, 'C');
+    out->address = (uint64_t)(uintptr_t)view.buf;
+    out->bytes = (uint64_t)view.len;
+    out->type = name_of_format(view.format, view.itemsize);
+    PyBuffer_Release(&view);
+    return out->type != NULL;
+}
+
+/* By the package, in Python: arrays of cupy, dtypes of which there is no format. */
+static bool describe_other(const char *call, const char *argument, PyObject *object,
+                           struct array *out, bool *is_contiguous)
+{
+    PyObject *words = Py_BuildValue("ss", call, argument);
+    if (words == NULL)
+        return false;
+    PyObject *row = PyObject_CallFunctionObjArgs(package.describe_other, PyTuple_GetItem(words, 0),
+                                                 PyTuple_GetItem(words, 1), object, NULL);
+    Py_DecRef(words);
+    if (row == NULL)
+        return false;
+    out->address = PyLong_AsUnsignedLongLong(PyTuple_GetItem(row, 0));
+    out->bytes = PyLong_AsUnsignedLongLong(PyTuple_GetItem(row, 1));
+    *is_contiguous = PyObject_IsTrue(PyTuple_GetItem(row, 2)) == 1;
+    out->type = PyTuple_GetItem(row, 3);
+    Py_IncRef(out->type);
+    Py_DecRef(row);
+    return PyErr_Occurred() == NULL;
+}
+
+/* An array of any strides. */
+static bool describe_any(const char *call, const char *argument, PyObject *object,
+                         struct array *out, bool *is_contiguous)
+{
+    bool is_done = false;
+    *out = (struct array){0};
+    switch (kind_of(object)) {
+    case TENSOR:
+        is_done = describe_tensor(object, out, is_contiguous);
+        break;
+    case BUFFER:
+        is_done = describe_buffer(object, out, is_contiguous);
+        break;
+    case OTHER:
+        break;
+    }
+    if (!is_done && PyErr_Occurred() == NULL)
+        is_done = describe_other(call, argument, object, out, is_contiguous);
+    if (!is_done && out->type != NULL)
+        Py_DecRef(out->type);
+    return is_done;
+}
+
+bool describe(const char *call, const char *argument, PyObject *object, bool is_symmetric,
+              struct array *out)
+{
+    bool is_contiguous = false;
+    if (!describe_any(call, argument, object, out, &is_contiguous))
+        return false;
+    bool is_good = is_contiguous;
+    if (!is_contiguous)
+        PyErr_Format(PyExc_ValueError, "%s: %s is not contiguous", call, argument);
+    if (is_good && is_symmetric && out->bytes != 0 &&
+        !library.gshmemx_is_symmetric((void *)(uintptr_t)out->address, out->bytes)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: %s is not symmetric: make it by gshmem.zeros or gshmem.empty", call,
+                     argument);
+        is_good = false;
+    }
+    if (!is_good)
+        Py_DecRef(out->type);
+    return is_good;
+}
+
+/* The same of both but the sizes. */
+static bool describe_two(const char *call, PyObject *dest, PyObject *source, int symmetric,
+                         struct array *d, struct array *s)
+{
+    if (!need_job() || !describe(call, "dest", dest, symmetric & DEST_IS_SYMMETRIC, d))
+        return false;
+    if (!describe(call, "source", source, symmetric & SOURCE_IS_SYMMETRIC, s)) {
+        Py_DecRef(d->type);
+        return false;
+    }
+    bool is_good = d->type == s->type;
+    if (!is_good)
+        PyErr_Format(PyExc_TypeError, "%s: dest is of %S, source of %S", call, d->type, s->type);
+    Py_DecRef(d->type); /* interned strings that tables keep */
+    Py_DecRef(s->type);
+    return is_good;
+}
+
+static struct pair pair_of(const struct array *d, const struct array *s, uint64_t bytes)
+{
+    return (struct pair){.dest = (void *)(uintptr_t)d->address,
+                         .source = (void *)(uintptr_t)s->address,
+                         .bytes = bytes,
+                         .type = d->type};
+}
+
+bool describe_pair(const char *call, PyObject *dest, PyObject *source, int symmetric,
+                   struct pair *out)
+{
+    struct array d, s;
+    if (!describe_two(call, dest, source, symmetric, &d, &s))
+        return false;
+    *out = pair_of(&d, &s, d.bytes);
+    if (d.bytes == s.bytes)
+        return true;
+    PyErr_Format(PyExc_ValueError, "%s: dest has %llu bytes, source %llu", call,
+                 (unsigned long long)d.bytes, (unsigned long long)s.bytes);
+    return false;
+}
+
+bool describe_blocks(const char *call, PyObject *dest, PyObject *source, int dest_blocks,
+                     int source_blocks, int n_members, struct pair *out)
+{
+    struct array d, s;
+    if (!describe_two(call, dest, source, DEST_IS_SYMMETRIC | SOURCE_IS_SYMMETRIC, &d, &s))
+        return false;
+    *out = pair_of(&d, &s, s.bytes / (uint64_t)source_blocks);
+    if (d.bytes == out->bytes * (uint64_t)dest_blocks &&
+        s.bytes == out->bytes * (uint64_t)source_blocks)
+        return true;
+    PyErr_Format(PyExc_ValueError, "%s: dest has %llu bytes and source %llu, for %d members", call,
+                 (unsigned long long)d.bytes, (unsigned long long)s.bytes, n_members);
+    return false;
+}
+
+bool signal_of(const char *call, PyObject *object, uint64_t **out)
+{
+    struct array a;
+    if (!describe(call, "signal", object, true, &a))
+        return false;
+    bool is_good = a.bytes == 8 && (a.type == names.uint64 || a.type == names.int64);
+    if (!is_good)
+        PyErr_Format(PyExc_TypeError, "%s: signal is %llu bytes of %S, not one element of uint64",
+                     call, (unsigned long long)a.bytes, a.type);
+    Py_DecRef(a.type);
+    *out = (uint64_t *)(uintptr_t)a.address;
+    return is_good;
+}
+
+/* ---- streams ---- */
+
+/* torch's functions of the current GPU and of its current stream: they take 0.1 us together, where
+ * torch.cuda.current_stream takes several. */
+static PyObject *torch_device, *torch_stream;
+
+PyObject *native_use_torch_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    if (!check_count("use_torch_streams", n, 2))
+        return NULL;
+    if (torch_device == NULL) {
+        Py_IncRef(arguments[0]);
+        Py_IncRef(arguments[1]);
+        torch_device = arguments[0];
+        torch_stream = arguments[1];
+    }
+    return none();
+}
+
+static PyObject *current_stream(void)
+{
+    if (torch_device == NULL)
+        return PyObject_CallFunctionObjArgs(package.current_stream, NULL);
+    PyObject *device = PyObject_CallFunctionObjArgs(torch_device, NULL);
+    if (device == NULL)
+        return NULL;
+    PyObject *stream = PyObject_CallFunctionObjArgs(torch_stream, device, NULL);
+    Py_DecRef(device);
+    return stream;
+}
+
+/* A new reference to the object's attribute; NULL, perhaps without an exception. */
+static PyObject *attribute_of(PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    return value;
+}
+
+bool stream_of(PyObject *object, gshmemx_stream_t *out)
+{
+    PyObject *number = NULL;
+    const unsigned long flags = PyType_GetFlags(object->type);
+    if ((flags & PYTHON_IS_INT) != 0 && object->type != &PyBool_Type) {
+        number = PyNumber_Index(object);
+    } else if ((flags & PYTHON_IS_STR) != 0) {
+        const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
+        number = text != NULL && strcmp(text, "current") == 0 ? current_stream() : NULL;
+    } else {
+        number = attribute_of(object, names.cuda_stream); /* torch's */
+        if (number == NULL && PyErr_Occurred() == NULL)
+            number = attribute_of(object, names.ptr); /* cupy's */
+    }
+    if (number == NULL && PyErr_Occurred() == NULL)
+        PyErr_Format(PyExc_TypeError,
+                     "stream: %R is no stream of torch or cupy, no number, and not 'current'",
+                     object);
+    uint64_t word = 0;
+    if (!take_word(number, &word))
+        return false;
+    *out = (gshmemx_stream_t)(uintptr_t)word;
+    return true;
+}
+
+/* ---- for calls that are made in Python ---- */
+
+PyObject *native_describe(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct array a;
+    if (!check_count("describe", n, 4))
+        return NULL;
+    const char *call = PyUnicode_AsUTF8AndSize(arguments[0], NULL);
+    const char *argument = call == NULL ? NULL : PyUnicode_AsUTF8AndSize(arguments[1], NULL);
+    int is_symmetric = PyObject_IsTrue(arguments[3]);
+    if (argument == NULL || is_symmetric < 0 || (is_symmetric && !need_job()) ||
+        !describe(call, argument, arguments[2], is_symmetric, &a))
+        return NULL;
+    return Py_BuildValue("KKN", (unsigned long long)a.address, (unsigned long long)a.bytes, a.type);
+}
+
+/* (call, argument, array): the address of an array of any strides. */
+PyObject *native_address_of(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct array a;
+    bool is_contiguous = false;
+    if (!check_count("address_of", n, 3))
+        return NULL;
+    const char *call = PyUnicode_AsUTF8AndSize(arguments[0], NULL);
+    const char *argument = call == NULL ? NULL : PyUnicode_AsUTF8AndSize(arguments[1], NULL);
+    if (argument == NULL || !describe_any(call, argument, arguments[2], &a, &is_contiguous))
+        return NULL;
+    Py_DecRef(a.type);
+    return PyLong_FromUnsignedLongLong(a.address);
+}
+
+PyObject *native_check_pe(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    int n_pes = 0, pe = 0;
+    if (!check_count("check_pe", n, 3))
+        return NULL;
+    const char *call = PyUnicode_AsUTF8AndSize(arguments[0], NULL);
+    if (call == NULL || !need_job())
+        return NULL;
+    if (is_none(arguments[2]))
+        n_pes = library.gshmem_n_pes();
+    else if (!int_of(call, "n", arguments[2], &n_pes))
+        return NULL;
+    return pe_of(call, arguments[1], n_pes, &pe) ? Py_BuildValue("i", pe) : NULL;
+}
+
+PyObject *native_stream_of(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    gshmemx_stream_t stream = 0;
+    if (!check_count("stream_of", n, 1) || !stream_of(arguments[0], &stream))
+        return NULL;
+    return PyLong_FromUnsignedLongLong((uintptr_t)stream);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls that programs make most often. Each checks its arguments and makes one call of the
+ * library. A stream of None is the host's call. */
+#include "native.h"
+
+PyObject *checked(int result)
+{
+    if (result == 0)
+        return none();
+    PyObject *code = Py_BuildValue("i", result);
+    if (code == NULL)
+        return NULL;
+    PyObject *unused = PyObject_CallFunctionObjArgs(package.check, code, NULL); /* raises it */
+    Py_DecRef(code);
+    return unused;
+}
+
+/* ---- (dest, source, pe[, stream]) ---- */
+
+static bool pair_and_pe(const char *call, PyObject *const *arguments, int symmetric,
+                        struct pair *pair, int *pe)
+{
+    return describe_pair(call, arguments[0], arguments[1], symmetric, pair) &&
+           pe_of(call, arguments[2], library.gshmem_n_pes(), pe);
+}
+
+PyObject *native_put(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct pair p;
+    int pe = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count("put", n, 4) || !pair_and_pe("put", arguments, DEST_IS_SYMMETRIC, &p, &pe))
+        return NULL;
+    if (is_none(arguments[3])) {
+        UNLOCKED(library.gshmem_putmem(p.dest, p.source, p.bytes, pe));
+        return none();
+    }
+    if (!stream_of(arguments[3], &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_putmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
+    return none();
+}
+
+PyObject *native_put_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct pair p;
+    int pe = 0;
+    if (!check_count("put_nbi", n, 3) ||
+        !pair_and_pe("put_nbi", arguments, DEST_IS_SYMMETRIC, &p, &pe))
+        return NULL;
+    UNLOCKED(library.gshmem_putmem_nbi(p.dest, p.source, p.bytes, pe));
+    return none();
+}
+
+PyObject *native_get(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct pair p;
+    int pe = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count("get", n, 4) || !pair_and_pe("get", arguments, SOURCE_IS_SYMMETRIC, &p, &pe))
+        return NULL;
+    if (is_none(arguments[3])) {
+        UNLOCKED(library.gshmem_getmem(p.dest, p.source, p.bytes, pe));
+        return none();
+    }
+    if (!stream_of(arguments[3], &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_getmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
+    return none();
+}
+
+PyObject *native_get_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    struct pair p;
+    int pe = 0;
+    if (!check_count("get_nbi", n, 3) ||
+        !pair_and_pe("get_nbi", arguments, SOURCE_IS_SYMMETRIC, &p, &pe))
+        return NULL;
+    UNLOCKED(library.gshmem_getmem_nbi(p.dest, p.source, p.bytes, pe));
+    return none();
+}
+
+/* ---- signals ---- */
+
+/* (dest, source, signal, value, op, pe, stream); op is the library's. */
+PyObject *native_put_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    static const char call[] = "put_signal";
+    struct pair p;
+    int pe = 0, op = 0;
+    uint64_t *signal = NULL, value = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count(call, n, 7) ||
+        !describe_pair(call, arguments[0], arguments[1], DEST_IS_SYMMETRIC, &p) ||
+        !pe_of(call, arguments[5], library.gshmem_n_pes(), &pe) ||
+        !signal_of(call, arguments[2], &signal) || !word_of(call, "value", arguments[3], &value) ||
+        !int_of(call, "op", arguments[4], &op))
+        return NULL;
+    if (is_none(arguments[6])) {
+        UNLOCKED(library.gshmem_putmem_signal(p.dest, p.source, p.bytes, signal, value, op, pe));
+        return none();
+    }
+    if (!stream_of(arguments[6], &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_putmem_signal_on_stream(p.dest, p.source, p.bytes, signal, value, op,
+                                                     pe, stream));
+    return none();
+}
+
+/* (signal, value, op, pe, stream) */
+PyObject *native_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    static const char call[] = "signal";
+    int pe = 0, op = 0;
+    uint64_t *signal = NULL, value = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count(call, n, 5) || !need_job() || !signal_of(call, arguments[0], &signal) ||
+        !word_of(call, "value", arguments[1], &value) || !int_of(call, "op", arguments[2], &op) ||
+        !pe_of(call, arguments[3], library.gshmem_n_pes(), &pe))
+        return NULL;
+    if (is_none(arguments[4])) {
+        UNLOCKED(library.gshmemx_signal_op(signal, value, op, pe));
+        return none();
+    }
+    if (!stream_of(arguments[4], &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_signal_op_on_stream(signal, value, op, pe, stream));
+    return none();
+}
+
+/* (signal, comparison, value, stream) */
+PyObject *native_signal_wait(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    static const char call[] = "signal_wait";
+    int comparison = 0;
+    uint64_t *signal = NULL, value = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count(call, n, 4) || !need_job() || !signal_of(call, arguments[0], &signal) ||
+        !int_of(call, "comparison", arguments[1], &comparison) ||
+        !word_of(call, "value", arguments[2], &value))
+        return NULL;
+    if (is_none(arguments[3])) {
+        uint64_t seen = 0;
+        wait_starts("gshmem.signal_wait");
+        UNLOCKED(seen = library.gshmem_signal_wait_until(signal, comparison, value));
+        wait_ends();
+        return PyLong_FromUnsignedLongLong(seen);
+    }
+    if (!stream_of(arguments[3], &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_signal_wait_until_on_stream(signal, comparison, value, stream));
+    return none();
+}
+
+/* ---- order, teams ---- */
+
+PyObject *native_quiet(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module, (void)arguments, (void)n;
+    if (!need_job())
+        return NULL;
+    wait_starts("gshmem.quiet");
+    UNLOCKED(library.gshmem_quiet());
+    wait_ends();
+    return none();
+}
+
+PyObject *native_fence(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module, (void)arguments, (void)n;
+    if (!need_job())
+        return NULL;
+    UNLOCKED(library.gshmem_fence());
+    return none();
+}
+
+/* (team, stream); a team is its handle. */
+PyObject *native_barrier(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    int team = 0, result = 0;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count("barrier", n, 2) || !need_job() ||
+        !int_of("barrier", "team", arguments[0], &team))
+        return NULL;
+    if (is_none(arguments[1])) {
+        wait_starts("gshmem.barrier");
+        UNLOCKED(result = library.gshmem_barrier(team));
+        wait_ends();
+        return checked(result);
+    }
+    if (!stream_of(arguments[1], &stream))
+        return NULL;
+    UNLOCKED(result = library.gshmemx_barrier_on_stream(team, stream));
+    return checked(result);
+}
+
+/* (team) */
+PyObject *native_sync(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    int team = 0, result = 0;
+    if (!check_count("sync", n, 1) || !need_job() || !int_of("sync", "team", arguments[0], &team))
+        return NULL;
+    wait_starts("gshmem.sync");
+    UNLOCKED(result = library.gshmem_team_sync(team));
+    wait_ends();
+    return checked(result);
+}

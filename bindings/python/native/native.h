@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The module gshmem._native: checks of arguments and the calls that programs make most often. It is
+ * private to the package, whose Python functions have the documentation and call these with all
+ * arguments by position. A function returns NULL with an exception set, as CPython's do. All of it
+ * runs with the interpreter's lock, which is released around each call of the library. */
+#ifndef GSHMEM_PYTHON_NATIVE_H
+#define GSHMEM_PYTHON_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "gshmem.h"
+#include "gshmemx.h"
+#include "python_abi.h"
+
+/* The library's functions, found by name in the library that Python has loaded. */
+#define FOREACH_LIBRARY_FUNCTION(X)        \
+    X(gshmemx_init_status)                 \
+    X(gshmemx_is_symmetric)                \
+    X(gshmem_n_pes)                        \
+    X(gshmem_putmem)                       \
+    X(gshmem_putmem_nbi)                   \
+    X(gshmem_getmem)                       \
+    X(gshmem_getmem_nbi)                   \
+    X(gshmem_putmem_signal)                \
+    X(gshmem_signal_wait_until)            \
+    X(gshmemx_signal_op)                   \
+    X(gshmem_quiet)                        \
+    X(gshmem_fence)                        \
+    X(gshmem_barrier)                      \
+    X(gshmem_team_sync)                    \
+    X(gshmemx_putmem_on_stream)            \
+    X(gshmemx_getmem_on_stream)            \
+    X(gshmemx_putmem_signal_on_stream)     \
+    X(gshmemx_signal_op_on_stream)         \
+    X(gshmemx_signal_wait_until_on_stream) \
+    X(gshmemx_barrier_on_stream)           \
+    X(gshmem_team_n_pes)                   \
+    X(gshmem_broadcastmem)                 \
+    X(gshmem_fcollectmem)                  \
+    X(gshmem_alltoallmem)                  \
+    X(gshmemx_broadcastmem_on_stream)      \
+    X(gshmemx_fcollectmem_on_stream)       \
+    X(gshmemx_alltoallmem_on_stream)
+
+struct library {
+    bool is_bound;
+#define X(name) __typeof__(name) *name;
+    FOREACH_LIBRARY_FUNCTION(X)
+#undef X
+};
+extern struct library library;
+
+/* What the package has given to bind(). */
+struct package {
+    PyObject *not_initialized; /* an exception */
+    PyObject *check;           /* (code): raises the library's error */
+    PyObject *describe_other;  /* (call, argument, array): address, bytes, is_contiguous, dtype */
+    PyObject *name_of_dtype;   /* (dtype): an interned string */
+    PyObject *reduction;      /* (dtype's name, op): the host's function, that for streams, bytes */
+    PyObject *current_stream; /* (): a number; may call use_torch_streams */
+};
+extern struct package package;
+
+/* Calls the library without the interpreter's lock. */
+#define UNLOCKED(call)                      \
+    do {                                    \
+        void *thread = PyEval_SaveThread(); \
+        call;                               \
+        PyEval_RestoreThread(thread);       \
+    } while (0)
+
+static inline PyObject *none(void)
+{
+    Py_IncRef(&_Py_NoneStruct);
+    return &_Py_NoneStruct;
+}
+
+static inline bool is_none(const PyObject *object)
+{
+    return object == &_Py_NoneStruct;
+}
+
+/* ---- arguments.c: each returns false with an exception that names the call and the argument ----
+ */
+
+struct array {
+    uint64_t address;
+    uint64_t bytes;
+    PyObject *type; /* its dtype's name, an interned string of which the caller owns a reference */
+};
+
+struct pair {
+    void *dest, *source;
+    size_t bytes;
+    PyObject *type; /* borrowed: interned strings stay */
+};
+
+enum { DEST_IS_SYMMETRIC = 1, SOURCE_IS_SYMMETRIC = 2 };
+
+bool arguments_start(void); /* once, before the others */
+bool need_job(void);
+bool check_count(const char *call, Py_ssize_t n, Py_ssize_t expected);
+bool describe(const char *call, const char *argument, PyObject *object, bool is_symmetric,
+              struct array *out);
+/* Both symmetric; bytes is then of each of the blocks that they are cut into. */
+bool describe_blocks(const char *call, PyObject *dest, PyObject *source, int dest_blocks,
+                     int source_blocks, int n_members, struct pair *out);
+bool describe_pair(const char *call, PyObject *dest, PyObject *source, int symmetric,
+                   struct pair *out);
+bool pe_of(const char *call, PyObject *object, int n_pes, int *out);
+bool word_of(const char *call, const char *argument, PyObject *object, uint64_t *out);
+bool int_of(const char *call, const char *argument, PyObject *object, int *out);
+bool signal_of(const char *call, PyObject *object, uint64_t **out);
+bool stream_of(PyObject *object, gshmemx_stream_t *out);
+
+python_function native_describe, native_address_of, native_check_pe, native_stream_of,
+    native_use_torch_streams;
+
+/* ---- waits.c: which call the main thread waits in, for Ctrl-C ---- */
+
+void wait_starts(const char *what); /* a text that stays */
+void wait_ends(void);
+
+python_function native_watch_waits, native_wait_starts, native_wait_ends, native_main_wait;
+
+/* ---- calls.c, collectives.c ---- */
+
+PyObject *checked(int result); /* None for 0, else an exception with the library's text */
+
+python_function native_put, native_put_nbi, native_get, native_get_nbi, native_put_signal,
+    native_signal, native_signal_wait, native_quiet, native_fence, native_barrier, native_sync,
+    native_reduce, native_broadcast, native_fcollect, native_alltoall;
+
+#endif
