@@ -285,9 +285,43 @@ def test_wrong_arguments():
     wrong(TypeError, 'reduce: there is no and of float32', lambda: gshmem.reduce(zeros(4), zeros(4), 'and'))
     wrong(ValueError, 'fcollect: dest has 16 bytes and source 16', lambda: gshmem.fcollect(zeros(4), zeros(4)))
     wrong(ValueError, 'broadcast: pe is 9', lambda: gshmem.broadcast(zeros(4), zeros(4), 9))
+    wrong(TypeError, 'atomic_add: value is 1.5, not a number for int32',
+          lambda: gshmem.atomic_add(zeros(1, 'i4'), 1.5, 0))
+    wrong(OverflowError, 'atomic_set: value is 4294967296, which has no room in int32',
+          lambda: gshmem.atomic_set(zeros(1, 'i4'), 1 << 32, 0))
+    wrong(TypeError, "wait: value is 'x', not a number", lambda: gshmem.wait(zeros(1, 'i8'), '==', 'x'))
+    wrong(TypeError, 'get: dest is of >i4, source of int32',
+          lambda: gshmem.get(numpy.zeros(4, '>i4'), zeros(4, 'i4'), 0))
+    wrong(TypeError, "split: start is 'a', not a number", lambda: gshmem.Team.world.split('a', 1, 1))
+    wrong(TypeError, 'translate: team is int', lambda: gshmem.Team.world.translate(0, 1))
+    wrong(TypeError, "dtype: 'nonsense' is no dtype", lambda: zeros(4, 'nonsense'))
+    wrong(TypeError, "zeros: shape is 2.5, not a", lambda: zeros(2.5))
+    wrong(TypeError, r"empty: shape is \(2, None\), not a", lambda: gshmem.empty((2, None)))
     wrong(TypeError, 'dtype: object holds', lambda: gshmem.zeros(4, object))
     wrong(ValueError, 'negative dimension', lambda: gshmem.zeros((4, -1)))
     wrong(ValueError, 'free: this is not an array that', lambda: gshmem.free(numpy.zeros(3)))
+
+
+def test_what_belongs_to_another_job():
+    """Arrays and kernels of a job that has ended, in one with another count of PEs."""
+    def first():
+        return gshmem.zeros(4, 'i4'), gshmem.compile('__global__ void k(int *x) { x[0] = gshmem_n_pes(); }')
+    (array, module), = gshmem.run_threads(1, first)
+    with pytest.raises(gshmem.NotInitialized):
+        module.k(1, 1, array)
+    with pytest.raises(gshmem.NotInitialized):
+        array.on(0)
+    wrong(ValueError, 'put: dest is not symmetric', lambda: gshmem.put(array, array, 0))
+    wrong(ValueError, 'reduce: dest is not symmetric', lambda: gshmem.reduce(array, array))
+    wrong(ValueError, 'on: array is not symmetric', lambda: array.on(0))
+    wrong(ValueError, 'free: this is not an array that', lambda: gshmem.free(array))
+
+    def again():
+        x = gshmem.zeros(1, 'i4')
+        module.k(1, 1, x)
+        gshmem.synchronize()
+        return x[0] == N
+    assert gshmem.run_threads(N, again) == [True] * N
 
 
 def test_memory_that_is_not_there():

@@ -6,6 +6,7 @@ finalize: an array that is only forgotten does not return its memory. What is no
 the library sees its address."""
 import ctypes
 import math
+import operator
 import sys
 import threading
 import weakref
@@ -67,7 +68,10 @@ def _dtype(dtype):
     text = str(dtype).removeprefix('torch.')
     if text == 'bfloat16':
         return None, 'bfloat16', 2
-    d = _numpy().dtype(dtype if not text.startswith(('float', 'int', 'uint', 'complex', 'bool')) else text)
+    try:
+        d = _numpy().dtype(dtype if not text.startswith(('float', 'int', 'uint', 'complex', 'bool')) else text)
+    except TypeError:
+        raise TypeError(f'dtype: {dtype!r} is no dtype of numpy or torch') from None
     if d.hasobject:
         raise TypeError(f'dtype: {d} holds Python objects, which mean nothing to other PEs')
     return d, d.name, d.itemsize
@@ -75,7 +79,10 @@ def _dtype(dtype):
 
 def _allocate(call, shape, dtype, is_zero):
     need()
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    try:
+        shape = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise TypeError(f'{call}: shape is {shape!r}, not a number or a tuple of numbers') from None
     if any(n < 0 for n in shape):
         raise ValueError(f'{call}: shape {shape} has a negative dimension')
     d, name, itemsize = _dtype(dtype)
@@ -186,6 +193,9 @@ def check_pe(call, pe, n=None):
 
 
 def name_of_dtype(dtype):
+    """Such as 'float32'; with the order of the bytes if it is not this machine's, such as '>f4'."""
+    if getattr(dtype, 'isnative', True) is False:
+        return sys.intern(dtype.str)
     return sys.intern(getattr(dtype, 'name', None) or str(dtype).removeprefix('torch.'))
 
 

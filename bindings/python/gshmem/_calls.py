@@ -5,6 +5,7 @@ Arrays are contiguous. A `dest` of put and a `source` of get name the array of t
 stream: a stream of torch or cupy, its number, or 'current': torch's current one; the call is then enqueued, and its
 arrays must stay until it is done. None: the call is the host's."""
 import ctypes
+import operator
 
 from . import _native
 from ._arrays import check_pe, current_stream, describe, describe_other, itemsize, name_of_dtype
@@ -89,6 +90,7 @@ def wait(word, comparison, value):
     need()
     address, name = _word('wait', word, WORDS)
     comparison = _choice('wait', 'comparison', comparison, COMPARISONS)
+    value = _number('wait', 'value', value, name)
     with waiting('gshmem.wait'):
         getattr(library, f'gshmem_{name}_wait_until')(address, comparison, value)
 
@@ -98,7 +100,19 @@ def test(word, comparison, value):
     need()
     address, name = _word('test', word, WORDS)
     comparison = _choice('test', 'comparison', comparison, COMPARISONS)
-    return bool(getattr(library, f'gshmem_{name}_test')(address, comparison, value))
+    return bool(getattr(library, f'gshmem_{name}_test')(address, comparison, _number('test', 'value', value, name)))
+
+
+def _number(call, argument, value, name):
+    """value as a number of the type of that name, `float` and `double` for the floating-point ones."""
+    try:
+        value = float(value) if name in ('float', 'double') else operator.index(value)
+    except TypeError:
+        raise TypeError(f'{call}: {argument} is {value!r}, not a number for {name}') from None
+    bits = 0 if name in ('float', 'double') else int(name[-2:])
+    if bits and not -(1 << (bits - 1)) <= value < 1 << bits:
+        raise OverflowError(f'{call}: {argument} is {value}, which has no room in {name}')
+    return value
 
 
 def _word(call, word, types):
@@ -115,6 +129,7 @@ def _atomic(operation, word, values, pe):
     call = f'atomic_{operation}'
     types = {**WORDS, **FLOATS} if operation in ('fetch', 'set', 'swap') else WORDS
     address, name = _word(call, word, types)
+    values = [_number(call, 'value', value, name) for value in values]
     return getattr(library, f'gshmem_{name}_{call}')(address, *values, check_pe(call, pe))
 
 
@@ -188,6 +203,8 @@ class Team:
         """The team of `size` members of this one: start, start + stride, and so on. Collective over this team; returns
         None on PEs that are not members of the new one."""
         need()
+        start, stride, size = (_number('split', argument, value, 'int32') for argument, value in
+                               (('start', start), ('stride', stride), ('size', size)))
         new = ctypes.c_int32(TEAM_INVALID)
         with waiting('gshmem.Team.split'):
             check(library.gshmem_team_split_strided(self._handle, start, stride, size, None, 0, ctypes.byref(new)))
@@ -196,7 +213,8 @@ class Team:
     def translate(self, pe, other):
         """The number in team `other` of the member pe of this one; -1 if it is no member of it."""
         need()
-        return library.gshmem_team_translate_pe(self._handle, check_pe('translate', pe, self.n_pes), other._handle)
+        return library.gshmem_team_translate_pe(self._handle, check_pe('translate', pe, self.n_pes),
+                                                _handle('translate', other))
 
     def destroy(self):
         """Collective over the team."""

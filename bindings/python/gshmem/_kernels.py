@@ -19,7 +19,7 @@ from . import _native
 from ._arrays import is_on_gpu
 from ._errors import Error, check
 from ._library import library, package_folder
-from ._start import need
+from ._start import job_number, need
 
 _PRELUDE = '#include <gshmem_device.cuh>\n#line 1 "{name}"\n'
 
@@ -206,7 +206,7 @@ def load_compiled(call, options, source, key):
     def make(output):
         try:
             result = subprocess.run([*command, '-o', output, '-'], input=source, stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True)
+                                    stderr=subprocess.STDOUT, text=True, errors='replace')
         except FileNotFoundError:
             raise Error(f'{call}: there is no {command[0]}; the variable CXX may name a C++ compiler') from None
         if result.returncode != 0:
@@ -271,6 +271,16 @@ def _cuda_includes():
     return [f for f in found if os.path.exists(os.path.join(f, 'cuda_fp16.h'))][:1]
 
 
+def _cuda_runtime(call):
+    """The path of libcudart: that of PyTorch's packages, else CUDA's."""
+    patterns = [f'{folder}/*/lib/libcudart.so.1[23]' for folder in _nvidia_folders()]
+    patterns += [os.environ[v] + '/lib64/libcudart.so.1[23]' for v in ('CUDA_HOME', 'CUDA_PATH') if v in os.environ]
+    found = [path for pattern in [*patterns, '/usr/local/cuda/lib64/libcudart.so.1[23]'] for path in glob.glob(pattern)]
+    if not found:
+        raise Error(f'{call}: there is no libcudart.so; install CUDA, or the package nvidia-cuda-runtime')
+    return found[0]
+
+
 def _compile_to_cubin(text, options, arch):
     nvrtc = _open('libnvrtc.so.13', 'libnvrtc.so.12', '/usr/local/cuda/lib64/libnvrtc.so.1[23]',
                   *[f'{folder}/*/lib/libnvrtc.so.1[23]' for folder in _nvidia_folders()])
@@ -322,7 +332,16 @@ def _compile_gpu(text, options, names):
     cubin = _compile_to_cubin(text, options, f'sm_{major.value}{minor.value}')
     module = ctypes.c_void_p()
     _driver_call(cuda.cuModuleLoadData, ctypes.byref(module), cubin)
-    check(library.gshmemx_cumodule_init(module))
+    prepared_for = None
+
+    def prepare():
+        """The module has the state of the job in which it was prepared: once for each."""
+        nonlocal prepared_for
+        job = job_number()
+        if prepared_for != job:
+            check(library.gshmemx_cumodule_init(module))
+            prepared_for = job
+
     kernels = {}
     for name in names:
         function, parameters = ctypes.c_void_p(), []
@@ -331,17 +350,17 @@ def _compile_gpu(text, options, names):
         while cuda.cuFuncGetParamInfo(function, ctypes.c_size_t(len(parameters)), ctypes.byref(offset),
                                       ctypes.byref(size)) == 0:
             parameters.append(('?', size.value))
-        kernels[name] = Kernel(name, parameters, _gpu_launch(cuda, function))
+        kernels[name] = Kernel(name, parameters, _gpu_launch(cuda, prepare, function))
+    prepare()
     return Module(kernels, (cubin, module))
 
 
-def _gpu_launch(cuda, function):
+def _gpu_launch(cuda, prepare, function):
     def do(sizes, pointers, shared, stream, collective):
-        if stream is None and 'torch' in sys.modules:
-            stream = sys.modules['torch'].cuda.current_stream()
-        if stream is not None and not isinstance(stream, int):
-            stream = stream.cuda_stream if hasattr(stream, 'cuda_stream') else stream.ptr
-        stream = ctypes.c_void_p(stream)
+        prepare()
+        if stream is None:
+            stream = 'current' if 'torch' in sys.modules else 0
+        stream = ctypes.c_void_p(_native.stream_of(stream))
         if collective:
             _driver_call(cuda.cuLaunchCooperativeKernel, function, *sizes, ctypes.c_uint(shared), stream, pointers)
         else:

@@ -49,6 +49,14 @@ _after_use = []  # called before finalize: _arrays.py keeps what lives in the he
 need = _native.need  # raises NotInitialized
 
 
+_n_inits = 0
+
+
+def job_number():
+    """Differs from job to job of this process."""
+    return _n_inits
+
+
 def is_initialized():
     """Whether this thread, or the process if PEs are processes, is a PE."""
     return _native.is_initialized()
@@ -87,6 +95,7 @@ def init(uid=None, rank=None, n_pes=None):
     are. Collective over the job. Returns an object for `with`, which finalizes in the end.
 
     Raises Error with the library's text; the process may go on without gshmem."""
+    global _n_inits
     if is_initialized():
         raise Error('init: this PE is initialised already')
     if uid is None and (rank is not None or n_pes is not None):
@@ -106,6 +115,7 @@ def init(uid=None, rank=None, n_pes=None):
     with waiting('gshmem.init'):
         check(library.gshmemx_init_attr(flags, ctypes.byref(attr) if attr is not None else None))
         check(library.gshmemx_device_setup())
+    _n_inits += 1
     return Session()
 
 
@@ -152,11 +162,13 @@ def run_threads(n_pes, function, *args):
     results, errors, kept = [None] * n_pes, [], []
 
     def main(pe):
+        global _n_inits
         attr = _new_attr()
         try:
             check(library.gshmemx_set_attr_thread_args(pe, n_pes, ctypes.addressof(key), ctypes.byref(attr)))
             check(library.gshmemx_init_attr(_WITH_THREADS, ctypes.byref(attr)))
             check(library.gshmemx_device_setup())
+            _n_inits += 1
         except BaseException as e:
             errors.append(e)
             return
