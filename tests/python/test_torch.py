@@ -27,6 +27,12 @@ def test_symmetric_memory(tmp_path):
     assert status == 0 and text.splitlines() == ['right'] * 3, text
 
 
+@needs_torch
+def test_halo_exchange():
+    status, text = run('gshmemrun', '-n', '3', sys.executable, '-m', 'gshmem.examples.halo_torch')
+    assert status == 0 and len(text.splitlines()) == 3, text
+
+
 def test_preload_nccl():
     status, text = run(sys.executable, '-c', 'import ctypes, gshmem\npath = gshmem.preload_nccl()\n'
                        'mine = ctypes.c_int(); ctypes.CDLL(None).ncclGetVersion(ctypes.byref(mine))\n'
