@@ -17,7 +17,7 @@ bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing
     *out = (struct gsh_adapter_listing){
         .name = MODEL,
         .what = "an adapter in software, between PEs of one machine, for tests",
-        .lacks = "it reaches host memory only: kernels of the CPU device"};
+        .lacks = "of GPUs it reaches those of PEs that are threads of one process"};
     return true;
 }
 

@@ -42,6 +42,9 @@ struct gsh_adapter_options {
     void (*thread_start)(void *context); /* on the adapter's own thread, first */
     /* A dma-buf descriptor of GPU memory, which the adapter closes; NULL: memory is the host's. */
     enum gsh_result (*share)(void *context, void *memory, uint64_t bytes, int *fd);
+    /* Copies between this PE's memory and memory of the host, and waits until it is done; for
+     * adapters in software. Any thread. NULL: this PE's memory is the host's. */
+    enum gsh_result (*copy)(void *context, void *dest, const void *source, uint64_t bytes);
 };
 
 /* Where a queue lies, by offsets in the memory of the adapter's queues; doorbell_register: in its

@@ -212,8 +212,11 @@ static bool make_keys(struct gsh_model *model)
         gsh_model_add_key(model->port, GSH_MODEL_DOMAIN, GSH_MODEL_LOCAL_WRITE, true);
     model->heap_key =
         gsh_model_add_key(model->port, GSH_MODEL_DOMAIN, GSH_MODEL_LOCAL_WRITE | remote, false);
-    model->base.local_key = model->everything_key;
-    model->base.flags = GSH_NIC_ALL_MEMORY | (model->settings.has_amos ? GSH_NIC_AMOS : 0);
+    /* Of a device it reaches what it is told of, and has no atomics there. */
+    const bool is_host = model->base.options.copy == NULL;
+    model->base.local_key = is_host ? model->everything_key : model->heap_key;
+    model->base.flags = (is_host ? GSH_NIC_ALL_MEMORY : 0) |
+                        (is_host && model->settings.has_amos ? GSH_NIC_AMOS : 0);
     model->own = (struct gsh_model_view){
         .port = model->port, .sheet = model->port->sheet, .n_links = model->base.options.n_queues};
     model->address = (struct gsh_model_address){.process = gsh_process_id(),
@@ -234,7 +237,12 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
     }
     model->base.ops = &model_ops;
     model->base.options = *options;
+    model->base.reads_cuda = options->copy != NULL;
     enum gsh_result r = gsh_model_read_settings(options->settings, &model->settings);
+    if (r == GSH_OK && options->copy != NULL && !options->is_one_process) {
+        r = gsh_note(GSH_ERR_UNSUPPORTED,
+                     "the model NIC reaches GPUs only of PEs that are threads of one process");
+    }
     model->random = model->settings.seed * 1000003u + (uint64_t)options->my_pe;
     if (r == GSH_OK && !allocate(model)) {
         r = gsh_note(GSH_ERR_NOMEM, "no memory for the model NIC: %u queues of %u blocks",
@@ -246,6 +254,10 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
     if (r == GSH_OK) {
         model->port = gsh_model_port_create(options->n_queues, options->is_one_process);
         r = model->port != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    }
+    if (r == GSH_OK) {
+        model->port->copy = options->copy;
+        model->port->context = options->context;
     }
     for (uint32_t i = 0; r == GSH_OK && i < options->n_queues; i++) {
         init_queue(model, i);

@@ -8,6 +8,8 @@
 #include "base/util.h"
 #include "nic/model/queue.h"
 
+#define STAGE_BYTES 65536u /* at a time, by way of the host */
+
 /* What is left to read of an entry that may take several blocks, and go round the end. */
 struct reader {
     const struct gsh_model_queue *queue;
@@ -95,17 +97,61 @@ static bool is_accessible(struct side s, uint64_t bytes)
     return true;
 }
 
-/* Both sides are accessible. is_get: from the other PE's memory; else to it. */
-static void copy_sides(struct side remote, struct side local, uint64_t bytes, bool is_get)
+/* Bytes that have been found on that side, from host memory. False: the device has failed. */
+static bool write_side(const struct side *s, uint8_t *to, const uint8_t *bytes, uint64_t n)
+{
+    if (gsh_model_view_is_device(s->view)) {
+        return gsh_model_view_copy(s->view, to, bytes, n);
+    }
+    gsh_copy_to_shared(to, bytes, n);
+    return true;
+}
+
+static bool read_side(const struct side *s, const uint8_t *from, uint8_t *bytes, uint64_t n)
+{
+    if (gsh_model_view_is_device(s->view)) {
+        return gsh_model_view_copy(s->view, bytes, from, n);
+    }
+    gsh_copy_from_shared(bytes, from, n);
+    return true;
+}
+
+/* By way of the host, where one of them is a device. */
+static bool copy_found(const struct side *to, uint8_t *dest, const struct side *from,
+                       const uint8_t *source, uint64_t bytes)
+{
+    uint8_t between[STAGE_BYTES];
+    if (!gsh_model_view_is_device(to->view)) {
+        return read_side(from, source, dest, bytes);
+    }
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t n = gsh_min_u64(bytes - done, sizeof(between));
+        if (!read_side(from, source + done, between, n) ||
+            !write_side(to, dest + done, between, n)) {
+            return false;
+        }
+        done += n;
+    }
+    return true;
+}
+
+/* Both sides are accessible. is_get: from the other PE's memory; else to it. False: the device has
+ * failed. */
+static bool copy_sides(struct side remote, struct side local, uint64_t bytes, bool is_get)
 {
     while (bytes > 0) {
         uint64_t n = bytes;
         uint8_t *there = find(&remote, n, &n);
         uint8_t *here = find(&local, n, &n);
         if (there == NULL || here == NULL) {
-            return; /* another process has taken it away meanwhile */
+            return true; /* another process has taken it away meanwhile */
         }
-        if (is_get) {
+        if (gsh_model_view_is_device(remote.view) || gsh_model_view_is_device(local.view)) {
+            if (!(is_get ? copy_found(&local, here, &remote, there, n)
+                         : copy_found(&remote, there, &local, here, n))) {
+                return false;
+            }
+        } else if (is_get) {
             gsh_copy_from_shared(here, there, n);
         } else {
             gsh_copy_to_shared(there, here, n);
@@ -114,6 +160,7 @@ static void copy_sides(struct side remote, struct side local, uint64_t bytes, bo
         local.address += n;
         bytes -= n;
     }
+    return true;
 }
 
 /* ---- writes and reads ---- */
@@ -142,7 +189,9 @@ static unsigned move_segment(struct gsh_model *model, struct reader *r, struct s
             if (there == NULL) {
                 return GSH_WQ_REMOTE_ACCESS;
             }
-            gsh_copy_to_shared(there, bytes + done, found);
+            if (!write_side(remote, there, bytes + done, found)) {
+                return GSH_WQ_REMOTE_OPERATION;
+            }
             remote->address += found;
         }
         return 0;
@@ -160,7 +209,9 @@ static unsigned move_segment(struct gsh_model *model, struct reader *r, struct s
     if (!is_accessible(*remote, n)) {
         return GSH_WQ_REMOTE_ACCESS;
     }
-    copy_sides(*remote, local, n, is_get);
+    if (!copy_sides(*remote, local, n, is_get)) {
+        return GSH_WQ_REMOTE_OPERATION;
+    }
     remote->address += n;
     return 0;
 }
@@ -259,6 +310,9 @@ static unsigned execute_atomic(struct gsh_model *model, struct reader *r, const 
     struct change c = {0};
     struct gsh_wq_data data;
     uint64_t found = 0;
+    if (gsh_model_view_is_device(remote->view) || gsh_model_view_is_device(&model->own)) {
+        return GSH_WQ_REMOTE_INVALID; /* none of its would be atomic with the device's */
+    }
     if (!read_change(r, e, &c) || !read_bytes(r, &data, sizeof(data)) ||
         gsh_wq_be32(data.bytes) != c.bytes) {
         return GSH_WQ_LOCAL_OPERATION;

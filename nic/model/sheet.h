@@ -73,7 +73,10 @@ struct gsh_model_port {
     struct gsh_model_port *next; /* the process's list */
     struct gsh_model_sheet *sheet;
     size_t sheet_bytes;
-    int fd;         /* the sheet's; -1: the job is one process */
+    int fd; /* the sheet's; -1: the job is one process */
+    /* As in the adapter's options. */
+    enum gsh_result (*copy)(void *context, void *dest, const void *source, uint64_t bytes);
+    void *context;
     unsigned users; /* under the list's lock */
     uint64_t id, n_generations;
     pthread_rwlock_t lock;
@@ -126,6 +129,17 @@ void gsh_model_view_close(struct gsh_model_view *view); /* accepts zeros */
 /* The PE's memory stays until leave, which must not be called if this is false: it has ended. */
 bool gsh_model_view_enter(struct gsh_model_view *view);
 void gsh_model_view_leave(struct gsh_model_view *view);
+/* The view's PE has its memory in a device: only gsh_model_view_copy reaches it. */
+static inline bool gsh_model_view_is_device(const struct gsh_model_view *view)
+{
+    return view->port != NULL && view->port->copy != NULL;
+}
+/* To or from memory that find has found there, of a device. */
+static inline bool gsh_model_view_copy(const struct gsh_model_view *view, void *dest,
+                                       const void *source, uint64_t bytes)
+{
+    return view->port->copy(view->port->context, dest, source, bytes) == GSH_OK;
+}
 /* Where the bytes from that address of the key lie, and how many of them in one piece, at most
  * `bytes`. NULL: the key does not exist, is of another domain, lacks a right, or has nothing there.
  * is_own: the view is of the own port. Between enter and leave. */

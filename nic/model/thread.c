@@ -18,6 +18,7 @@
 #include "nic/model/round.h"
 
 #define SPIN_NS 50000u
+#define LOOK_NS 20000 /* between two looks at the doorbells, where kernels wake nobody */
 
 /* The thread sanitizer takes what one thread did before for an order that others have asked for. So
  * waiting threads do not execute entries under it: their own programs' order must do. */
@@ -63,11 +64,13 @@ static void sleep_idle(struct gsh_model *model)
 {
     struct gsh_model_thread *t = model->thread;
     struct pollfd fd = {.fd = t->event_fd, .events = POLLIN};
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    const bool is_woken = model->base.options.copy == NULL; /* by kernels, threads of the process */
     uint64_t count;
     __atomic_store_n(&t->is_asleep, 1, __ATOMIC_RELAXED);
     __sync_synchronize(); /* is_asleep before the look at the doorbells; pairs with wake */
     if (locked_round(model) == 0 && gsh_load_acquire_u32(&t->is_stopping) == 0) {
-        (void)poll(&fd, 1, -1);
+        (void)ppoll(&fd, 1, is_woken ? NULL : &look, NULL);
     }
     if (__atomic_exchange_n(&t->is_asleep, 0, __ATOMIC_RELAXED) == 1) {
         return;

@@ -91,6 +91,12 @@ static enum gsh_result share(void *context, void *memory, uint64_t bytes, int *f
     return pe->device_ops->share_memory(pe, memory, bytes, fd);
 }
 
+static enum gsh_result copy(void *context, void *dest, const void *source, uint64_t bytes)
+{
+    struct gsh_instance *pe = context;
+    return pe->device_ops->proxy_copy(pe, dest, source, bytes);
+}
+
 static enum gsh_result check_settings(const struct gsh_instance *pe)
 {
     const int queues = pe->env.nic_queues, depth = pe->env.nic_depth;
@@ -129,6 +135,7 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .fail = on_fail,
         .thread_start = on_thread_start,
         .share = pe->device_ops->share_memory != NULL ? share : NULL,
+        .copy = !pe->device_ops->is_memory_host ? copy : NULL,
     };
     if (pe->device_ops->pci_bus != NULL) {
         pe->device_ops->pci_bus(pe, pci_bus, sizeof(pci_bus));

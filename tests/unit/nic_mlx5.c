@@ -376,8 +376,8 @@ static void test_options(void)
 static void test_list(void)
 {
     static const char *const expected[] = {
-        "model|it reaches host memory only: kernels of the CPU device", "mlx5_0|", "mlx5_1|",
-        "mlx5_2|NIC mlx5_2: no port is active", "qib_0|it is none of the mlx5 family"};
+        "model|of GPUs it reaches those of PEs that are threads of one process", "mlx5_0|",
+        "mlx5_1|", "mlx5_2|NIC mlx5_2: no port is active", "qib_0|it is none of the mlx5 family"};
     struct gsh_adapter_listing nic;
     unsigned n = 0;
     for (; gsh_adapter_list(plugin, n, &nic) && n < GSH_ARRAY_LEN(expected); n++) {

@@ -27,6 +27,22 @@ struct pe {
 
 static struct pe pes[2];
 
+/* As if the heaps lay in devices, which only copy reaches. */
+static bool is_device, is_device_gone;
+static unsigned n_copies;
+
+static enum gsh_result on_copy(void *context, void *dest, const void *source, uint64_t bytes)
+{
+    const struct pe *p = context;
+    const uint8_t *d = dest, *s = source;
+    const bool is_in_heap = (d >= p->heap && d + bytes <= p->heap + HEAP) ||
+                            (s >= p->heap && s + bytes <= p->heap + HEAP);
+    CHECK(is_in_heap); /* its own PE's */
+    n_copies++;
+    memcpy(dest, source, bytes);
+    return is_device_gone ? GSH_ERR_SYSTEM : GSH_OK;
+}
+
 static void on_fail(void *context, int pe, bool is_silent, const char *text)
 {
     struct pe *p = context;
@@ -47,6 +63,7 @@ static void make(int me, const char *settings, bool is_one_process)
                                           .depth = DEPTH,
                                           .is_one_process = is_one_process,
                                           .context = p,
+                                          .copy = is_device ? on_copy : NULL,
                                           .fail = on_fail};
     int fd = memfd_create("heap", MFD_CLOEXEC);
     *p = (struct pe){0};
@@ -537,6 +554,41 @@ static void test_mistakes(void)
 
 /* A queue of several completions: the owner bit changes with each lap, and none is overwritten that
  * the host has not taken. */
+/* The heaps of PEs that have devices, by copies of each one's own. */
+static void test_devices(void)
+{
+    struct pe *p = &pes[0];
+    uint64_t w[6] = {gsh_wq_be64(40), 0};
+    is_device = true;
+    n_copies = 0;
+    begin("");
+    CHECK_EQ(p->adapter->flags, 0);
+    CHECK(p->adapter->reads_cuda);
+    for (unsigned i = 0; i < 3000; i++) {
+        p->heap[i] = (uint8_t)(5 * i + 1);
+    }
+    put(p, 0, 4000, NULL, 3000); /* local addresses are offsets */
+    get(p, 0, 4000, (void *)3100, 900);
+    go(p, 0);
+    CHECK_EQ(memcmp(p->heap, pes[1].heap + 4000, 3000), 0);
+    CHECK_EQ(memcmp(p->heap, p->heap + 3100, 900), 0);
+    CHECK_EQ(n_copies, 4);
+    w[1] = gsh_wq_be32(p->key);
+    w[2] = gsh_wq_inline_bytes(8) | (uint64_t)0x44332211 << 32;
+    w[3] = 0x88776655;
+    write_entry(p, 0, GSH_WQ_WRITE, 0, gsh_wq_inline_ds(8), GSH_WQ_COMPLETE, w);
+    go(p, 0);
+    CHECK_EQ(*word_of(1, 40), 0x8877665544332211);
+    CHECK_EQ(n_copies, 5);
+    atomic8(p, 0, GSH_WQ_FA, 64, 1, 0);
+    expect_error(p, GSH_WQ_REMOTE_INVALID, "fetch-add failed, syndrome 0x12");
+    begin("");
+    is_device_gone = true;
+    put(p, 0, 4000, NULL, 3000);
+    expect_error(p, GSH_WQ_REMOTE_OPERATION, "WRITE failed, syndrome 0x14");
+    is_device = is_device_gone = false;
+}
+
 static void test_owner(void)
 {
     static struct gsh_wq_completion all[4];
@@ -675,6 +727,7 @@ int main(void)
     test_states();
     test_faults();
     test_mistakes();
+    test_devices();
     test_owner();
     test_settings();
     test_processes();
