@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast kernels hand requests to the proxy: each thread pushes p of its own word to a far PE,
- * two slots of a ring. Modes: "burst", as many as fit into an empty ring, until they are written;
- * "sustained", more than that and a quiet, so the proxy's and the network's speed count. Run it
- * with GSHMEM_NODE_PES=1 to make PEs of one machine far. */
+ * How fast kernels hand requests to the proxy, or post to a NIC with GSHMEM_REMOTE=nic: each thread
+ * puts its own word to a far PE, by p ("push") or by a put of 8 bytes ("put"), two slots of a ring
+ * or one block of a queue. Modes: "burst", as many as fit into an empty ring or queue, until they
+ * are written; "sustained", more than that and a quiet, so the proxy's or the NIC's and the
+ * network's speed count. Run it with GSHMEM_NODE_PES=1 to make PEs of one machine far. For GPUs,
+ * compile it with -DGSHMEM_WITH_NIC to post. */
 #include "perftest/common.h"
 
 namespace
@@ -10,9 +12,28 @@ namespace
 
 using namespace perftest;
 
-constexpr int burst_slots = 2048, slots_each = 2; /* half of a ring of the default size */
+constexpr int slots_each = 2;
 
-template <bool is_burst>
+int number_of(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
+}
+
+bool is_by_nic()
+{
+    const char *remote = getenv("GSHMEM_REMOTE");
+    return remote != NULL && strcmp(remote, "nic") == 0;
+}
+
+/* Half of the puts that fit into an empty ring or queue. */
+int burst_puts()
+{
+    return is_by_nic() ? number_of("GSHMEM_NIC_DEPTH", 256) / 2
+                       : number_of("GSHMEM_PROXY_RING_SLOTS", 4096) / slots_each / 2;
+}
+
+template <bool is_burst, bool is_put>
 __global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t first, int pe)
 {
     uint64_t *const word = words + (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -20,8 +41,12 @@ __global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t
         gshmem_quiet();
     __syncthreads();
     for (int r = t.first(); r < t.rounds; r++) {
+        const uint64_t value = first + (uint64_t)(r - t.first());
         t.begin(r);
-        gshmem_uint64_p(word, first + (uint64_t)(r - t.first()), pe);
+        if (is_put)
+            gshmem_uint64_put(word, &value, 1, pe);
+        else
+            gshmem_uint64_p(word, value, pe);
     }
     if (!is_burst)
         gshmem_quiet();
@@ -39,12 +64,12 @@ __global__ void count_others(const uint64_t *words, size_t n, uint64_t least, ui
             atomicAdd(n_others, 1ull);
 }
 
-template <bool is_burst> void measure(bench *b, group g, int blocks)
+template <bool is_burst, bool is_put> void measure(bench *b, group g, int blocks)
 {
     const int threads = g == THREAD ? 1 : g == WARP ? 32 : is_cpu ? 64 : 256;
     const int pushes = blocks * threads;
     row r;
-    r.operation = "push";
+    r.operation = is_put ? "put" : "push";
     r.group = group_names[g];
     r.blocks = blocks;
     r.mode = is_burst ? "burst" : "sustained";
@@ -53,7 +78,7 @@ template <bool is_burst> void measure(bench *b, group g, int blocks)
     r.moved = (double)pushes * sizeof(uint64_t);
     r.made = make_plan(*b, 1 + 0.2 * pushes);
     if (is_burst) {
-        const int most = burst_slots / (slots_each * pushes); /* warm_rounds() come before */
+        const int most = burst_puts() / pushes; /* warm_rounds() come before */
         r.made.rounds = std::min(r.made.rounds, (most - 1) * 10 / 11);
         if (r.made.rounds < 1)
             return;
@@ -65,7 +90,7 @@ template <bool is_burst> void measure(bench *b, group g, int blocks)
     if (b->leads()) {
         std::vector<double> us;
         for (uint64_t i = 0; i < launches; i++) {
-            const double one = sample(*b, r.made, blocks, threads, push<is_burst>, words,
+            const double one = sample(*b, r.made, blocks, threads, push<is_burst, is_put>, words,
                                       i * in_launch, b->target);
             if (i > 0)
                 us.push_back(one);
@@ -74,15 +99,23 @@ template <bool is_burst> void measure(bench *b, group g, int blocks)
     }
     gshmem_barrier_all();
     if (b->me == b->target)
-        verify_none(b, "push", count_others, (const uint64_t *)words, (size_t)pushes,
+        verify_none(b, r.operation.c_str(), count_others, (const uint64_t *)words, (size_t)pushes,
                     (launches - 1) * in_launch, launches * in_launch - 1);
     gshmem_barrier_all();
 }
 
+template <bool is_put> void measure_modes(bench *b, group g, int blocks)
+{
+    if (!wants(*b, is_put ? "put" : "push"))
+        return;
+    measure<true, is_put>(b, g, blocks);
+    measure<false, is_put>(b, g, blocks);
+}
+
 int pe_main(int argc, char **argv)
 {
-    const program p = {"ring", "how fast kernels push requests to far PEs", {"push"}, false, true,
-                       true};
+    const program p = {
+        "ring", "how fast kernels push requests to far PEs", {"push", "put"}, false, true, true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)1 << 20);
     if (status >= 0)
@@ -98,9 +131,9 @@ int pe_main(int argc, char **argv)
         if (!wants(b, g))
             continue;
         for (int blocks :
-             block_counts(&b, b.o.is_quick ? std::vector<int>{1} : std::vector<int>{1, 0})) {
-            measure<true>(&b, g, blocks);
-            measure<false>(&b, g, blocks);
+             block_counts(&b, b.o.is_quick ? std::vector<int>{1} : std::vector<int>{1, 16, 0})) {
+            measure_modes<false>(&b, g, blocks);
+            measure_modes<true>(&b, g, blocks);
         }
     }
     return end(&b);
