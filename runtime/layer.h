@@ -171,6 +171,9 @@ struct gshmemx_layer_coll {
     size_t count;          /* elements of one block: what one member gives to or gets of another */
     uint64_t scalar;       /* its bits, or */
     const void *scalar_at; /* where the kernel reads them */
+    /* Blocks of the launch that work on it, as far as they may all run at once; 0: no limit. On the
+     * CPU device there is one. */
+    unsigned least_blocks, most_blocks;
 };
 
 /* An inbox of the caller's: symmetric memory at the same offset on all members, aligned to 128
@@ -199,9 +202,9 @@ int gshmemx_layer_colls_on_stream(const char *call, gshmem_team_t team,
                                   const struct gshmemx_layer_coll *colls, int n,
                                   gshmemx_stream_t stream);
 
-/* Launches for collectives on a stream that the calling thread makes from now on have at least and
- * at most so many blocks, as far as these may all run at once; 0: no limit. The same on all
- * members. On the CPU device they have one. */
+/* Launches for collectives on a stream that the calling thread makes from now on, other than those
+ * of gshmemx_layer_colls_on_stream, have at least and at most so many blocks, as far as these may
+ * all run at once; 0: no limit. The same on all members. On the CPU device they have one. */
 void gshmemx_layer_limit_blocks(unsigned least, unsigned most);
 /* This PE's kernels that wait, now or later, leave: their threads end in the middle of their
  * functions. So do the library's own kernels, for collectives on streams and for host calls, which

@@ -110,6 +110,7 @@ static struct gsh_lines_call call_of(const struct gshmemx_layer_coll *c)
         .scaling = scalings[c->scaling],
         .scalar = c->scalar,
         .scalar_at = c->scalar_at,
+        .blocks = {c->least_blocks, c->most_blocks},
     };
 }
 

@@ -191,11 +191,15 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
 /* Says which blocks have which lines. Items that follow each other have other blocks as long as
  * there are some: these work at the same time. */
 static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
-                      struct gsh_lines_item *t, uint32_t *next_block, uint32_t *n_threads)
+                      struct gsh_block_limit limit, struct gsh_lines_item *t, uint32_t *next_block,
+                      uint32_t *n_threads)
 {
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
     const uint32_t per_block = n_others < GROUPS ? GROUPS / n_others : 1;
-    const struct gsh_lines_rounds p = gsh_lines_plan(inbox, n_lines, per_block, inbox->n_channels);
+    const uint32_t best =
+        (uint32_t)gsh_min_u64(gsh_lines_divide_up(n_lines, per_block), inbox->n_channels);
+    const struct gsh_lines_rounds p =
+        gsh_lines_plan(inbox, n_lines, 1, gsh_block_limit_apply(limit, best, inbox->n_channels));
     const uint64_t groups = t->way == GSH_LINES_MOVE ? (uint64_t)p.lines * n_others : p.lines;
     const uint64_t threads = gsh_align_up(groups * GSH_LINE_THREADS, 32);
     t->n_rounds = p.n_rounds;
@@ -259,7 +263,7 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
-        share_out(inbox, n_others, t, &next_block, &l.n_threads);
+        share_out(inbox, n_others, calls[i].blocks, t, &next_block, &l.n_threads);
         const uint32_t kernel = kernel_of(t, team->n_pes);
         l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);
         l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);

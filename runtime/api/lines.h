@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include "base/result.h"
+#include "runtime/instance/block_limit.h"
 #include "runtime/instance/device_ops.h"
 #include "wire/coll.h"
 #include "wire/lines.h"
@@ -42,6 +43,7 @@ struct gsh_lines_call {
     enum gsh_lines_scaling scaling;
     uint64_t scalar;
     const void *scalar_at;
+    struct gsh_block_limit blocks;
 };
 
 /* Whether elements are computed with in lines. */

@@ -126,8 +126,8 @@ LAYERS = [
         "group/call", "group/simulate", "group/group",
         "window/record", "window/layout", "window/window", "window/memory", "window/copier", "window/devcomm",
         "window/foreign", "window/requirements", "window/teams", "window/endpoints",
-        "coll/op", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged", "coll/compare",
-        "coll/config", "coll/batch", "coll/begin", "coll/coll", "coll/configured",
+        "coll/op", "coll/selection", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged",
+        "coll/compare", "coll/config", "coll/batch", "coll/begin", "coll/coll", "coll/configured",
         "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",
         "init/make", "init/init", "init/end", "init/split", "init/suspend")],
     [f"dialects/mscclpp/channel/{module}" for module in (

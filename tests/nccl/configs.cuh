@@ -85,6 +85,36 @@ static void test_refused(ncclComm_t comm, const ncclCollConfig_t &c, const char 
     test_says("ncclScatterConfig");
 }
 
+/* Calls of no elements: what they say of the config is all that they do. */
+static ncclResult_t with_selection(ncclComm_t comm, bool is_scatter, const char *names)
+{
+    ncclCollConfig_t c = NCCL_COLLCONFIG_INITIALIZER;
+    c.algSelection = names;
+    return is_scatter ? ncclScatterConfig(NULL, NULL, 0, ncclUint64, 0, comm, 0, &c)
+                      : ncclAllGatherConfig(NULL, NULL, 0, ncclUint64, comm, 0, &c);
+}
+
+static void test_selections(ncclComm_t comm)
+{
+    static const char *const good[] = {"",      " , ",       "ring",  " Ring ,PAT",
+                                       "^ring", "tree,nvls", "^tree,"};
+    static const struct {
+        const char *names, *says;
+    } bad[] = {
+        {"rin", "\"rin\""},          {"ring;tree", "\"ring;tree\""},
+        {"ring,bogus", "\"bogus\""}, {"^", "leaves nothing"},
+        {"tree", "leaves nothing"},  {"^ring,pat,nvls,collnetdirect", "leaves nothing"},
+    };
+    for (const char *names : good)
+        OK(with_selection(comm, false, names));
+    for (const auto &b : bad) {
+        CHECK_EQ(with_selection(comm, false, b.names), ncclInvalidArgument);
+        test_says(b.says);
+    }
+    OK(with_selection(comm, true, " ")); /* NCCL has nothing to choose there */
+    CHECK_EQ(with_selection(comm, true, "ring"), ncclInvalidArgument);
+}
+
 static void test_coll_values(ncclComm_t comm)
 {
     using member_type = int ncclCollConfig_t::*; /* nvcc's own text of it would warn */
@@ -206,12 +236,14 @@ static inline void test_configs(ncclComm_t comm, const test_rank *r, ncclWindow_
     test_eight(comm, r, &c);
     c.minCTAs = 2;
     c.maxCTAs = 3;
-    c.algSelection = "ring";
+    c.algSelection = "ring, no such thing"; /* may be ignored */
+    c.forceAlgSelection = 0;
     CUDA_OK(cudaEventCreateWithFlags(&c.launchCompletionEvent, cudaEventDisableTiming));
     test_eight(comm, r, &c);
     CUDA_OK(cudaEventDestroy(c.launchCompletionEvent));
     test_event(comm);
     test_coll_values(comm);
+    test_selections(comm);
     test_comm_values(comm);
     test_nowhere(comm, win, memory);
 }

@@ -3,6 +3,7 @@
 #include "dialects/nccl/coll/config.h"
 
 #include <string.h>
+#include "dialects/nccl/coll/selection.h"
 #include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/group/group.h"
 #include "runtime/layer.h"
@@ -67,12 +68,16 @@ static bool sets_more(const ncclCollConfig_t *c)
     return false;
 }
 
+/* No launch has more. */
 static unsigned blocks_of(int n)
 {
-    return n == NCCL_CONFIG_UNDEF_INT ? 0 : (unsigned)n;
+    return n == NCCL_CONFIG_UNDEF_INT        ? 0
+           : n > GSH_NCCL_CONFIG_MOST_BLOCKS ? GSH_NCCL_CONFIG_MOST_BLOCKS
+                                             : (unsigned)n;
 }
 
-ncclResult_t gsh_nccl_config_begin(const char *call, const ncclCollConfig_t *config)
+ncclResult_t gsh_nccl_config_begin(const char *call, enum gsh_nccl_kind kind,
+                                   const ncclCollConfig_t *config)
 {
     ncclResult_t r = ncclSuccess;
     if (config == NULL) {
@@ -91,6 +96,10 @@ ncclResult_t gsh_nccl_config_begin(const char *call, const ncclCollConfig_t *con
                           call, config->size, config->version);
     } else {
         r = check_values(call, config);
+    }
+    if (r == ncclSuccess) {
+        r = gsh_nccl_selection_check(call, kind, config->algSelection,
+                                     config->forceAlgSelection == 0);
     }
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);

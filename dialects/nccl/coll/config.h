@@ -6,8 +6,10 @@
 
 #include "dialects/nccl/group/call.h"
 
-/* Checks the config, or NULL, and keeps it for the thread's next call; else the call is refused. */
-ncclResult_t gsh_nccl_config_begin(const char *call, const ncclCollConfig_t *config);
+/* Checks the config, or NULL, and keeps it for the thread's next call, which is of that kind; else
+ * the call is refused. */
+ncclResult_t gsh_nccl_config_begin(const char *call, enum gsh_nccl_kind kind,
+                                   const ncclCollConfig_t *config);
 /* Forgets it; returns r. */
 ncclResult_t gsh_nccl_config_end(ncclResult_t r);
 /* The call, which has what it is carried out by, is carried out as the thread's config says, if

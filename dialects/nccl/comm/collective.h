@@ -19,8 +19,9 @@ enum gsh_nccl_kind {
 };
 
 /* What a config says of it: 0, NULL: nothing. */
+enum { GSH_NCCL_CONFIG_MOST_BLOCKS = 255 };
 struct gsh_nccl_coll_config {
-    unsigned least_blocks, most_blocks; /* of a launch */
+    unsigned least_blocks, most_blocks; /* of a launch; the same on all ranks */
     void *event;                        /* recorded on the stream before the call's work */
 };
 

@@ -81,12 +81,23 @@ static enum gsh_nccl_kind kind_of(const struct entry *e)
 
 static ncclDataType_t type_of(const struct entry *e)
 {
-    return (ncclDataType_t)(e->what >> 8 & 0xff);
+    return (ncclDataType_t)(e->what >> 8 & 0xf);
 }
 
 static ncclRedOp_t op_of(const struct entry *e)
 {
-    return (ncclRedOp_t)(e->what >> 16 & 0xffff);
+    return (ncclRedOp_t)(e->what >> 12 & 0xf);
+}
+
+/* Of the config. */
+static unsigned least_blocks_of(const struct entry *e)
+{
+    return e->what >> 16 & 0xff;
+}
+
+static unsigned most_blocks_of(const struct entry *e)
+{
+    return e->what >> 24 & 0xff;
 }
 
 static int root_of(const struct entry *e)
@@ -94,11 +105,16 @@ static int root_of(const struct entry *e)
     return (int)(e->what >> 32);
 }
 
+_Static_assert((int)ncclNumTypes <= 16 && (int)ncclNumOps < 16 &&
+                   (int)GSH_NCCL_CONFIG_MOST_BLOCKS < 256,
+               "their bits in an entry");
+
 /* Every program's own operators are the same: their numbers may differ. */
 static uint64_t what_of(const struct gsh_nccl_collective *c)
 {
     uint64_t op = c->op < ncclNumOps ? (uint64_t)c->op : ncclNumOps;
-    return (uint64_t)c->kind | (uint64_t)c->type << 8 | op << 16 |
+    return (uint64_t)c->kind | (uint64_t)c->type << 8 | op << 12 |
+           (uint64_t)c->config.least_blocks << 16 | (uint64_t)c->config.most_blocks << 24 |
            (uint64_t)(uint32_t)c->root << 32;
 }
 
@@ -154,6 +170,14 @@ static const char *word(const struct entry *e, const struct entry *other, char *
     if (op_of(e) != op_of(other)) {
         snprintf(value, bytes, "%s", name_of(ops, ncclNumOps + 1, op_of(e)));
         return "the operator";
+    }
+    if (least_blocks_of(e) != least_blocks_of(other)) {
+        snprintf(value, bytes, "%u", least_blocks_of(e));
+        return "minCTAs";
+    }
+    if (most_blocks_of(e) != most_blocks_of(other)) {
+        snprintf(value, bytes, "%u", most_blocks_of(e));
+        return "maxCTAs";
     }
     snprintf(value, bytes, "%d", root_of(e));
     return "root";

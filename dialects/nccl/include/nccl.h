@@ -207,11 +207,14 @@ typedef struct ncclCollConfig_v23200 {
     unsigned int magic, version;
     ncclConfigExt_t *ext;
     /* Blocks of a launch on a GPU, at least 1: no fewer than minCTAs, as far as they may all run at
-     * once, and no more than maxCTAs. Gather and scatter: no effect. */
+     * once, and no more than maxCTAs. The same on all ranks. With far ranks, gather and scatter: no
+     * effect. */
     int minCTAs, maxCTAs;
     int nvlsCTAs;       /* at least 1; no effect */
     int cgaClusterSize; /* 0 to 8; no effect */
-    /* Names of NCCL's algorithms and protocols. No effect: there is nothing like them to choose. */
+    /* Names of NCCL's algorithms, separated by commas; after a ^, all but these. No effect: there
+     * is nothing like them to choose. But with forceAlgSelection it is an error to name one that
+     * NCCL does not know, or none that it has for the collective. */
     const char *algSelection;
     int forceAlgSelection;    /* 0, 1 */
     int CTAPolicy;            /* NCCL_CTA_POLICY_ bits; no effect */

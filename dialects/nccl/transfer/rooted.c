@@ -69,7 +69,7 @@ ncclResult_t ncclGatherConfig(const void *sendbuff, void *recvbuff, size_t count
                               ncclDataType_t datatype, int root, ncclComm_t comm,
                               cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    ncclResult_t r = gsh_nccl_config_begin("ncclGatherConfig", config);
+    ncclResult_t r = gsh_nccl_config_begin("ncclGatherConfig", GSH_NCCL_GATHER, config);
     if (r == ncclSuccess) {
         r = ncclGather(sendbuff, recvbuff, count, datatype, root, comm, stream);
     }
@@ -80,7 +80,7 @@ ncclResult_t ncclScatterConfig(const void *sendbuff, void *recvbuff, size_t coun
                                ncclDataType_t datatype, int root, ncclComm_t comm,
                                cudaStream_t stream, const ncclCollConfig_t *config)
 {
-    ncclResult_t r = gsh_nccl_config_begin("ncclScatterConfig", config);
+    ncclResult_t r = gsh_nccl_config_begin("ncclScatterConfig", GSH_NCCL_SCATTER, config);
     if (r == ncclSuccess) {
         r = ncclScatter(sendbuff, recvbuff, count, datatype, root, comm, stream);
     }
