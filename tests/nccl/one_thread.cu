@@ -144,6 +144,7 @@ static void use_kernels(ranks &all)
     std::vector<void *> memory(n);
     ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
     q.lsaBarrierCount = 1;
+    q.ginSignalCount = 1;
     OK(ncclGroupStart());
     for_each(all, [&](int i, rank &r) {
         OK(ncclMemAlloc(&memory[i], 4096));
@@ -152,6 +153,7 @@ static void use_kernels(ranks &all)
     });
     OK(ncclGroupEnd());
     for_each(all, [&](int i, rank &) {
+        CHECK(dev[i].copies == nullptr); /* these kernels never ask for copies: no thread waits */
         const int value = i + 1;
         CUDA_OK(cudaMemcpy(memory[i], &value, sizeof value, cudaMemcpyDefault));
     });

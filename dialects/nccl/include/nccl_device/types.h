@@ -243,15 +243,25 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* Whether kernels of this unit give large puts to the copy engines (gin_copy.h): such a device
+ * communicator has a host thread that starts the copies. */
+#if defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
+#if GSHMEM_NCCL_GIN_ENGINE_BYTES
+#define GSHMEM_NCCL_DEVCOMM_CREATE "gsh_ncclDevCommCreateEngines"
+#endif
+#endif
+#if !defined(GSHMEM_NCCL_DEVCOMM_CREATE)
+#define GSHMEM_NCCL_DEVCOMM_CREATE "gsh_ncclDevCommCreate"
+#endif
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
  * in when the group ends. Its memory comes from what all communicators of a PE share,
  * or is mapped for it. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                               ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
+                               ncclDevComm *outDevComm) __asm__(GSHMEM_NCCL_DEVCOMM_CREATE);
 /* Collective over comm; no rank's kernels may still use it. */
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm,
                                 const ncclDevComm *devComm) __asm__("gsh_ncclDevCommDestroy");
-/* These two have other names in the library: NCCL's own names are called by programs compiled with
+/* These have other names in the library: NCCL's own names are called by programs compiled with
  * its headers, whose device communicators have another layout. They get one by that layout, for
  * kernels that use windows and LSA barriers. */
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
@@ -310,7 +320,8 @@ ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
                                           ncclMultimemHandle multimem, void **outPtr);
 
 #define GSHMEM_NCCL_P(NAME) extern GSHMEM_NCCL_TYPE_OF(nccl##NAME) pnccl##NAME
-extern GSHMEM_NCCL_TYPE_OF(ncclDevCommCreate) pncclDevCommCreate __asm__("gsh_ncclDevCommCreate");
+extern GSHMEM_NCCL_TYPE_OF(ncclDevCommCreate) pncclDevCommCreate
+    __asm__(GSHMEM_NCCL_DEVCOMM_CREATE);
 extern GSHMEM_NCCL_TYPE_OF(ncclDevCommDestroy) pncclDevCommDestroy
     __asm__("gsh_ncclDevCommDestroy");
 GSHMEM_NCCL_P(CommQueryProperties);
