@@ -80,7 +80,7 @@ ncclResult_t gsh_nccl_selection_check(const char *call, enum gsh_nccl_kind kind,
         if (i == N_ALGORITHMS) {
             return gsh_nccl_fail(ncclInvalidArgument,
                                  "%s: algSelection is \"%s\" in the config: NCCL has no algorithm "
-                                 "\"%.*s\"",
+                                 "%.*s",
                                  call, text, (int)(length < 64 ? length : 64), name);
         }
         named |= length > 0 ? 1u << i : 0;
