@@ -37,6 +37,10 @@ def main(port):
         for kind in ('memory', 'port'):
             array = numpy.full((n, width), -1, 'int32')  # ordinary memory
             array[me] = me * 100 + numpy.arange(width)
+            if gshmem.is_on_gpu():
+                import torch
+                array = torch.from_numpy(array).cuda()
+                torch.cuda.synchronize()
             if kind == 'memory':
                 channels = group.make_memory_channels(array, connections)
             else:
@@ -52,7 +56,8 @@ def main(port):
                 else:
                     module.by_port(1, 1, handle, place, place, width * 4)
             gshmem.synchronize()
-            assert (array == numpy.arange(n)[:, None] * 100 + numpy.arange(width)).all(), (kind, array)
+            got = array.cpu().numpy() if gshmem.is_on_gpu() else array
+            assert (got == numpy.arange(n)[:, None] * 100 + numpy.arange(width)).all(), (kind, got)
             group.barrier()
         for wrong in (lambda: group.make_connection([n]), lambda: mscclpp.CommGroup(rank=0, size=1)):
             try:

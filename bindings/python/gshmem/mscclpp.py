@@ -7,8 +7,8 @@
     channels = group.make_memory_channels(array, connections)
     kernel(1, 32, channels[1 - rank].device_handle().raw)     # of gshmem.compile(source, options=mscclpp.options())
 
-Calls of a group are collective over the ranks that they name. On the CPU device so far. The first use on a machine
-compiles a file, which takes a compiler for C++20. Errors are raised as gshmem.Error with the library's text."""
+Calls of a group are collective over the ranks that they name. The first use on a machine compiles a file, which takes a
+compiler for C++20. Errors are raised as gshmem.Error with the library's text."""
 import ctypes
 import enum
 import glob
@@ -18,6 +18,7 @@ from . import _arrays
 from ._errors import Error
 from ._library import package_folder
 
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _unit = None
 
 
@@ -35,32 +36,39 @@ class Transport(enum.IntEnum):
     Ethernet = 10
 
 
+def _is_on_gpu():
+    return _arrays.library.gshmemx_device_name() != b'cpu'
+
+
 def _include():
     return os.path.join(package_folder() or '', 'include', 'gshmem', 'dialects', 'mscclpp', 'include')
 
 
 def options():
     """For gshmem.compile: kernels may include <mscclpp/memory_channel_device.hpp> and the like."""
-    return ['-std=c++20', f'-I{_include()}']
+    if not _is_on_gpu():
+        return ['-std=c++20', f'-I{_include()}']
+    return [f'-I{_include()}', f'-I{os.path.join(_FOLDER, "_nvrtc", "channels")}']
 
 
 def _library():
     global _unit
     if _unit is None:
-        from ._kernels import _include_folders, load_compiled
+        from ._kernels import _cuda_includes, _cuda_runtime, _include_folders, load_compiled
         include = _include_folders()
         found = glob.glob(os.path.join(package_folder(), 'lib', '**', 'libgshmem_mscclpp.so.0'), recursive=True)
         if not found:
             raise Error('mscclpp: this gshmem was built without libgshmem_mscclpp')
-        if _arrays.library.gshmemx_device_name() != b'cpu':
-            raise Error('mscclpp: channels from Python are for the CPU device so far')
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '_mscclpp', 'channels.cpp'),
-                  encoding='utf-8') as file:
+        if _is_on_gpu():
+            folder, name = os.path.split(_cuda_runtime('mscclpp'))
+            device = [*[f'-I{f}' for f in _cuda_includes()], f'-L{folder}', f'-Wl,-rpath,{folder}', f'-l:{name}']
+        else:
+            device = ['-DGSHMEM_DEVICE_CODE=1', f'-I{include}/cpu/shim']
+        with open(os.path.join(_FOLDER, '_mscclpp', 'channels.cpp'), encoding='utf-8') as file:
             unit, _ = load_compiled('gshmem.mscclpp', [
-                '-std=c++20', '-O1', '-fvisibility=hidden', '-DGSHMEM_DEVICE_CODE=1', f'-I{_include()}',
-                f'-I{include}', f'-I{include}/cpu/shim', '-Wl,--no-as-needed', f'-L{os.path.dirname(found[0])}',
-                f'-Wl,-rpath,{os.path.dirname(found[0])}', '-l:libgshmem_mscclpp.so.0'], file.read(),
-                os.stat(found[0]).st_mtime_ns)
+                '-std=c++20', '-O1', '-fvisibility=hidden', f'-I{_include()}', f'-I{include}',
+                '-Wl,--no-as-needed', f'-L{os.path.dirname(found[0])}', f'-Wl,-rpath,{os.path.dirname(found[0])}',
+                '-l:libgshmem_mscclpp.so.0', *device], file.read(), os.stat(found[0]).st_mtime_ns)
         p, i, n = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
         for name, (result, arguments) in {
                 'failure': (ctypes.c_char_p, []), 'unique_id': (i, [p]), 'group': (p, [i, i, ctypes.c_char_p, p]),
