@@ -224,3 +224,19 @@ void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *f
     }
     errno = saved_errno;
 }
+
+void gsh_log_text(const char *text)
+{
+    if (!gsh_log_enabled(GSH_LOG_ERROR, GSH_LOG_ALL)) {
+        return;
+    }
+    if (!__atomic_load_n(&is_json, __ATOMIC_RELAXED)) {
+        write_whole(sink_fd(), text, strlen(text));
+        return;
+    }
+    while (*text != '\0') {
+        size_t n = strcspn(text, "\n");
+        write_json("error", GSH_LOG_ALL, text, n);
+        text += n + (text[n] == '\n');
+    }
+}

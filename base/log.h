@@ -49,5 +49,8 @@ void gsh_log_set_pe(int pe);
 bool gsh_log_enabled(enum gsh_log_level level, enum gsh_log_subsys subsys);
 void gsh_log(enum gsh_log_level level, enum gsh_log_subsys subsys, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A text of several lines, as it is, where errors go: by one write, so that no line comes in
+ * between. In JSON each of its lines is a message. */
+void gsh_log_text(const char *text);
 
 #endif

@@ -96,8 +96,12 @@ void gsh_hang_word_wait(const struct gsh_hang_wait *w, char *text, size_t bytes)
 void gsh_hang_word_silence(const struct gsh_hang_member *m, char *text, size_t bytes)
 {
     struct text t = {text, bytes};
-    if (m->answer == GSH_HANG_UNKNOWN) {
-        add(&t, "is not here: it has ended, or is on another machine");
+    if (m->answer == GSH_HANG_UNKNOWN && m->node >= 0) {
+        add(&t, "does not answer: it has ended, or no process of node %d is reached", m->node);
+        return;
+    }
+    if (m->answer == GSH_HANG_UNKNOWN || m->os_pid == 0) {
+        add(&t, "does not answer: it has ended");
         return;
     }
     add(&t, "does not answer: its process %d ", m->os_pid);

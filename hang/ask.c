@@ -17,18 +17,20 @@
 
 #define PROCESSES_MAX 8192
 
-/* A process that has a listener. */
+/* A process that has a listener, or what one says of other nodes. */
 struct process {
-    uint64_t id;
+    uint64_t id; /* 0: of other nodes */
     int os_pid;
     int fd;         /* -1: done */
     bool has_ended; /* its answer is complete */
+    int left_out;   /* gsh_hang_take's */
 };
 
 struct asking {
     struct process *process;
     int n;
     struct gsh_hang_jobs *jobs;
+    bool asks_far;
 };
 
 static uint64_t now_ms(void)
@@ -46,10 +48,12 @@ static bool is_own_user(int fd)
 }
 
 /* A descriptor of a connection over which the question has been sent; -1: none. */
-static int send_question(const char *name)
+static int send_question(const struct process *p, struct gsh_hang_question question)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    const uint32_t question = GSH_HANG_MAGIC;
+    char name[64];
+    snprintf(name, sizeof(name), GSH_HANG_NAME "%016" PRIx64 ".%d", p->id, p->os_pid);
+    question.magic = GSH_HANG_MAGIC;
     size_t n = strlen(name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || n + 1 > sizeof(at.sun_path)) {
@@ -68,14 +72,14 @@ static int send_question(const char *name)
 /* Those whose names are listed; a name may be listed once more for each of its connections. */
 static bool find_processes(struct asking *a)
 {
-    char line[512], name[128];
+    char line[512];
     FILE *list = fopen("/proc/net/unix", "re");
     if (list == NULL) {
         return false;
     }
     while (fgets(line, sizeof(line), list) != NULL && a->n < PROCESSES_MAX) {
         const char *at = strstr(line, "@" GSH_HANG_NAME);
-        struct process p = {.fd = -1};
+        struct process p = {.fd = -1, .left_out = -1};
         if (at == NULL || sscanf(at + 1, GSH_HANG_NAME "%16" SCNx64 ".%d", &p.id, &p.os_pid) != 2) {
             continue;
         }
@@ -83,8 +87,7 @@ static bool find_processes(struct asking *a)
         for (int i = 0; i < a->n; i++) {
             is_new = is_new && a->process[i].id != p.id;
         }
-        snprintf(name, sizeof(name), GSH_HANG_NAME "%016" PRIx64 ".%d", p.id, p.os_pid);
-        if (is_new && (p.fd = send_question(name)) >= 0) {
+        if (is_new && (p.fd = send_question(&p, (struct gsh_hang_question){0})) >= 0) {
             a->process[a->n++] = p;
         }
     }
@@ -108,6 +111,21 @@ static struct gsh_hang_job *job_of(struct gsh_hang_jobs *jobs, uint64_t name)
     return &more[jobs->n++];
 }
 
+/* The first process of a job of several nodes that answers is asked what the other nodes say. */
+static void ask_far(struct asking *a, const struct process *p, struct gsh_hang_job *job)
+{
+    struct process far = {.id = p->id, .os_pid = p->os_pid, .left_out = -1};
+    if (!a->asks_far || job->has_asked_far || a->n == PROCESSES_MAX) {
+        return;
+    }
+    job->has_asked_far = true;
+    far.fd = send_question(&far, (struct gsh_hang_question){.is_far = 1, .job = job->job});
+    far.id = 0;
+    if (far.fd >= 0) {
+        a->process[a->n++] = far;
+    }
+}
+
 /* What has come; closes the connection once the answer is complete, or is none. */
 static void receive(struct asking *a, struct process *p)
 {
@@ -120,9 +138,12 @@ static void receive(struct asking *a, struct process *p)
         bool is_sound = n > 0 && gsh_hang_is_sound(&r, (size_t)n);
         struct gsh_hang_job *job =
             is_sound && r.kind != GSH_HANG_END ? job_of(a->jobs, r.job) : NULL;
-        if (job != NULL && gsh_hang_take(job, &r)) {
-            if (r.kind == GSH_HANG_PE) {
+        if (job != NULL && gsh_hang_take(job, &r, &p->left_out)) {
+            if (r.kind == GSH_HANG_PE && p->id != 0 && p->left_out < 0) {
                 job->members[r.about.pe].os_pid = p->os_pid;
+            }
+            if (r.kind == GSH_HANG_PE && p->id != 0 && r.about.n_nodes > 1) {
+                ask_far(a, p, job);
             }
             continue;
         }
@@ -149,7 +170,7 @@ static void await_answers(struct asking *a, struct pollfd *polls)
         if (poll(polls, (nfds_t)a->n, (int)(end - now)) <= 0) {
             continue;
         }
-        for (int i = 0; i < a->n; i++) {
+        for (int i = 0, n = a->n; i < n; i++) { /* more may be added */
             if (a->process[i].fd >= 0 && polls[i].revents != 0) {
                 receive(a, &a->process[i]);
             }
@@ -181,7 +202,7 @@ static void name_silent(struct asking *a)
         for (int pe = 0; pe < job->n_pes; pe++) {
             struct gsh_hang_member *m = &job->members[pe];
             for (int i = 0; i < a->n && m->answer == GSH_HANG_UNKNOWN; i++) {
-                if (m->process != 0 && a->process[i].id == m->process) {
+                if (m->process != 0 && a->process[i].id == m->process) { /* a listener here */
                     m->answer = GSH_HANG_SILENT;
                     m->os_pid = a->process[i].os_pid;
                     m->state = state_of(m->os_pid);
@@ -191,10 +212,12 @@ static void name_silent(struct asking *a)
     }
 }
 
-bool gsh_hang_ask(struct gsh_hang_jobs *out)
+bool gsh_hang_ask(struct gsh_hang_jobs *out, bool asks_far)
 {
     *out = (struct gsh_hang_jobs){0};
-    struct asking a = {.process = calloc(PROCESSES_MAX, sizeof(struct process)), .jobs = out};
+    struct asking a = {.process = calloc(PROCESSES_MAX, sizeof(struct process)),
+                       .jobs = out,
+                       .asks_far = asks_far};
     struct pollfd *polls = calloc(PROCESSES_MAX, sizeof(*polls));
     bool is_done = a.process != NULL && polls != NULL && find_processes(&a);
     if (is_done) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asks all processes of this user on this machine (in this network namespace) for their part, each
- * on its own, so that one that is stopped delays nobody. */
+ * on its own, so that one that is stopped delays nobody; and of each job of several nodes one
+ * process for what the other nodes say. */
 #ifndef GSH_HANG_ASK_H
 #define GSH_HANG_ASK_H
 
@@ -13,8 +14,8 @@ struct gsh_hang_jobs {
     struct gsh_hang_job *job; /* [n] */
 };
 
-/* False: no memory, or the system does not list sockets. */
-bool gsh_hang_ask(struct gsh_hang_jobs *out);
+/* False: no memory, or the system does not list sockets. asks_far: also for other nodes. */
+bool gsh_hang_ask(struct gsh_hang_jobs *out, bool asks_far);
 void gsh_hang_jobs_free(struct gsh_hang_jobs *jobs);
 /* By its name as the report has it, or by the number of gshmemrun's or of one of its processes. */
 const struct gsh_hang_job *gsh_hang_find(const struct gsh_hang_jobs *jobs, const char *name);

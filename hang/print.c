@@ -85,6 +85,18 @@ void gsh_hang_print_text(FILE *out, const struct gsh_hang_job *job)
     fprintf(out, "gshmem: cause: %s\n", cause.text);
 }
 
+char *gsh_hang_text(const struct gsh_hang_job *job)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) {
+        return NULL;
+    }
+    gsh_hang_print_text(out, job);
+    return fclose(out) == 0 ? text : NULL;
+}
+
 /* ---- JSON ---- */
 
 static void print_string(FILE *out, const char *name, const char *text)

@@ -7,6 +7,8 @@
 #include "hang/record.h"
 
 void gsh_hang_print_text(FILE *out, const struct gsh_hang_job *job);
+/* The same in one piece, for one write; the caller frees it. NULL: no memory. */
+char *gsh_hang_text(const struct gsh_hang_job *job);
 /* One line. */
 void gsh_hang_print_json(FILE *out, const struct gsh_hang_job *job);
 

@@ -18,8 +18,9 @@ static bool is_pe(int32_t pe)
 static bool is_sound_about(const struct gsh_hang_pe *p)
 {
     return p->n_pes > 0 && p->n_pes <= GSH_HANG_PES_MAX && p->pe >= 0 && p->pe < p->n_pes &&
-           p->n_unfinished >= -1 && ends(p->host, sizeof(p->host)) &&
-           ends(p->device, sizeof(p->device));
+           p->node >= 0 && p->node < p->n_nodes && p->n_nodes <= p->n_pes && p->os_pid >= 0 &&
+           p->state >= 0 && p->state < 128 && p->n_unfinished >= -1 &&
+           ends(p->host, sizeof(p->host)) && ends(p->device, sizeof(p->device));
 }
 
 static bool is_sound_wait(const struct gsh_hang_wait *w)
@@ -38,6 +39,7 @@ bool gsh_hang_is_sound(const struct gsh_hang_record *r, size_t bytes)
     }
     switch (r->kind) {
     case GSH_HANG_PE:
+    case GSH_HANG_ABSENT:
         return is_sound_about(&r->about);
     case GSH_HANG_PEERS:
         return is_pe(r->peers.first) && r->peers.n > 0 && r->peers.n <= 16;
@@ -58,6 +60,9 @@ static bool begin(struct gsh_hang_job *job, const struct gsh_hang_record *r)
     job->job = r->job;
     job->n_pes = r->about.n_pes;
     job->launcher = r->about.launcher;
+    for (int i = 0; i < job->n_pes; i++) {
+        job->members[i].node = -1;
+    }
     return true;
 }
 
@@ -81,32 +86,52 @@ static bool add_wait(struct gsh_hang_job *job, const struct gsh_hang_record *r)
     return true;
 }
 
-bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r)
+static void take_pe(struct gsh_hang_job *job, const struct gsh_hang_record *r, int *left_out)
 {
+    struct gsh_hang_member *m = &job->members[r->about.pe];
+    *left_out = m->answer == GSH_HANG_ANSWERED ? r->about.pe : -1;
+    if (m->answer == GSH_HANG_ANSWERED) {
+        return;
+    }
+    m->answer = r->kind == GSH_HANG_PE ? GSH_HANG_ANSWERED : GSH_HANG_SILENT;
+    m->about = r->about;
+    m->node = r->about.node;
+    m->state = (char)r->about.state;
+    m->os_pid = r->about.os_pid;
+}
+
+static void take_peers(struct gsh_hang_job *job, const struct gsh_hang_peers *p)
+{
+    for (int i = 0; i < p->n && p->first + i < job->n_pes; i++) {
+        job->members[p->first + i].process = p->process[i];
+        job->members[p->first + i].node = p->node[i];
+    }
+}
+
+bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r, int *left_out)
+{
+    const struct gsh_hang_wait *w = &r->wait;
+    bool is_about = r->kind == GSH_HANG_PE || r->kind == GSH_HANG_ABSENT;
+    int n = job->n_pes;
     if (r->kind == GSH_HANG_END) {
         return true;
     }
-    if (job->members == NULL && (r->kind != GSH_HANG_PE || !begin(job, r))) {
+    if (job->members == NULL && (!is_about || !begin(job, r))) {
         return false;
     }
     if (r->job != job->job) {
         return false;
     }
-    if (r->kind == GSH_HANG_PE && r->about.n_pes == job->n_pes) {
-        job->members[r->about.pe].answer = GSH_HANG_ANSWERED;
-        job->members[r->about.pe].about = r->about;
+    if (is_about && r->about.n_pes == job->n_pes) {
+        take_pe(job, r, left_out);
         return true;
     }
     if (r->kind == GSH_HANG_PEERS) {
-        for (int i = 0; i < r->peers.n && r->peers.first + i < job->n_pes; i++) {
-            job->members[r->peers.first + i].process = r->peers.process[i];
-        }
+        take_peers(job, &r->peers);
         return true;
     }
-    const struct gsh_hang_wait *w = &r->wait;
-    int n = job->n_pes;
     return r->kind == GSH_HANG_WAIT && r->pe < n && w->other < n && w->holder < n &&
-           w->copy_pe < n && add_wait(job, r);
+           w->copy_pe < n && (r->pe == *left_out || add_wait(job, r));
 }
 
 void gsh_hang_free(struct gsh_hang_job *job)

@@ -4,9 +4,13 @@
  *
  *   asker -> process   connects; goes no further unless the process is of the same user
  *   process -> asker   drops an asker of another user
- *   asker -> process   GSH_HANG_MAGIC, 4 bytes
+ *   asker -> process   one struct gsh_hang_question
  *   process -> asker   packets of one struct gsh_hang_record each: for each of its PEs one of kind
  *                      PE, then its waits; then one of kind END
+ *
+ * Asked for the other nodes, a process answers with what their PEs say, whom it asks over the
+ * network (runtime/hang/far.h). PEs of which the node's other processes know nothing are of kind
+ * ABSENT then.
  *
  * Both are of one build. A record is checked before it is used (gsh_hang_is_sound): it comes from
  * another process. */
@@ -22,10 +26,23 @@
 #define GSH_HANG_PES_MAX   (1 << 20)
 #define GSH_HANG_WAITS_MAX 65536
 
-enum gsh_hang_kind { GSH_HANG_PE = 1, GSH_HANG_PEERS, GSH_HANG_WAIT, GSH_HANG_END };
+enum gsh_hang_kind {
+    GSH_HANG_PE = 1,
+    GSH_HANG_PEERS,
+    GSH_HANG_WAIT,
+    GSH_HANG_ABSENT,
+    GSH_HANG_END
+};
+
+struct gsh_hang_question {
+    uint32_t magic;
+    int32_t is_far; /* 1: what the other nodes of the job say */
+    uint64_t job;   /* far: which */
+};
 
 struct gsh_hang_pe {
-    int32_t pe, n_pes, node;
+    int32_t pe, n_pes, node, n_nodes;
+    int32_t state;        /* ABSENT: of its process, as /proc has it; 0: there is none */
     int32_t os_pid;       /* as the process itself counts */
     int32_t launcher;     /* gshmemrun's; 0: none */
     uint32_t n_missed;    /* at least so many waits had no room */
@@ -39,6 +56,7 @@ struct gsh_hang_pe {
 struct gsh_hang_peers {
     int32_t first, n;
     uint64_t process[16];
+    int32_t node[16];
 };
 
 /* What a wait is for. */
@@ -102,6 +120,7 @@ struct gsh_hang_member {
     enum gsh_hang_answer answer;
     struct gsh_hang_pe about; /* if it has answered */
     uint64_t process;         /* 0: not known */
+    int node;                 /* -1: not known */
     int os_pid;               /* as the asker counts; 0: not known */
     char state;               /* of that process, as /proc has it; 0: not known */
 };
@@ -114,13 +133,16 @@ struct gsh_hang_entry {
 struct gsh_hang_job {
     uint64_t job;
     int n_pes, launcher;
+    bool has_asked_far;              /* ask.c's */
     struct gsh_hang_member *members; /* [n_pes] */
     int n_waits, room;
     struct gsh_hang_entry *waits; /* in order of PEs */
 };
 
-/* Takes a sound record into the job; false: no memory, or it does not fit the others. */
-bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r);
+/* Takes a sound record into the job; false: no memory, or it does not fit the others. Of a PE that
+ * comes twice, by different ways, the second is left out. *left_out: of this way, the PE whose
+ * waits are left out; -1 at the beginning. */
+bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r, int *left_out);
 void gsh_hang_free(struct gsh_hang_job *job);
 
 #endif

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/thread.h"
@@ -16,15 +17,9 @@ static uint32_t is_asking; /* atomic */
 /* By one write, so that lines of PEs do not come in between. */
 static void print(const struct gsh_hang_job *job)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (out == NULL) {
-        return;
-    }
-    gsh_hang_print_text(out, job);
-    if (fclose(out) == 0) {
-        (void)!write(STDERR_FILENO, text, bytes);
+    char *text = gsh_hang_text(job);
+    if (text != NULL) {
+        (void)!write(STDERR_FILENO, text, strlen(text));
     }
     free(text);
 }
@@ -35,7 +30,7 @@ static void *report(void *unused)
     char name[16];
     (void)unused;
     snprintf(name, sizeof(name), "%d", (int)getpid());
-    const struct gsh_hang_job *job = gsh_hang_ask(&jobs) ? gsh_hang_find(&jobs, name) : NULL;
+    const struct gsh_hang_job *job = gsh_hang_ask(&jobs, true) ? gsh_hang_find(&jobs, name) : NULL;
     if (job != NULL) {
         print(job);
     } else {

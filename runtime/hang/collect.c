@@ -313,6 +313,7 @@ static void put_about(struct part *p)
         .pe = pe->my_pe,
         .n_pes = pe->n_pes,
         .node = pe->peers[pe->my_pe].node,
+        .n_nodes = pe->n_nodes,
         .os_pid = (int32_t)getpid(),
         .launcher = pe->env.launcher,
         .n_missed = gsh_waits_count_missed(pe),
@@ -336,6 +337,7 @@ static void put_about(struct part *p)
         peers.peers.n = (int32_t)gsh_min_u64((uint64_t)n, GSH_ARRAY_LEN(r.peers.process));
         for (int k = 0; k < peers.peers.n; k++) {
             peers.peers.process[k] = pe->peers[i + k].process;
+            peers.peers.node[k] = pe->peers[i + k].node;
         }
         pass_on(p, &peers, GSH_HANG_PEERS);
     }

@@ -23,7 +23,10 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "base/result.h"
+#include "base/util.h"
 #include "runtime/hang/collect.h"
+#include "runtime/hang/signal.h"
+#include "runtime/hang/tell.h"
 #include "runtime/instance/instance.h"
 
 #define BACKLOG     16
@@ -35,7 +38,7 @@ static size_t n_pes, room;
 /* Held by those that begin and end PEs; taken before the other. */
 static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
 /* While there are PEs: */
-static int listener = -1, wake_fd = -1;
+static int listener = -1, wake_fd = -1, signal_fd = -1;
 static pthread_t thread;
 static bool is_running;
 static uint32_t is_stopping; /* atomic */
@@ -55,24 +58,29 @@ static bool is_own_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
 }
 
-static bool has_asked(int fd)
+static bool has_asked(int fd, struct gsh_hang_question *question)
 {
     const struct timeval limit = {.tv_usec = PATIENCE_US};
-    uint32_t question = 0;
     return is_own_user(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-           recv(fd, &question, sizeof(question), MSG_TRUNC) == (ssize_t)sizeof(question) &&
-           question == GSH_HANG_MAGIC;
+           recv(fd, question, sizeof(*question), MSG_TRUNC) == (ssize_t)sizeof(*question) &&
+           question->magic == GSH_HANG_MAGIC;
 }
 
 static void answer(void)
 {
     const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
+    struct gsh_hang_question question = {0};
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
         return;
     }
-    if (has_asked(fd)) {
+    bool is_asked = has_asked(fd, &question);
+    if (is_asked && question.is_far != 0) {
+        gsh_hang_tell_asker(fd, question.job);
+        return;
+    }
+    if (is_asked) {
         pthread_mutex_lock(&lock);
         gsh_hang_collect(pes, (int)n_pes, send_record, &fd);
         pthread_mutex_unlock(&lock);
@@ -83,16 +91,22 @@ static void answer(void)
 
 static void *serve(void *unused)
 {
-    struct pollfd polls[] = {{.fd = listener, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    struct pollfd polls[] = {{.fd = listener, .events = POLLIN},
+                             {.fd = wake_fd, .events = POLLIN},
+                             {.fd = signal_fd, .events = POLLIN}};
+    uint64_t count;
     (void)unused;
     for (;;) {
-        (void)poll(polls, 2, -1);
+        (void)poll(polls, GSH_ARRAY_LEN(polls), -1);
         /* acquire: pairs with the release in stop */
         if (gsh_load_acquire_u32(&is_stopping) != 0) {
             return NULL;
         }
         if (polls[0].revents != 0) {
             answer();
+        }
+        if (polls[2].revents != 0 && read(signal_fd, &count, sizeof(count)) == sizeof(count)) {
+            gsh_hang_tell_all();
         }
     }
 }
@@ -107,25 +121,30 @@ static bool open_listener(void)
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return listener >= 0 && wake_fd >= 0 && bind(listener, (struct sockaddr *)&at, bytes) == 0 &&
-           listen(listener, BACKLOG) == 0;
+    signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return listener >= 0 && wake_fd >= 0 && signal_fd >= 0 &&
+           bind(listener, (struct sockaddr *)&at, bytes) == 0 && listen(listener, BACKLOG) == 0;
 }
 
 static void close_all(void)
 {
     gsh_private_fd_close(&listener);
     gsh_private_fd_close(&wake_fd);
+    gsh_private_fd_close(&signal_fd);
 }
 
-static void start(void)
+static void start(const struct gsh_instance *pe)
 {
     gsh_store_release_u32(&is_stopping, 0);
     if (open_listener()) {
         gsh_private_fd_add(listener);
         gsh_private_fd_add(wake_fd);
+        gsh_private_fd_add(signal_fd);
         is_running = gsh_create_thread(&thread, NULL, serve, NULL) == 0;
     }
-    if (!is_running) {
+    if (is_running) {
+        gsh_hang_signal_take(pe->env.hang_signal, signal_fd);
+    } else {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "no hang reports: %s", strerror(errno));
         close_all();
     }
@@ -141,14 +160,16 @@ void gsh_hang_begin(struct gsh_instance *pe)
     }
     pthread_mutex_unlock(&lock);
     if (is_in && n_pes == 1) {
-        start();
+        start(pe);
     }
+    gsh_hang_tell_begin(pe);
     pthread_mutex_unlock(&life_lock);
 }
 
 static void stop(void)
 {
     const uint64_t one = 1;
+    gsh_hang_signal_give_back();
     /* release: pairs with the acquire in serve */
     gsh_store_release_u32(&is_stopping, 1);
     (void)!write(wake_fd, &one, sizeof(one));
@@ -159,6 +180,7 @@ static void stop(void)
 
 void gsh_hang_end(struct gsh_instance *pe)
 {
+    gsh_hang_tell_end(pe); /* first, since tasks ask the thread */
     pthread_mutex_lock(&life_lock);
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_pes; i++) {

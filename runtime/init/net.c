@@ -14,10 +14,12 @@
 #include "base/process.h"
 #include "base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/hang/tell.h"
 #include "runtime/team/absent.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
+#include "runtime/instance/job_report.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/monitor.h"
@@ -82,12 +84,26 @@ static void put_off(struct gsh_net *net)
     }
 }
 
+/* Kernels that leave no longer need the proxy. */
+static void end_waits(struct gsh_net *net)
+{
+    uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
+    if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+        gsh_store_release_u32(word, GSH_ABORT_END);
+    }
+}
+
 static void *end_main(void *arg)
 {
     struct gsh_net *net = arg;
     struct gsh_instance *pe = net->pe;
     gsh_log_set_pe(pe->my_pe);
     put_off(net);
+    if (net->is_limit) {
+        gsh_job_report(pe, NULL, 0);
+        end_waits(net);
+    }
     if (net->is_found_here) {
         await_notices(net);
     }
@@ -133,13 +149,10 @@ static void end_process(struct gsh_net *net)
 {
     pthread_t thread;
     bool is_outlived = net->pe->outlives_deaths && net->notice.is_loss != 0;
-    uint32_t *word = &net->pe->page->control.abort_word, was = GSH_ABORT_LEAVE;
-    /* kernels that leave no longer need the proxy */
     if (is_outlived) {
         gsh_deaths_all(net->pe, GSH_DEATH_HOST);
-    } else if (!__atomic_compare_exchange_n(word, &was, GSH_ABORT_LEAVE_FAR, false,
-                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        gsh_store_release_u32(word, GSH_ABORT_END);
+    } else if (!net->is_limit) { /* else they are asked first what they wait for */
+        end_waits(net);
     }
     if (pthread_create(&thread, NULL, is_outlived ? lose_main : end_main, net) != 0) {
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->notice.text);
@@ -160,6 +173,7 @@ static void on_fail(void *context, int lost_pe, const char *text)
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
+    net->is_limit = strstr(text, "GSHMEM_PROXY_TIMEOUT") != NULL; /* as proxy/ names it */
     /* is_loss: if the others outlive this PE, it is lost to them */
     net->notice = (struct gsh_end_notice){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
     snprintf(net->notice.text, sizeof(net->notice.text), "%s", text);
@@ -195,7 +209,8 @@ static bool take_loss(struct gsh_net *net, const struct gsh_end_notice *notice)
 static void on_notice(void *context, int from_pe, const void *data, size_t bytes)
 {
     struct gsh_net *net = context;
-    if (gsh_absent_receive(net, from_pe, data, bytes)) {
+    if (gsh_absent_receive(net, from_pe, data, bytes) ||
+        gsh_hang_receive(net->pe, from_pe, data, bytes)) {
         return;
     }
     __atomic_store_n(&net->is_notified, true, __ATOMIC_RELAXED);

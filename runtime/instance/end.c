@@ -14,6 +14,7 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
+#include "runtime/instance/job_report.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
@@ -89,6 +90,9 @@ void gsh_require_far(struct gsh_instance *pe, const char *call, enum gsh_result 
 void gsh_end_if_reported(struct gsh_instance *pe)
 {
     int status = 0;
+    if (gsh_report_is_of_wait(pe)) {
+        gsh_job_report(pe, NULL, 0);
+    }
     switch (gsh_report_take(pe, &status)) {
     case GSH_REPORTED_EXIT:
         gsh_end_job(pe, status, "gshmem_global_exit");

@@ -28,6 +28,7 @@ struct gsh_net {
     bool is_notified; /* from another PE */
     /* of the thread that carries out the end */
     bool is_found_here;
+    bool is_limit; /* a time limit of the proxy has passed */
     int lost_pe;
     struct gsh_end_notice notice;
     /* absent.c's, atomic */

@@ -9,6 +9,7 @@
 #include "proxy/proxy.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/job_report.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/waits.h"
@@ -42,7 +43,16 @@ static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns,
     if (request != 0 && what != NULL) {
         gsh_waits_tell(pe, what, *start_ns, request);
     }
-    return pe->env.wait_timeout_ns != 0 && gsh_now_ns() - *start_ns > limit_ns;
+    if (pe->env.wait_timeout_ns == 0 || gsh_now_ns() - *start_ns <= limit_ns) {
+        return false;
+    }
+    if (what != NULL) {
+        gsh_job_report(pe, what, *start_ns);
+    }
+    if (gsh_page_is_ending(pe->page)) {
+        await_end(pe, backoff);
+    }
+    return true;
 }
 
 /* What is awaited may come through the proxy, or depend on a request of a waiting peer. */

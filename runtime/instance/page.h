@@ -21,8 +21,11 @@
 struct gsh_host_page {
     struct gsh_control control;
     struct gsh_shm_area node;
-    /* In the page of a node's first PE: some PE of the node has printed why the job ends. */
-    uint32_t has_spoken;
+    /* In the page of a node's first PE: 1 + the PE of the node that says why the job ends, or 0. */
+    uint32_t speaker;
+    /* job_report.c's, in each PE's own page, atomic: the PE has begun to print the report of the
+     * job, and has printed it or given up. */
+    uint32_t has_begun_report, has_ended_report;
     /* The PE ends well, though its process may be gone before others have heard of it (death.h);
      * atomic. */
     uint32_t has_ended;
@@ -54,7 +57,7 @@ static inline bool gsh_page_end(struct gsh_host_page *page)
            GSH_ABORT_END;
 }
 
-/* Whether the caller is the first PE of its node to say why the job ends. */
+/* Whether the caller is the PE of its node that says why the job ends: the first that asks. */
 bool gsh_page_take_word(const struct gsh_instance *pe);
 
 #endif

@@ -309,6 +309,21 @@ void gsh_report_print(struct gsh_instance *pe)
     }
 }
 
+bool gsh_report_take_word(struct gsh_instance *pe)
+{
+    const struct gsh_report_members *members = __atomic_load_n(&who_knows, __ATOMIC_RELAXED);
+    return members == NULL || members->take_word(pe);
+}
+
+bool gsh_report_is_of_wait(const struct gsh_instance *pe)
+{
+    const struct gsh_report *r = &pe->page->control.report;
+    /* acquire: pairs with the kernel's release store of 2, after the fields */
+    return gsh_load_acquire_u32(&r->state) == 2 &&
+           (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT ||
+            r->kind == GSH_REPORT_FAR_TIMEOUT || r->kind == GSH_REPORT_LOCK_TIMEOUT);
+}
+
 enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
 {
     struct gsh_report *r = &pe->page->control.report;
@@ -320,8 +335,7 @@ enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)
         *status = (int)r->expected;
         return GSH_REPORTED_EXIT;
     }
-    const struct gsh_report_members *members = __atomic_load_n(&who_knows, __ATOMIC_RELAXED);
-    if (members != NULL && !members->take_word(pe)) {
+    if (!gsh_report_take_word(pe)) {
         return GSH_REPORTED_NOTHING; /* the kernel stands still until the job ends */
     }
     print(pe, r);

@@ -28,13 +28,18 @@ void gsh_report_explain(struct gsh_instance *pe, const void *address, int peer, 
  * there is a wait. */
 struct gsh_report;
 struct gsh_report_members {
-    /* Whether the caller must report why the job ends, and then end it. If not, another PE does
-     * both. */
+    /* Whether the PE must report why the job ends, and then end it. If not, another PE does both.
+     * The answer stays. */
     bool (*take_word)(struct gsh_instance *pe);
     /* Describes a wait for members; false: the word that was waited for belongs to no team. */
     bool (*word)(struct gsh_instance *pe, const struct gsh_report *r, char *text, size_t bytes);
 };
 void gsh_report_ask(const struct gsh_report_members *members);
+/* Its take_word; true if there is nobody to ask. */
+bool gsh_report_take_word(struct gsh_instance *pe);
+
+/* Whether a kernel's wait has passed its time limit, and nobody has taken the report yet. */
+bool gsh_report_is_of_wait(const struct gsh_instance *pe);
 
 enum gsh_reported { GSH_REPORTED_NOTHING, GSH_REPORTED_ERROR, GSH_REPORTED_EXIT };
 /* The same for a process that continues if there is no report. GSH_REPORTED_ERROR: it has been

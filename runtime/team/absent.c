@@ -31,7 +31,7 @@ struct notice {
     struct gsh_absent_site site;
     uint64_t count;
 };
-_Static_assert(sizeof(struct notice) == 24, "notices are wire");
+_Static_assert(sizeof(struct notice) == GSH_ABSENT_NOTICE_BYTES, "notices are wire");
 _Static_assert(sizeof(struct notice) != sizeof(struct gsh_end_notice),
                "their lengths tell them apart");
 
@@ -148,9 +148,10 @@ static bool await(struct gsh_instance *pe, uint32_t *word, uint64_t start_ns)
 
 static enum verdict judge(struct gsh_net *net, int claimer)
 {
-    int none = 0;
-    return __atomic_compare_exchange_n(&net->speaker, &none, 1 + claimer, false, __ATOMIC_RELAXED,
-                                       __ATOMIC_RELAXED)
+    int speaker = 0;
+    return __atomic_compare_exchange_n(&net->speaker, &speaker, 1 + claimer, false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+                   speaker == 1 + claimer
                ? VERDICT_YES
                : VERDICT_NO;
 }
@@ -238,7 +239,9 @@ bool gsh_absent_take_report(struct gsh_instance *pe)
     if (pe->my_pe == 0) {
         return has_no_end(pe) && judge(net, 0) == VERDICT_YES;
     }
-    tell(pe, 0, (struct notice){.kind = NOTICE_CLAIM});
+    if (gsh_load_acquire_u32(&net->verdict) == VERDICT_NONE) {
+        tell(pe, 0, (struct notice){.kind = NOTICE_CLAIM});
+    }
     bool is_judged = await(pe, &net->verdict, gsh_now_ns());
     return has_no_end(pe) && (!is_judged || gsh_load_relaxed_u32(&net->verdict) == VERDICT_YES);
 }

@@ -27,7 +27,8 @@ struct gsh_absent_wait {
     uint64_t expected, seen;
 };
 
-/* Whether the caller must report why the job ends, and end it. If not, another PE does both. */
+/* Whether the PE must report why the job ends, and end it. If not, another PE does both. The answer
+ * stays the same. */
 bool gsh_absent_take_report(struct gsh_instance *pe);
 
 /* Both for waits that kernels report. */
@@ -41,6 +42,8 @@ void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *
 /* The team's channel in which an address of this PE's own heap lies; false: in none. */
 bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site);
 
+/* The length of its notices, by which they are known. */
+#define GSH_ABSENT_NOTICE_BYTES 24
 /* For net.c, under the proxy's lock: whether the notice is one of this file's. */
 bool gsh_absent_receive(struct gsh_net *net, int from_pe, const void *data, size_t bytes);
 

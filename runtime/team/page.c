@@ -40,10 +40,13 @@ uint64_t gsh_page_bytes(const struct gsh_instance *pe)
 bool gsh_page_take_word(const struct gsh_instance *pe)
 {
     int first = 0;
+    uint32_t speaker = 0, own = (uint32_t)pe->my_pe + 1;
     while (pe->peers[first].page == NULL) {
         first++;
     }
-    return __atomic_exchange_n(&pe->peers[first].page->has_spoken, 1, __ATOMIC_ACQ_REL) == 0;
+    return __atomic_compare_exchange_n(&pe->peers[first].page->speaker, &speaker, own, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
+           speaker == own;
 }
 
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)

@@ -294,6 +294,18 @@ static void chain(const scene &s)
         stay(); /* in place of the signal to PE 1 */
 }
 
+static void say_own_handler(int)
+{
+    const char text[] = "own handler\n";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+}
+
+static void own_handler(const scene &s)
+{
+    host_missing_signal(s);
+    stay();
+}
+
 static void alone(const scene &s)
 {
     run(s, wait_kernel, 1, 1, s.box, 1);
@@ -336,11 +348,14 @@ static const struct {
     CASE(stream_behind_wait),
     CASE(finalize_early),
     CASE(chain),
+    CASE(own_handler),
     CASE(alone),
 };
 
 static int pe_main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "own_handler") == 0)
+        signal(SIGUSR2, say_own_handler); /* before init, which leaves it */
     test_pe pe = test_begin();
     scene s = {&pe, (uint64_t *)test_heap(64 * sizeof(uint64_t)), GSHMEM_TEAM_INVALID,
                GSHMEM_TEAM_INVALID};

@@ -113,6 +113,34 @@ def quit_key(args):
         job.communicate()
 
 
+def hang_signal(args):
+    """GSHMEM_HANG_SIGNAL to a PE prints the report, and the job goes on; a program's own handler stays."""
+    wrong = []
+    for name, setting, words in (("host_missing_signal", "usr2", r"gshmem: cause: PE 1 has not written the word"),
+                                 ("own_handler", "usr2", r"^own handler$")):
+        job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, name], stderr=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, start_new_session=True, text=True,
+                               env={**os.environ, "GSHMEM_HANG_SIGNAL": setting})
+        try:
+            report = None
+            while job.poll() is None and not (report and all(pe.get("process") for pe in report["pes"]) and
+                                              report["pes"][0]["waits"]):
+                report = ask(args.info, job.pid)
+            os.kill(report["pes"][1]["process"], signal.SIGUSR2)
+            for line in job.stderr:
+                if re.search(words, line):
+                    break
+                if re.search("cause|handler", line):
+                    wrong.append(f"SIGUSR2 in {name}: {line}")
+            if job.poll() is not None:
+                wrong.append(f"SIGUSR2 in {name}: the job has ended")
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+            job.communicate()
+    return "\n".join(wrong)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("gshmemrun")
@@ -124,7 +152,7 @@ def main():
     names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
-    wrong += [w for w in [quit_key(args)] if w]
+    wrong += [w for w in [quit_key(args), hang_signal(args)] if w]
     print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
     return 1 if wrong else 0
 

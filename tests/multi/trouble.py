@@ -5,8 +5,9 @@
     trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [--node-pes N] [--alone | --together] [CASE ...]
 
 Each case is one run of the program trouble. It must end by itself within the limit, with the
-wanted status; exactly one line from gshmem must say why, in the wanted words; and afterwards no
-process of the job, no file in /dev/shm and no gshmem socket that was not there before.
+wanted status; exactly one line from gshmem must say why, in the wanted words, after one hang
+report if a time limit has passed; and afterwards no process of the job, no file in /dev/shm and
+no gshmem socket that was not there before.
 
 A few cases run at a time. Those in which a PE dies or a wait reaches its limit need the machine to themselves:
 --alone runs only these, --together only the others, alongside other tests."""
@@ -376,6 +377,10 @@ def run(options, name, case, suspects):
     if took > LIMIT and not wrong:
         wrong.append("took %.1f s" % took)
     lines = [line for line in output.splitlines() if re.match(r"gshmem: .*(error|warn)", line)]
+    # A wait that reaches its limit has the report of the whole job printed, once.
+    n_reports = len(re.findall(r"^gshmem: cause: ", output, re.M))
+    if (environment == TIMED) != (n_reports == 1) or n_reports > 1:
+        wrong.append("%d hang reports" % n_reports)
     told = [line for line in output.splitlines() if line.startswith("gshmemrun: ")]
     if job.returncode < 0:
         wrong.append("died by signal %d" % -job.returncode)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See tell.h. */
+#include "runtime/hang/tell.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "hang/ask.h"
+#include "hang/print.h"
+#include "runtime/hang/collect.h"
+#include "runtime/hang/far.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/job_report.h"
+
+#define TASKS_MAX       16  /* at a time; more are not begun */
+#define FAR_PATIENCE_MS 800 /* below an asker's */
+
+struct task {
+    void (*run)(const struct task *);
+    struct gsh_instance *pe;
+    int fd, to_pe;
+    uint32_t serial;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
+static struct gsh_instance **pes; /* [n_pes]: that tasks may use */
+static size_t n_pes, room;
+static int n_tasks;
+
+/* ---- threads ---- */
+
+static void *task_main(void *arg)
+{
+    struct task *t = arg;
+    gsh_log_set_pe(t->pe->my_pe);
+    t->run(t);
+    free(t);
+    pthread_mutex_lock(&lock);
+    if (--n_tasks == 0) {
+        pthread_cond_broadcast(&none_left);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static bool is_listed(const struct gsh_instance *pe)
+{
+    for (size_t i = 0; i < n_pes; i++) {
+        if (pes[i] == pe) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Under the lock. */
+static bool begin(struct task task)
+{
+    pthread_t thread;
+    struct task *t = n_tasks < TASKS_MAX ? malloc(sizeof(*t)) : NULL;
+    if (t == NULL) {
+        return false;
+    }
+    *t = task;
+    if (gsh_create_thread(&thread, NULL, task_main, t) != 0) {
+        free(t);
+        return false;
+    }
+    pthread_detach(thread);
+    n_tasks++;
+    return true;
+}
+
+static bool begin_for(struct task task)
+{
+    pthread_mutex_lock(&lock);
+    bool has_begun = is_listed(task.pe) && begin(task);
+    pthread_mutex_unlock(&lock);
+    return has_begun;
+}
+
+void gsh_hang_tell_begin(struct gsh_instance *pe)
+{
+    gsh_job_report_by(gsh_hang_tell_job);
+    pthread_mutex_lock(&lock);
+    if (gsh_array_reserve(&pes, &room, n_pes + 1, sizeof(struct gsh_instance *))) {
+        pes[n_pes++] = pe;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gsh_hang_tell_end(struct gsh_instance *pe)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_pes; i++) {
+        if (pes[i] == pe) {
+            pes[i] = pes[--n_pes];
+            break;
+        }
+    }
+    while (n_tasks > 0) {
+        pthread_cond_wait(&none_left, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- tasks ---- */
+
+static void print(const struct gsh_instance *pe)
+{
+    struct gsh_hang_jobs jobs;
+    char *text = NULL;
+    if (!gsh_hang_ask(&jobs, true)) {
+        return;
+    }
+    for (int i = 0; i < jobs.n; i++) {
+        text = jobs.job[i].job == gsh_hang_job_of(pe) ? gsh_hang_text(&jobs.job[i]) : text;
+    }
+    if (text != NULL) {
+        gsh_log_text(text);
+    }
+    free(text);
+    gsh_hang_jobs_free(&jobs);
+}
+
+static void print_for_signal(const struct task *t)
+{
+    print(t->pe);
+}
+
+static void print_for_limit(const struct task *t)
+{
+    print(t->pe);
+    gsh_job_report_end(t->pe);
+}
+
+void gsh_hang_tell_all(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_pes; i++) {
+        bool is_new = true; /* one report for each job */
+        for (size_t k = 0; k < i; k++) {
+            is_new = is_new && gsh_hang_job_of(pes[k]) != gsh_hang_job_of(pes[i]);
+        }
+        if (is_new) {
+            (void)begin((struct task){.run = print_for_signal, .pe = pes[i]});
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool gsh_hang_tell_job(struct gsh_instance *pe)
+{
+    return begin_for((struct task){.run = print_for_limit, .pe = pe});
+}
+
+static bool send_record(void *to, const struct gsh_hang_record *record)
+{
+    int fd = *(int *)to;
+    return send(fd, record, sizeof(*record), MSG_NOSIGNAL) == (ssize_t)sizeof(*record);
+}
+
+static void gather_for_asker(const struct task *t)
+{
+    const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
+    int fd = t->fd;
+    gsh_hang_gather(t->pe, FAR_PATIENCE_MS, send_record, &fd);
+    (void)send_record(&fd, &end);
+    close(fd);
+}
+
+void gsh_hang_tell_asker(int fd, uint64_t job)
+{
+    bool has_begun = false;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_pes && !has_begun; i++) {
+        if (gsh_hang_job_of(pes[i]) == job && pes[i]->proxy != NULL) {
+            has_begun = begin((struct task){.run = gather_for_asker, .pe = pes[i], .fd = fd});
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (!has_begun) {
+        close(fd);
+    }
+}
+
+static void answer_far(const struct task *t)
+{
+    gsh_hang_answer_far(t->pe, t->to_pe, t->serial);
+}
+
+bool gsh_hang_receive(struct gsh_instance *pe, int from_pe, const void *data, size_t bytes)
+{
+    uint32_t serial = 0;
+    enum gsh_hang_far_notice notice = gsh_hang_far_receive(from_pe, data, bytes, &serial);
+    if (notice == GSH_HANG_FAR_QUESTION) {
+        (void)begin_for(
+            (struct task){.run = answer_far, .pe = pe, .to_pe = from_pe, .serial = serial});
+    }
+    return notice != GSH_HANG_FAR_OTHER;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report of the whole job that is printed once, when a time limit passes, before the job ends.
+ * The PE that says why the job ends (report.h) prints it first; hang/ makes it. All others wait for
+ * that end, and answer meanwhile what they wait for. */
+#ifndef GSH_JOB_REPORT_H
+#define GSH_JOB_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gsh_instance;
+struct gsh_waiting;
+
+/* A time limit has passed. Returns when the report has been printed, and the caller is to end the
+ * job. If another PE prints it, and so ends the job, returns when the job is ending, or that has
+ * taken too long. The thread goes on answering those who ask what it has waited for since then;
+ * what: NULL: for nothing. Any thread of the PE but those that make the report. */
+void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
+
+/* Who makes the report: begins to do so in a thread of its own, which calls gsh_job_report_end at
+ * its end. False: it cannot. Set before there is a wait. */
+void gsh_job_report_by(bool (*begin)(struct gsh_instance *pe));
+void gsh_job_report_end(struct gsh_instance *pe);
+
+#endif
