@@ -156,14 +156,16 @@ static void receive(struct asking *a, struct process *p)
 
 static void await_answers(struct asking *a, struct pollfd *polls)
 {
-    uint64_t end = now_ms() + GSH_HANG_PATIENCE_MS;
+    uint64_t start = now_ms();
     for (;;) {
-        int n_open = 0;
+        int n_open = 0, n_far = 0;
         for (int i = 0; i < a->n; i++) {
             polls[i] = (struct pollfd){.fd = a->process[i].fd, .events = POLLIN};
             n_open += a->process[i].fd >= 0;
+            n_far += a->process[i].fd >= 0 && a->process[i].id == 0;
         }
         uint64_t now = now_ms();
+        uint64_t end = start + (n_far > 0 ? GSH_HANG_FAR_PATIENCE_MS : GSH_HANG_PATIENCE_MS);
         if (n_open == 0 || now >= end) {
             return;
         }

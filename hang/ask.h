@@ -7,7 +7,10 @@
 
 #include "hang/record.h"
 
-#define GSH_HANG_PATIENCE_MS 900
+/* For the processes here, and for what one of them says of other nodes. These have their own
+ * processes to be patient with. */
+#define GSH_HANG_PATIENCE_MS     900
+#define GSH_HANG_FAR_PATIENCE_MS 2000
 
 struct gsh_hang_jobs {
     int n;

@@ -16,7 +16,7 @@
 #include "runtime/team/absent.h"
 
 #define RECORDS_AT_ONCE 3
-#define NEXT_PE_MS      250 /* until a node's next PE is asked */
+#define NEXT_PE_MS      200 /* until a node's next PE is asked */
 #define STEP_MS         2
 #define RECEIVED_MAX    (1 << 18) /* records that nobody has taken yet */
 #define NODES_MAX       512       /* that are asked */

@@ -18,8 +18,8 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/job_report.h"
 
-#define TASKS_MAX       16  /* at a time; more are not begun */
-#define FAR_PATIENCE_MS 800 /* below an asker's */
+#define TASKS_MAX       16   /* at a time; more are not begun */
+#define FAR_PATIENCE_MS 1900 /* below GSH_HANG_FAR_PATIENCE_MS */
 
 struct task {
     void (*run)(const struct task *);

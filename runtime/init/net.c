@@ -30,6 +30,8 @@
 #define NOTICE_NS      250000000u
 #define NOTICE_STEP_NS 50000000u
 #define NOTICE_STEPS   20
+/* That PE first prints the report of the job, if a limit has passed. */
+#define REPORT_NS 3000000000u
 
 static bool is_notified(struct gsh_net *net)
 {
@@ -58,7 +60,8 @@ static void await_notices(struct gsh_net *net)
  * heard of this one's end first, it would stay silent. */
 static void await_speaker(struct gsh_net *net)
 {
-    nap_unless_notified(net, (uint64_t)NOTICE_STEPS * NOTICE_STEP_NS);
+    nap_unless_notified(net,
+                        (net->is_limit ? REPORT_NS : 0) + (uint64_t)NOTICE_STEPS * NOTICE_STEP_NS);
 }
 
 /* At most one line for each node; the monitor's rule applies to the death of a near PE. */
@@ -100,16 +103,15 @@ static void *end_main(void *arg)
     struct gsh_instance *pe = net->pe;
     gsh_log_set_pe(pe->my_pe);
     put_off(net);
-    if (net->is_limit) {
-        gsh_job_report(pe, NULL, 0);
-        end_waits(net);
-    }
     if (net->is_found_here) {
         await_notices(net);
     }
     bool is_known =
         net->is_found_here && gsh_monitor_is_ended_by_launcher(pe->monitor, net->lost_pe);
     if (net->is_found_here && !is_known && !is_notified(net) && is_first_to_speak(net)) {
+        if (net->is_limit) {
+            gsh_job_report_print(pe);
+        }
         gsh_fail(GSH_ERR_PEER, "%s; ending the job", net->notice.text);
         gsh_handler_tell(pe->my_pe, net->notice.status, gsh_last_error());
     } else {
@@ -119,6 +121,9 @@ static void *end_main(void *arg)
             await_speaker(net);
         }
         gsh_report_print(pe);
+    }
+    if (net->is_limit) {
+        end_waits(net);
     }
     gsh_monitor_tell_abort(pe->monitor, net->notice.status);
     gsh_end_notice_pass_on(net);

@@ -35,27 +35,52 @@ static void answer(struct gsh_instance *pe, const struct gsh_waiting *what, uint
     }
 }
 
-void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
+static bool can_begin(const struct gsh_instance *pe)
+{
+    return pe->env.hang_report && __atomic_load_n(&begin_report, __ATOMIC_RELAXED) != NULL;
+}
+
+/* Unless it has begun. */
+static void begin_once(struct gsh_instance *pe)
 {
     bool (*begin)(struct gsh_instance *) = __atomic_load_n(&begin_report, __ATOMIC_RELAXED);
-    struct gsh_host_page *own = pe->page;
-    uint64_t start_ns = gsh_now_ns();
-    unsigned backoff = 0;
-    if (begin == NULL || !pe->env.hang_report) {
-        return;
-    }
-    bool prints = gsh_report_take_word(pe);
-    if (prints && __atomic_exchange_n(&own->has_begun_report, 1, __ATOMIC_RELAXED) == 0 &&
-        !begin(pe)) {
+    if (__atomic_exchange_n(&pe->page->has_begun_report, 1, __ATOMIC_RELAXED) == 0 && !begin(pe)) {
         gsh_job_report_end(pe);
     }
+}
+
+/* prints: this PE does. */
+static void await_end(struct gsh_instance *pe, bool prints, const struct gsh_waiting *what,
+                      uint64_t since_ns)
+{
+    uint64_t start_ns = gsh_now_ns();
+    unsigned backoff = 0;
     /* acquire: pairs with the release in gsh_job_report_end */
-    while (!(prints && gsh_load_acquire_u32(&own->has_ended_report) != 0) &&
-           !gsh_page_is_ending(own) && gsh_now_ns() - start_ns < PATIENCE_NS) {
+    while (!(prints && gsh_load_acquire_u32(&pe->page->has_ended_report) != 0) &&
+           !gsh_page_is_ending(pe->page) && gsh_now_ns() - start_ns < PATIENCE_NS) {
         answer(pe, what, since_ns);
         if (pe->proxy != NULL) {
             gsh_proxy_help(pe->proxy);
         }
         gsh_backoff(&backoff);
+    }
+}
+
+void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
+{
+    if (can_begin(pe)) {
+        bool prints = gsh_report_take_word(pe);
+        if (prints) {
+            begin_once(pe);
+        }
+        await_end(pe, prints, what, since_ns);
+    }
+}
+
+void gsh_job_report_print(struct gsh_instance *pe)
+{
+    if (can_begin(pe)) {
+        begin_once(pe);
+        await_end(pe, true, NULL, 0);
     }
 }

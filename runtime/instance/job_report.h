@@ -17,6 +17,9 @@ struct gsh_waiting;
  * what: NULL: for nothing. Any thread of the PE but those that make the report. */
 void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
 
+/* The same for a PE that says why the job ends, and whose calling thread waits for nothing. */
+void gsh_job_report_print(struct gsh_instance *pe);
+
 /* Who makes the report: begins to do so in a thread of its own, which calls gsh_job_report_end at
  * its end. False: it cannot. Set before there is a wait. */
 void gsh_job_report_by(bool (*begin)(struct gsh_instance *pe));

@@ -7,6 +7,7 @@ cut wire or a killed PE ends the job within seconds, with one line that names th
 
 Exits 77 where the machine allows no namespaces."""
 
+import json
 import os
 import re
 import shutil
@@ -91,6 +92,7 @@ class Bench:
             raise Failed(f"somebody is blamed who is not in /{wanted}/; it said:\n{out}{err}")
         if self.pids("storm_cpu"):
             raise Failed("processes are left")
+        return err
 
 
 # ---- cases: name -> what it does in a network ----
@@ -169,7 +171,7 @@ def end_storm(bench, mode, trouble, wanted, environment=None):
         bench.wait_until_running(job)
         since = time.monotonic()
         trouble(net)
-        bench.ends_well(job, wanted, since)
+        return bench.ends_well(job, wanted, since)
 
 
 def kill(bench, rank):
@@ -215,14 +217,47 @@ def staged(bench):
 
 
 def cut(bench):
-    """The wire of the second host is broken: no more answers, no end of a
-    connection. Each side names a PE of the other."""
+    """The wire of the second host is broken: no more answers, no end of a connection. Each side names a PE of the
+    other, and prints what its own PEs wait for."""
     across = r"PE [01]: error: PE [23]\b|PE [23]: error: PE [01]\b"
-    end_storm(bench, "mixed", lambda net: net.cut(1), across, {"GSHMEM_PROXY_TIMEOUT": "5"})
+    said = end_storm(bench, "mixed", lambda net: net.cut(1), across, {"GSHMEM_PROXY_TIMEOUT": "5"})
+    if "gshmem: cause: " not in said:
+        raise Failed(f"the proxy's limit has passed without a report; it said:\n{said}")
+
+
+def hang_report(bench):
+    """gshmem-info on a host asks the other one; a PE that is stopped there is named as such."""
+    info = os.path.join(bench.build, "gshmem-info")
+    with lab.Lab() as net:
+        for host in (0, 1):
+            job = bench.start(net, "tests/hang_cpu", "barrier_absent")
+            try:
+                text, stopped, end = "", None, time.monotonic() + PATIENCE
+                while time.monotonic() < end and job.poll() is None:
+                    done = subprocess.run(net.command(host, info, "--job", "--json"), capture_output=True, text=True)
+                    text = done.stdout + done.stderr
+                    report = json.loads(done.stdout) if done.returncode == 0 else {"pes": [], "verdict": {"text": ""}}
+                    answered = [pe["pe"] for pe in report["pes"] if pe["state"] == "answered"]
+                    verdict = report["verdict"]["text"]
+                    if stopped is None and answered == [0, 1, 2, 3] and re.match(
+                            r"PE 2 has not made gshmem_barrier_all .* for which PE [013] waits", verdict):
+                        stopped = bench.pids("hang_cpu")[2]
+                        os.kill(stopped, signal.SIGSTOP)
+                    elif re.match(r"PE 2 does not answer: its process \d+ is stopped by a signal", verdict):
+                        break
+                else:
+                    ended = "" if job.poll() is None else "; the job has ended: " + "".join(job.communicate())
+                    raise Failed(f"on host {host} nothing names the cause; the last report: {text}{ended}")
+            finally:
+                for pid in bench.pids("hang_cpu"):
+                    os.kill(pid, signal.SIGKILL)
+                if job.poll() is None:
+                    os.killpg(job.pid, signal.SIGKILL)
+                job.communicate()
 
 
 CASES = [agree, conform, collectives, uneven, mpirun, lossy, kill_in_storm, kill_in_storm_here, kill_in_barriers,
-         kill_in_growth, kill_in_staging, staged, cut]
+         kill_in_growth, kill_in_staging, staged, cut, hang_report]
 
 
 def main():
