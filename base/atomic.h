@@ -50,6 +50,9 @@ static inline void gsh_pause(void)
 /* One poll of a host spin: *backoff counts up from 0. Pauses, then yields the core, then sleeps up
  * to 50 us, so that more PEs than cores make progress. */
 void gsh_backoff(unsigned *backoff);
+/* So many threads of this machine, all processes together, may wait at the same time on so many
+ * cores: the latest call counts for the process. */
+void gsh_backoff_crowd(int n_waiters, int n_cores);
 /* As gsh_backoff, for a spin whose work in each poll is pause enough. */
 void gsh_backoff_busy(unsigned *backoff);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/atomic.h"
+#include "base/futex.h"
+#include "base/util.h"
 
 struct shm {
     struct gsh_bootstrap b;
@@ -14,6 +16,33 @@ struct shm {
     void *context;
     uint64_t round;
 };
+
+/* In a call's length: what kind of call it is, and, of the first rank, who is in another one. */
+#define COMBINES (UINT64_C(1) << 63)
+#define DIFFERS  (UINT64_C(1) << 62)
+
+/* The ranks that all wait for each other by themselves, at most. */
+#define FLAT_RANKS 64
+
+/* A rank that waits for the first polls so often, then sleeps, for so long at most. */
+#define SHORT_POLLS 64
+#define SLEEP_NS    50000000u
+
+/* A wait for the first rank is in truth one for a rank that has not come to it; after so long it
+ * is worth finding out which. */
+#define LOOK_AROUND_NS 100000000u
+
+/* The first of the other ranks that has not come; the first rank itself if all have. */
+static int find_missing(const struct shm *s, uint64_t round)
+{
+    for (int i = 1; i < s->b.size; i++) {
+        /* acquire: as in wait_rank; nothing is read that depends on it */
+        if (gsh_load_acquire_u64(&s->areas[i]->seq) < round) {
+            return i;
+        }
+    }
+    return 0;
+}
 
 /* Waits until rank has stored round `round`. */
 static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
@@ -30,38 +59,161 @@ static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
     return GSH_OK;
 }
 
+/* The same for the first rank, by many: they sleep. */
+static enum gsh_result wait_first(struct shm *s, uint64_t round)
+{
+    const uint64_t *word = &s->areas[0]->seq;
+    uint64_t start_ns = 0, seen;
+    /* acquire: pairs with the release in publish() of the first rank */
+    for (unsigned polls = 0; (seen = gsh_load_acquire_u64(word)) < round; polls++) {
+        unsigned backoff = 0; /* of which a pause is left */
+        if (polls >= SHORT_POLLS) {
+            gsh_futex_wait(word, seen, SLEEP_NS);
+        }
+        const bool is_long = start_ns != 0 && gsh_now_ns() - start_ns > LOOK_AROUND_NS;
+        const int missing = is_long ? find_missing(s, round) : 0;
+        enum gsh_result r = s->wait(s->context, &backoff, &start_ns, missing);
+        if (r != GSH_OK) {
+            return r;
+        }
+    }
+    return GSH_OK;
+}
+
+static void publish(const struct shm *s, uint64_t round, uint64_t length, const void *data,
+                    size_t bytes)
+{
+    struct gsh_shm_area *own = s->areas[s->b.rank];
+    own->slot_bytes[round & 1] = length;
+    if (bytes > 0) {
+        memcpy(own->slot[round & 1], data, bytes);
+    }
+    /* release: pairs with the acquire in wait_rank() of other ranks */
+    gsh_store_release_u64(&own->seq, round);
+}
+
+static enum gsh_result wait_others(struct shm *s, uint64_t round)
+{
+    enum gsh_result r = GSH_OK;
+    for (int i = 1; i < s->b.size && r == GSH_OK; i++) {
+        r = wait_rank(s, i, round);
+    }
+    return r;
+}
+
+/* The first rank, which has published after all others, wakes them; the others wait for it. */
+static enum gsh_result end_led(struct shm *s, uint64_t round)
+{
+    if (s->b.rank != 0) {
+        return wait_first(s, round);
+    }
+    gsh_futex_wake_all(&s->areas[0]->seq);
+    return GSH_OK;
+}
+
+static enum gsh_result differ(int rank)
+{
+    return gsh_fail(GSH_ERR_SYMMETRY,
+                    "PE %d is in another collective call (malloc, free or finalize) than this PE",
+                    rank);
+}
+
 /* One round of at most GSH_SHM_SLOT_BYTES bytes; stride: bytes between ranks in all_out. */
 static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes, uint8_t *all_out,
                                 size_t stride)
 {
-    uint64_t round = ++s->round;
-    struct gsh_shm_area *own = s->areas[s->b.rank];
+    const uint64_t round = ++s->round;
+    const bool is_led = s->b.size > FLAT_RANKS;
     enum gsh_result result = GSH_OK;
-    own->slot_bytes[round & 1] = bytes;
-    if (bytes > 0) {
-        memcpy(own->slot[round & 1], mine, bytes);
+    enum gsh_result r = is_led && s->b.rank == 0 ? wait_others(s, round) : GSH_OK;
+    if (r != GSH_OK) {
+        return r;
     }
-    /* release: pairs with the acquire in wait_rank() of every other rank */
-    gsh_store_release_u64(&own->seq, round);
+    publish(s, round, bytes, mine, bytes);
+    r = is_led ? end_led(s, round) : GSH_OK;
     for (int i = 0; i < s->b.size; i++) {
-        enum gsh_result r = wait_rank(s, i, round);
+        r = r == GSH_OK && !is_led ? wait_rank(s, i, round) : r;
         if (r != GSH_OK) {
             return r;
         }
         if (s->areas[i]->slot_bytes[round & 1] != bytes) {
             /* finish the round anyway, so that all ranks stay in step */
-            result =
-                result != GSH_OK
-                    ? result
-                    : gsh_fail(GSH_ERR_SYMMETRY,
-                               "PE %d is in another collective call (malloc, free or finalize) "
-                               "than this PE",
-                               i);
+            result = result != GSH_OK ? result : differ(i);
         } else if (bytes > 0) {
             memcpy(all_out + (size_t)i * stride, s->areas[i]->slot[round & 1], bytes);
         }
     }
     return result;
+}
+
+/* Folds the values of the other ranks into mine. *other: the first in another call, or
+ * size. */
+static enum gsh_result fold_others(struct shm *s, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from), uint64_t length,
+                                   int *other)
+{
+    *other = s->b.size;
+    for (int i = 0; i < s->b.size; i++) {
+        uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
+        if (i == s->b.rank) {
+            continue;
+        }
+        enum gsh_result r = wait_rank(s, i, s->round);
+        if (r != GSH_OK) {
+            return r;
+        }
+        if (s->areas[i]->slot_bytes[s->round & 1] != length) {
+            *other = *other < s->b.size ? *other : i;
+        } else if (fold != NULL) {
+            memcpy(theirs, s->areas[i]->slot[s->round & 1], bytes);
+            fold(mine, theirs);
+        }
+    }
+    return GSH_OK;
+}
+
+/* The first rank reads what all have, and the others what it makes of that. */
+static enum gsh_result combine_through_one(struct shm *s, void *mine, size_t bytes,
+                                           void (*fold)(void *into, const void *from),
+                                           uint64_t length)
+{
+    const uint64_t round = ++s->round;
+    if (s->b.rank == 0) {
+        int other;
+        enum gsh_result r = fold_others(s, mine, bytes, fold, length, &other);
+        if (r == GSH_OK) {
+            const bool is_same = other == s->b.size;
+            publish(s, round, is_same ? length : DIFFERS | (uint64_t)other, mine, bytes);
+            (void)end_led(s, round);
+            r = is_same ? GSH_OK : differ(other);
+        }
+        return r;
+    }
+    publish(s, round, length, mine, bytes);
+    enum gsh_result r = end_led(s, round);
+    const uint64_t its = s->areas[0]->slot_bytes[round & 1];
+    if (r == GSH_OK && its != length) {
+        const uint64_t other = its & ~DIFFERS;
+        return differ((its & DIFFERS) != 0 && other < (uint64_t)s->b.size ? (int)other : 0);
+    }
+    if (r == GSH_OK && bytes > 0) {
+        memcpy(mine, s->areas[0]->slot[round & 1], bytes);
+    }
+    return r;
+}
+
+static enum gsh_result shm_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from))
+{
+    struct shm *s = (struct shm *)b;
+    if (b->size > FLAT_RANKS) {
+        return combine_through_one(s, mine, bytes, fold, bytes | COMBINES);
+    }
+    int other;
+    s->round++;
+    publish(s, s->round, bytes | COMBINES, mine, bytes);
+    enum gsh_result r = fold_others(s, mine, bytes, fold, bytes | COMBINES, &other);
+    return r == GSH_OK && other < b->size ? differ(other) : r;
 }
 
 static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
@@ -81,7 +233,9 @@ static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, 
 
 static enum gsh_result shm_barrier(struct gsh_bootstrap *b)
 {
-    return exchange((struct shm *)b, NULL, 0, NULL, 0);
+    struct shm *s = (struct shm *)b;
+    return b->size > FLAT_RANKS ? combine_through_one(s, NULL, 0, NULL, 0)
+                                : exchange(s, NULL, 0, NULL, 0);
 }
 
 static void shm_abort(struct gsh_bootstrap *b, int status, const char *message)
@@ -99,6 +253,7 @@ static const struct gsh_bootstrap_ops shm_ops = {
     .name = "shared memory",
     .allgather = shm_allgather,
     .barrier = shm_barrier,
+    .combine = shm_combine,
     .abort = shm_abort,
     .destroy = shm_destroy,
 };

@@ -13,10 +13,15 @@
  * slot[k & 1] and its length, 0 for a barrier, then stores k to `seq` with release; every other
  * rank loads `seq` with acquire until it is at least k, then reads slot[k & 1]. Two slots are
  * enough: r writes slot[k & 1] again in round k + 2, which it enters only after all ranks have
- * stored k + 1, and so have read round k. */
+ * stored k + 1, and so have read round k.
+ *
+ * Of many ranks only rank 0 waits for all others, and stores k last; the others wait for rank 0
+ * alone, asleep (base/futex.h). In a combine rank 0's slot has the combined value. Rank 0 stores
+ * k + 1 only after all others have, and so have read round k: the same two slots are enough. */
 struct gsh_shm_area {
     uint64_t seq;           /* written by its rank */
-    uint64_t slot_bytes[2]; /* written by its rank; a different length means a different call */
+    uint64_t slot_bytes[2]; /* written by its rank, with the kind of call in its upper bits; a
+                               different one means a different call */
     uint64_t reserved[5];
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };

@@ -220,6 +220,16 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     return r;
 }
 
+/* The host's PEs wait for each other on its cores. */
+static void tell_crowd(const struct gsh_instance *pe)
+{
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        n += pe->peers[i].host_hash == pe->peers[pe->my_pe].host_hash;
+    }
+    gsh_backoff_crowd(n, (int)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 /* The same on all PEs: PE 0 and the first that differs from it are named. */
 static enum gsh_result check_versions(struct gsh_instance *pe)
 {
@@ -388,6 +398,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r == GSH_OK) {
         gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);
         free_proxy_of_kernels(pe, had_threads);
+        tell_crowd(pe);
         r = gsh_teams_plan(pe);
     }
     if (r == GSH_OK) {

@@ -6,6 +6,7 @@
 #include "gshmem/types.h"
 #include "proxy/proxy.h"
 #include "base/atomic.h"
+#include "base/futex.h"
 #include "bootstrap/leg.h"
 #include "runtime/team/absent.h"
 #include "runtime/instance/death.h"
@@ -19,6 +20,11 @@
 
 /* The members of a team on one node that all look at each other's flags, at most. */
 #define FLAGS_FOR_ALL 64
+
+/* A member that waits for its leader, with many others, polls so often, then sleeps, for so long at
+ * most. */
+#define SHORT_POLLS 64
+#define SLEEP_NS    50000000u
 
 struct arrival {
     struct gsh_instance *pe;
@@ -83,6 +89,27 @@ static bool await_flag(struct arrival a, int member_pe, const uint64_t *word)
     return true;
 }
 
+/* The same for a member's leader, if it is the leader of many: they sleep. */
+static bool await_leader(struct arrival a, int leader, const uint64_t *word)
+{
+    uint64_t seen;
+    /* acquire: pairs with the leader's release in sync_nodes */
+    for (unsigned polls = 0; (seen = gsh_load_acquire_u64(word)) < a.epoch; polls++) {
+        unsigned backoff = 0; /* of which a pause is left */
+        if (is_lost(&a)) {
+            return gsh_load_acquire_u64(word) >= a.epoch; /* the same */
+        }
+        if (polls >= SHORT_POLLS) {
+            gsh_futex_wait(word, seen, SLEEP_NS);
+        }
+        const struct gsh_waiting what = waiting(&a, leader, gsh_load_acquire_u64(word));
+        if (gsh_host_sync_poll(a.pe, &backoff, &a.start_ns, &what)) {
+            timed_out(&a, leader, gsh_load_acquire_u64(word));
+        }
+    }
+    return true;
+}
+
 static struct gsh_page_words *words(const struct arrival *a, int member_pe)
 {
     return gsh_page_words(a->pe, member_pe, (uint32_t)a->team->handle);
@@ -115,9 +142,11 @@ static void tell_leaders(struct arrival a)
 static bool sync_nodes(struct arrival a)
 {
     const struct gsh_team_split *nodes = &a.team->nodes;
+    const bool are_many = nodes->n_near > FLAGS_FOR_ALL;
     if (nodes->my_near != 0) {
         int leader = a.team->pes[nodes->near[0]];
-        return await_flag(a, leader, &words(&a, leader)->released);
+        const uint64_t *released = &words(&a, leader)->released;
+        return are_many ? await_leader(a, leader, released) : await_flag(a, leader, released);
     }
     bool have_come = true;
     for (int i = 1; have_come && i < nodes->n_near; i++) {
@@ -131,8 +160,12 @@ static bool sync_nodes(struct arrival a)
     if (is_lost(&a)) {
         return false; /* of other nodes not all may have come */
     }
-    /* release: pairs with the acquire in await_flag of the others of this node */
-    gsh_store_release_u64(&words(&a, a.pe->my_pe)->released, a.epoch);
+    uint64_t *released = &words(&a, a.pe->my_pe)->released;
+    /* release: pairs with the acquire in await_flag or await_leader of the others of this node */
+    gsh_store_release_u64(released, a.epoch);
+    if (are_many) {
+        gsh_futex_wake_all(released);
+    }
     return true;
 }
 

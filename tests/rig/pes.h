@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "tests/test.h"
 
-#define TEST_PES_MAX 64
+#define TEST_PES_MAX 80
 
 /* What one of n PEs does. */
 typedef void test_pe_main(int rank, int n, void *arg);

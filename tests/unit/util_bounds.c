@@ -10,6 +10,20 @@
 #include "runtime/instance/block_limit.h"
 #include "tests/test.h"
 
+/* Until a wait has reached its longest nap, where it stays. */
+static unsigned count_polls(void)
+{
+    unsigned backoff = 0, last = 0, n = 0;
+    for (int i = 0; i < 600; i++) {
+        last = backoff;
+        gsh_backoff(&backoff);
+        CHECK(backoff >= last);
+        n += backoff > last;
+    }
+    CHECK_EQ(backoff, last);
+    return n;
+}
+
 int main(void)
 {
     CHECK(!gsh_is_pow2(0) && gsh_is_pow2(1) && gsh_is_pow2(1ull << 63));
@@ -57,12 +71,14 @@ int main(void)
     uint64_t before = gsh_now_ns();
     CHECK(gsh_now_ns() >= before);
 
-    unsigned backoff = 0, last = 0;
-    for (int i = 0; i < 600; i++) {
-        last = backoff;
-        gsh_backoff(&backoff);
-        CHECK(backoff >= last);
+    /* also if many wait on each core: naps are longer, and begin sooner */
+    unsigned n_polls[2];
+    for (int i = 0; i < 2; i++) {
+        n_polls[i] = count_polls();
+        gsh_backoff_crowd(40, 1);
     }
-    CHECK_EQ(backoff, last); /* has reached its longest nap and stays there */
+    CHECK(n_polls[1] < n_polls[0]);
+    gsh_backoff_crowd(8, 1);
+    CHECK_EQ(count_polls(), n_polls[0]);
     return test_result();
 }
