@@ -72,6 +72,17 @@ void gsh_ucx_bury(struct gsh_ucx *u)
     }
 }
 
+void gsh_ucx_go_deaf(struct gsh_ucx *u, ucs_status_t status)
+{
+    u->is_deaf = true;
+    for (size_t i = 0; i < u->n_used; i++) {
+        gsh_ucx_break(u->used[i],
+                      "this PE does not hear of what arrives (UCX: %s): has the program closed a "
+                      "descriptor of the library?",
+                      ucs_status_string(status));
+    }
+}
+
 /* ---- watching ---- */
 
 /* Messages that have overtaken another one wait for it, but not for ever. */

@@ -13,6 +13,9 @@ void gsh_ucx_bury(struct gsh_ucx *u);
 void gsh_ucx_free_peers(struct gsh_ucx *u);
 /* Called by every progress(). */
 void gsh_ucx_tick(struct gsh_ucx *u);
+/* UCX cannot tell any more when something arrives: all peers with an endpoint are lost, and UCX is
+ * not armed again. */
+void gsh_ucx_go_deaf(struct gsh_ucx *u, ucs_status_t status);
 /* Tells every peer that has an endpoint, and closes them; bounded in time. */
 void gsh_ucx_leave(struct gsh_ucx *u);
 

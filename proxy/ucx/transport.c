@@ -48,7 +48,14 @@ static bool ucx_arm(struct gsh_transport *t)
 {
     struct gsh_ucx *u = (struct gsh_ucx *)t;
     u->is_clock_due = true; /* the time of the next progress is unknown */
-    return u->broken == NULL && u->carrying == NULL && ucp_worker_arm(u->worker) == UCS_OK;
+    if (u->broken != NULL || u->carrying != NULL || u->is_deaf) {
+        return false;
+    }
+    ucs_status_t status = ucp_worker_arm(u->worker);
+    if (status != UCS_OK && status != UCS_ERR_BUSY) {
+        gsh_ucx_go_deaf(u, status);
+    }
+    return status == UCS_OK;
 }
 
 static enum gsh_result ucx_address(struct gsh_transport *t, const void **blob, size_t *bytes)

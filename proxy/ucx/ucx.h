@@ -163,6 +163,7 @@ struct gsh_ucx {
     bool is_in_progress, is_leaving;
     bool has_rma;       /* puts and gets may be UCX's own; else all are messages */
     bool has_lost;      /* a peer with an endpoint */
+    bool is_deaf;       /* UCX could not be armed: never again */
     uint64_t n_ignored; /* messages that were not of this job */
     unsigned n_unknown; /* messages that are fetched before it is known who has sent them */
     char lanes[256];    /* the newest that was logged */

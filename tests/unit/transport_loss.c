@@ -129,6 +129,28 @@ static void storm_until(struct rig_pe *pe, const unsigned *count, unsigned limit
     }
 }
 
+/* The victim is a program that closes UCX's event descriptors, as one that closes all of them: it
+ * loses the others at once, and asks UCX no second time, which would print a line for each. */
+static void close_events(struct rig_pe *pe)
+{
+    struct gsh_transport *t = pe->transport;
+    char path[64], what[64];
+    for (int fd = 3; fd < 1024; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, what, sizeof(what) - 1);
+        what[n > 0 ? n : 0] = '\0';
+        if (strcmp(what, "anon_inode:[eventfd]") == 0) {
+            close(fd);
+        }
+    }
+    uint64_t end = gsh_now_ns() + RIG_LIMIT_NS;
+    while (!(pe->is_lost[0] && pe->is_lost[1]) && CHECK(gsh_now_ns() < end)) {
+        t->ops->progress(t);
+        CHECK(!t->ops->arm(t));
+    }
+    _exit(test_result());
+}
+
 /* ---- the ways to go ---- */
 
 static void lose(struct rig_pe *pe, int signal_to_victim)
@@ -141,6 +163,9 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     uint64_t begin = gsh_now_ns();
     if (pe->me == VICTIM) {
         storm_until(pe, &state.n_messages[0], 20); /* in the middle of all traffic */
+        if (signal_to_victim == 0) {
+            close_events(pe);
+        }
         raise(signal_to_victim);
         _exit(1);
     }
@@ -176,6 +201,11 @@ static void killed(struct rig_pe *pe)
 static void silent(struct rig_pe *pe)
 {
     lose(pe, SIGSTOP);
+}
+
+static void deaf(struct rig_pe *pe)
+{
+    lose(pe, 0);
 }
 
 /* The victim is gone long before the others; they watch for its loss all the time. */
@@ -219,6 +249,7 @@ int main(int argc, char **argv)
     } tests[] = {
         {"killed", killed, UINT64_C(4000000000)},
         {"silent", silent, UINT64_C(4000000000)},
+        {"deaf", deaf, UINT64_C(4000000000)},
         {"left", left, UINT64_C(500000000)},
     };
     if (argc < 2) {
