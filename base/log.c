@@ -141,6 +141,10 @@ static void write_whole(int fd, const char *text, size_t bytes)
         if (n < 0 && errno == EINTR) {
             continue;
         }
+        if (n <= 0 && fd != STDERR_FILENO) {
+            fd = STDERR_FILENO; /* a full disk: the line may say why the job ends */
+            continue;
+        }
         if (n <= 0) {
             break; /* nowhere left to report it */
         }

@@ -45,6 +45,9 @@ with tempfile.TemporaryDirectory() as folder:
                         r'GSHMEM_WAIT_TIMEOUT\?')
         check('"pe"' not in out, f'JSON that nobody asked for: {out}')
 
+        out = run(*options, GSHMEM_LOG_FILE='/dev/full', GSHMEM_DEBUG='info')
+        check('started by' in out, f'lines that their file cannot take: {out}')
+
         out = run(*options, GSHMEM_CONFIG=path, GSHMEM_LOG_FILE=os.path.join(folder, '%h.%p.%r'))
         check(path not in out, f'a file for each PE: {out}')
         logs, all_lines = {}, []
