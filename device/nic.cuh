@@ -5,7 +5,8 @@
  * Order. A queue carries out its entries in order, but a WRITE may overtake READs and atomics: so a
  * put and its signal are two entries of one reservation, and a fence is an entry only where a queue
  * has had READs or atomics since the last. A block uses one queue to each PE; what other blocks
- * have posted to their queues, a fence waits for.
+ * have posted to their queues, a fence waits for. Fences and quiets look at the queues that have
+ * been used, whatever the number of PEs.
  *
  * Atomicity. An AMO is the adapter's own where its atomics are atomic with the target device's
  * (GSH_NIC_AMOS). Elsewhere it is the proxy's, and fence waits for both routes, since neither
@@ -290,11 +291,15 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t nic_fetch_amo(const Context &c, gsh_amo
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void nic_await_all(const Context &c, const char *call)
 {
-    for (uint32_t i = first_queue(c); i < end_queue(c); i++) {
+    /* acquire: pairs with list_queue, here and in nic_fence */
+    uint64_t next = load_acquire(&nic_of(c)->gpu_used[number_of(c)]);
+    while (next != 0) {
+        const uint32_t i = (uint32_t)next - 1;
         uint64_t head = load_relaxed(&queue_at(c, i)->gpu_head);
         /* acquire: pairs with raise_done, so that a thread that need not wait sees the same */
         if (load_acquire(&queue_at(c, i)->gpu_done) < head)
             call_noinline<await_completed<Context>>(c, i, head, call);
+        next = load_relaxed(&queue_at(c, i)->gpu_next);
     }
 }
 
@@ -323,14 +328,15 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY void nic_fence(const Co
         call_noinline<nic_await_all<Context>>(c, call);
         return;
     }
-    for (uint32_t i = first_queue(c); i < end_queue(c); i++) {
-        if (queue_at(c, i)->depth == 0)
-            continue;
+    uint64_t next = load_acquire(&nic_of(c)->gpu_used[number_of(c)]);
+    while (next != 0) {
+        const uint32_t i = (uint32_t)next - 1;
         uint64_t head = load_relaxed(&queue_at(c, i)->gpu_head);
         if (i == nic_queue_index(c, queue_at(c, i)->pe))
             call_noinline<nic_fence_queue<Context>>(c, i, call);
         else if (load_acquire(&queue_at(c, i)->gpu_done) < head)
             call_noinline<await_completed<Context>>(c, i, head, call);
+        next = load_relaxed(&queue_at(c, i)->gpu_next);
     }
 }
 

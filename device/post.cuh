@@ -36,25 +36,13 @@ __device__ __forceinline__ gsh_nic_queue *queue_at(const Context &c, uint32_t in
     return reinterpret_cast<gsh_nic_queue *>(nic_of(c) + 1) + index;
 }
 
-/* A context's queues: [first, end). */
-template <class Context> __device__ __forceinline__ uint32_t first_queue(const Context &c)
-{
-    uint32_t before = number_of(c) == 0 ? 0 : nic_of(c)->n_queues + number_of(c) - 1;
-    return (uint32_t)state_of(c).n_pes * before;
-}
-
-template <class Context> __device__ __forceinline__ uint32_t end_queue(const Context &c)
-{
-    return (uint32_t)state_of(c).n_pes * (nic_of(c)->n_queues + number_of(c));
-}
-
 /* The queue of this block for pe. */
 template <class Context>
 __device__ __forceinline__ uint32_t nic_queue_index(const Context &c, int pe)
 {
-    if (number_of(c) != 0)
-        return first_queue(c) + (uint32_t)pe;
     uint32_t n = nic_of(c)->n_queues;
+    if (number_of(c) != 0)
+        return (uint32_t)state_of(c).n_pes * (n + number_of(c) - 1) + (uint32_t)pe;
     return (uint32_t)pe * n + (blockIdx.x + blockIdx.y + blockIdx.z) % n;
 }
 
@@ -155,6 +143,20 @@ __device__ GSHMEM_NOINLINE_BODY void await_completed(const Context &c, uint32_t 
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
+/* The queue's first post: fences and quiets look at it from now on. By one thread. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void list_queue(const Context &c, uint32_t index)
+{
+    uint64_t *used = &nic_of(c)->gpu_used[number_of(c)];
+    uint64_t seen = load_relaxed(used), before;
+    do {
+        before = seen;
+        store_relaxed(&queue_at(c, index)->gpu_next, before);
+        fence_gpu(); /* pairs with the acquire in nic_await_all and nic_fence: gpu_next is there */
+        seen = atomic_compare_swap(used, before, (uint64_t)index + 1);
+    } while (seen != before);
+}
+
 /* Reserves positions for the group and waits for room. */
 template <class Context> __device__ __forceinline__ void reserve_blocks(const Context &c, batch *b)
 {
@@ -164,6 +166,8 @@ template <class Context> __device__ __forceinline__ void reserve_blocks(const Co
         b->position = atomic_add(&q->gpu_head, n);
         if (b->is_loose) /* after the reservation: nic_fence_queue counts on it */
             reduce_add(&q->gpu_loose, (uint64_t)1);
+        if (b->position == 0)
+            call_noinline<list_queue<Context>>(c, b->queue);
         if (b->position + n - load_acquire(&q->gpu_done) > q->depth)
             call_noinline<await_completed<Context>>(
                 c, b->queue, b->position + n - queue_at(c, b->queue)->depth, b->call);
@@ -254,6 +258,7 @@ template <class Context> __device__ __forceinline__ void post_group(const Contex
     sync_group(b->group);
     if (rank_in(b->group) == 0)
         call_noinline<publish_blocks<Context>>(c, b);
+    sync_group(b->group); /* nobody returns before the queue is in the list of used ones */
 }
 
 /* Posts the batch; returns the position after it, whose completion covers it. The threads of the

@@ -10,6 +10,9 @@
  * that are not reached this way have no entries, and stay empty.
  * - Remote addresses are offsets in the heap: a PE has one key for its whole heap, whose memory
  *   comes and goes under it. So do local addresses, unless all memory of the process has a key.
+ * - Whoever reserves position 0 of a queue puts it into the list of its context's used queues
+ * before it publishes, and so before anybody returns who has posted there. Queues stay in it. So a
+ * fence or quiet looks at those that have been used, and at no others.
  * - A value that comes back goes to a cell in this PE's heap. A thread takes ticket t, waits until
  *   cell t % GSH_NIC_CELLS serves t / GSH_NIC_CELLS, posts, waits for the entry's completion, reads
  *   the cell, and lets it serve the next: +1. Only the holder of that ticket has the cell. */
@@ -22,6 +25,7 @@
 
 #define GSH_NIC_QUEUES_MAX 16
 #define GSH_NIC_CELLS      256
+#define GSH_NIC_CONTEXTS   48 /* at most, the default one counted */
 
 /* As kernels see it, in their PE's own device memory. The host writes the first line before the
  * first kernel; only kernels write the words after it. */
@@ -46,7 +50,8 @@ struct gsh_nic_queue {
      * with the fence bit that has been reserved. Equal: a WRITE that comes now overtakes none. */
     uint64_t gpu_loose;
     uint64_t gpu_fenced;
-    uint64_t reserved3[13];
+    uint64_t gpu_next; /* of the context's used queues: its index, plus 1; 0: the last */
+    uint64_t reserved3[12];
 };
 GSH_WQ_ASSERT(sizeof(struct gsh_nic_queue) == 512, "gsh_nic_queue is wire");
 
@@ -69,10 +74,13 @@ struct gsh_nic {
     uint64_t reserved0[12];
     uint64_t gpu_ticket; /* of the next cell */
     uint64_t reserved1[15];
+    /* By context: the used queue that came last, its index, plus 1; 0: none. */
+    uint64_t gpu_used[GSH_NIC_CONTEXTS];
     uint64_t gpu_serving[GSH_NIC_CELLS];
     uint64_t cell[GSH_NIC_CELLS]; /* the adapter writes them */
 };
-GSH_WQ_ASSERT(sizeof(struct gsh_nic) == 256 + 16 * GSH_NIC_CELLS, "gsh_nic is wire");
+GSH_WQ_ASSERT(sizeof(struct gsh_nic) == 256 + 8 * GSH_NIC_CONTEXTS + 16 * GSH_NIC_CELLS,
+              "gsh_nic is wire");
 
 /* The CPU device's kernels wake a model adapter that sleeps, after they have rung. */
 struct gsh_nic_wake {

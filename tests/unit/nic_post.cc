@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What kernels of the CPU device post to a network adapter, which this file stands in for: a warp's
  * entries lie one behind the other, and one doorbell rings for all of them; threads with different
- * PEs ring once for each; a quiet looks at the completion, and rings no more. */
+ * PEs ring once for each; a quiet looks at the completion, and rings no more, and at no queue that
+ * has not been used. */
 #include <gshmem_device.cuh>
 
 #include <mutex>
@@ -120,10 +121,17 @@ __global__ void puts_of_warp(uint64_t *heap, int n_targets)
     gshmem_quiet();
 }
 
+__global__ void fence_and_quiet()
+{
+    gshmem_fence();
+    gshmem_quiet();
+}
+
 static void test_warp(int n_targets)
 {
     adapter a;
-    uint32_t mask = 0;
+    uint32_t mask = 0, listed = 0;
+    a.posts.queues[3].gpu_head = 1; /* would never be complete */
     a.run(puts_of_warp, lanes, a.heap.data(), n_targets);
     for (int pe = 1; pe <= n_targets; pe++) {
         const gsh_nic_queue *q = &a.posts.queues[pe];
@@ -138,6 +146,13 @@ static void test_warp(int n_targets)
         }
     }
     CHECK_EQ(mask, UINT32_MAX);
+    for (uint64_t next = a.posts.nic.gpu_used[0]; next != 0;
+         next = a.posts.queues[next - 1].gpu_next) {
+        CHECK((listed >> next & 1) == 0);
+        listed |= 1u << next;
+    }
+    CHECK_EQ(listed, ((1u << n_targets) - 1) << 2); /* PEs from 1 on, plus 1 */
+    a.run(fence_and_quiet, 1);
     CHECK_EQ(a.n_rung[0] + a.n_rung[3], 0);
 }
 
