@@ -128,7 +128,9 @@ inline start_times start_pe()
     s.init_us = now_us() - t;
     if (!rank) {
         t = now_us();
-        choose_gpu(gshmem_team_my_pe(GSHMEMX_TEAM_NODE));
+        /* with GSHMEM_NODE_PES nodes are parts of one host */
+        choose_gpu(getenv("GSHMEM_NODE_PES") ? gshmem_my_pe()
+                                             : gshmem_team_my_pe(GSHMEMX_TEAM_NODE));
         s.context_us = now_us() - t;
         before = free_mib();
     }
