@@ -11,6 +11,28 @@ import gshmem
 import gshmem.torch
 
 
+def wrong_tensors(device):
+    """What is refused by name, and what its words are."""
+    near, plain = gshmem.torch.zeros((4, 4)), torch.zeros(4, 4, device=device)
+    for kind, words, dest, source in (
+            (ValueError, 'put: dest is not symmetric', plain, plain),
+            (ValueError, 'put: dest is not contiguous', near.t(), plain),
+            (ValueError, 'put: source is not contiguous', near[0], plain[:, 1]),
+            (ValueError, 'put: dest has 64 bytes, source 48', near, plain[1:]),
+            (TypeError, 'put: dest is of float32, source of bfloat16', near, plain.bfloat16()),
+            (TypeError, 'put: dest is of float32, source of complex64', near, plain.to(torch.complex64)),
+            (TypeError, 'put: source is a tensor whose memory has no address', near, plain.to_sparse())):
+        try:
+            gshmem.put(dest, source, 0)
+            raise AssertionError(f'not refused: {words}')
+        except kind as e:
+            assert str(e) == words or str(e).startswith(words + ':'), e
+    gshmem.put(near[1:2].t()[1:3], torch.ones(2, 1, device=device), gshmem.my_pe())  # in one piece all the same
+    gshmem.quiet()
+    gshmem.synchronize()
+    assert near.tolist() == [[0] * 4, [0, 1, 1, 0], [0] * 4, [0] * 4], near
+
+
 def main(device):
     me, n = dist.get_rank(), dist.get_world_size()  # not the PE's number
     right, left = (me + 1) % n, (me - 1) % n
@@ -93,6 +115,7 @@ if __name__ == '__main__':
         where = torch.device('cuda', torch.cuda.current_device()) if on_gpu else torch.device('cpu')
         dist.init_process_group('gloo', rank=n_ranks - 1 - gshmem.my_pe(), world_size=n_ranks,
                                 init_method=f'file://{os.environ["STORE_FILE"]}')
+        wrong_tensors(where)
         main(where)
         gshmem.barrier()
         dist.destroy_process_group()

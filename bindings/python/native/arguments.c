@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Arguments of Python as those of C, checked. */
 #include <string.h>
+#include "dlpack_abi.h"
 #include "native.h"
 
 /* Names of attributes and dtypes, made once. */
@@ -106,26 +107,42 @@ bool int_of(const char *call, const char *argument, PyObject *object, int *out)
 
 enum kind { OTHER, TENSOR, BUFFER };
 
-/* How arrays of a type are asked: found once for each type. */
-static enum kind kind_of(PyObject *object)
+/* How arrays of a type are asked. */
+struct way {
+    PyObject *type;
+    enum kind kind;
+    const struct dlpack_exchange *dlpack; /* NULL: it has none */
+};
+
+static const struct dlpack_exchange *dlpack_of(PyObject *type)
 {
-    static struct {
-        PyObject *type;
-        enum kind kind;
-    } known[16];
+    PyObject *capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
+    const struct dlpack_exchange *found =
+        capsule == NULL ? NULL : PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    PyErr_Clear(); /* the type keeps the capsule, and this module the type */
+    if (capsule != NULL)
+        Py_DecRef(capsule);
+    return found != NULL && found->major == 1 && found->tensor_from_object != NULL ? found : NULL;
+}
+
+/* Found once for each type. */
+static struct way way_of(PyObject *object)
+{
+    static struct way known[16];
     static int n_known;
     for (int i = 0; i < n_known; i++)
         if (known[i].type == object->type)
-            return known[i].kind;
+            return known[i];
     enum kind kind = PyObject_HasAttrString(object, "data_ptr")              ? TENSOR
                      : PyObject_HasAttrString(object, "__array_interface__") ? BUFFER
                                                                              : OTHER;
+    struct way way = {object->type, kind, NULL};
     if (n_known < 16) {
         Py_IncRef(object->type);
-        known[n_known].type = object->type;
-        known[n_known++].kind = kind;
+        way.dlpack = dlpack_of(object->type);
+        known[n_known++] = way;
     }
-    return kind;
+    return way;
 }
 
 /* A borrowed reference. */
@@ -171,6 +188,68 @@ static bool describe_tensor(PyObject *object, struct array *out, bool *is_contig
            take_word(PyObject_GetAttr(object, names.nbytes), &out->bytes);
 }
 
+static PyObject *integer_name(bool is_unsigned, int64_t bytes)
+{
+    static const char *const names_of[2][4] = {{"int8", "int16", "int32", "int64"},
+                                               {"uint8", "uint16", "uint32", "uint64"}};
+    static PyObject *made[2][4];
+    int log = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
+    if (log < 0)
+        return NULL;
+    PyObject **place = &made[is_unsigned][log];
+    if (*place == NULL)
+        *place = PyUnicode_InternFromString(names_of[is_unsigned][log]);
+    return *place;
+}
+
+/* Borrowed; NULL for types that are not in the table. */
+static PyObject *name_of_dlpack(int code, int bits)
+{
+    static const struct {
+        int code, bits;
+        const char *name;
+    } table[] = {{DLPACK_FLOAT, 32, "float32"},      {DLPACK_BFLOAT, 16, "bfloat16"},
+                 {DLPACK_FLOAT, 16, "float16"},      {DLPACK_FLOAT, 64, "float64"},
+                 {DLPACK_BOOL, 8, "bool"},           {DLPACK_COMPLEX, 64, "complex64"},
+                 {DLPACK_COMPLEX, 128, "complex128"}};
+    static PyObject *made[sizeof table / sizeof *table];
+    if (code == DLPACK_INT || code == DLPACK_UINT)
+        return integer_name(code == DLPACK_UINT, bits / 8);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].code == code && table[i].bits == bits) {
+            if (made[i] == NULL)
+                made[i] = PyUnicode_InternFromString(table[i].name);
+            return made[i];
+        }
+    return NULL;
+}
+
+/* False without an exception if the type does not say enough. */
+static bool describe_dlpack(const struct dlpack_exchange *dlpack, PyObject *object,
+                            struct array *out, bool *is_contiguous)
+{
+    struct dlpack_tensor t;
+    if (dlpack->tensor_from_object(object, &t) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    PyObject *name = name_of_dlpack(t.type_code, t.type_bits);
+    if (name == NULL || t.type_vector != 1 || (t.n_dimensions > 0 && t.strides == NULL))
+        return false;
+    int64_t n = 1;
+    *is_contiguous = true;
+    for (int i = t.n_dimensions - 1; i >= 0; i--) {
+        *is_contiguous &= t.shape[i] == 1 || t.strides[i] == n;
+        n *= t.shape[i];
+    }
+    *is_contiguous |= n == 0;
+    Py_IncRef(name);
+    out->type = name;
+    out->address = (uint64_t)(uintptr_t)t.data + t.byte_offset;
+    out->bytes = (uint64_t)n * t.type_bits / 8;
+    return true;
+}
+
 /* The dtype's name of a buffer's format, a new reference; NULL without an exception if the format
  * is none of these. */
 static PyObject *name_of_format(const char *format, Py_ssize_t itemsize)
@@ -181,7 +260,7 @@ static PyObject *name_of_format(const char *format, Py_ssize_t itemsize)
         const char *name;
     } table[] = {{"d", 8, "float64"},    {"f", 4, "float32"},      {"e", 2, "float16"},
                  {"Zf", 8, "complex64"}, {"Zd", 16, "complex128"}, {"?", 1, "bool"}};
-    static PyObject *made[sizeof table / sizeof *table], *integers[2][4];
+    static PyObject *made[sizeof table / sizeof *table];
     if (format == NULL || *format == 0)
         return NULL;
     format += *format == '<' || *format == '=' || *format == '@' || *format == '|';
@@ -192,17 +271,12 @@ static PyObject *name_of_format(const char *format, Py_ssize_t itemsize)
             Py_IncRef(made[i]);
             return made[i];
         }
-    static const char *const integer_names[2][4] = {{"int8", "int16", "int32", "int64"},
-                                                    {"uint8", "uint16", "uint32", "uint64"}};
-    int log = itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : -1;
-    if (format[1] != 0 || log < 0 || strchr("bhilqBHILQ", format[0]) == NULL)
+    if (format[1] != 0 || strchr("bhilqBHILQ", format[0]) == NULL)
         return NULL;
-    int is_unsigned = format[0] < 'a';
-    PyObject **place = &integers[is_unsigned][log];
-    if (*place == NULL)
-        *place = PyUnicode_InternFromString(integer_names[is_unsigned][log]);
-    Py_IncRef(*place);
-    return *place;
+    PyObject *name = integer_name(format[0] < 'a', itemsize);
+    if (name != NULL)
+        Py_IncRef(name);
+    return name;
 }
 
 /* False without an exception if the object's buffer does not say enough. */
@@ -248,9 +322,17 @@ static bool describe_any(const char *call, const char *argument, PyObject *objec
 {
     bool is_done = false;
     *out = (struct array){0};
-    switch (kind_of(object)) {
+    const struct way way = way_of(object);
+    if (way.dlpack != NULL && describe_dlpack(way.dlpack, object, out, is_contiguous))
+        return true;
+    switch (way.kind) {
     case TENSOR:
         is_done = describe_tensor(object, out, is_contiguous);
+        if (!is_done) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "%s: %s is a tensor whose memory has no address", call,
+                         argument);
+        }
         break;
     case BUFFER:
         is_done = describe_buffer(object, out, is_contiguous);

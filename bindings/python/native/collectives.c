@@ -89,6 +89,12 @@ struct reduction {
 static bool find_reduction(PyObject *type, PyObject *op, struct reduction *out)
 {
     static PyObject *known; /* (type, op): row */
+    static PyObject *last_type, *last_op;
+    static struct reduction last;
+    if (type == last_type && op == last_op) {
+        *out = last;
+        return true;
+    }
     if (known == NULL && (known = PyDict_New()) == NULL)
         return false;
     PyObject *key = Py_BuildValue("OO", type, op);
@@ -109,7 +115,15 @@ static bool find_reduction(PyObject *type, PyObject *op, struct reduction *out)
     out->on_stream =
         (stream_reduction *)(uintptr_t)PyLong_AsUnsignedLongLong(PyTuple_GetItem(row, 1));
     out->element_bytes = PyLong_AsUnsignedLongLong(PyTuple_GetItem(row, 2));
-    return PyErr_Occurred() == NULL;
+    if (PyErr_Occurred() != NULL)
+        return false;
+    Py_IncRef(op); /* another object may be equal to the table's */
+    if (last_op != NULL)
+        Py_DecRef(last_op);
+    last_type = type;
+    last_op = op;
+    last = *out;
+    return true;
 }
 
 /* (dest, source, op, team, stream) */

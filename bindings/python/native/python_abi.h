@@ -87,6 +87,8 @@ PyObject *Py_BuildValue(const char *format, ...);
 unsigned long PyType_GetFlags(PyObject *type);
 enum { PYTHON_IS_INT = 1 << 24, PYTHON_IS_STR = 1 << 28 };
 
+PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
+void *PyCapsule_GetPointer(PyObject *capsule, const char *name);
 PyObject *PyObject_GetAttr(PyObject *object, PyObject *name);
 int PyObject_HasAttrString(PyObject *object, const char *name);
 PyObject *PyObject_CallMethodObjArgs(PyObject *object, PyObject *name, ...);
