@@ -131,7 +131,8 @@ bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r, in
         return true;
     }
     return r->kind == GSH_HANG_WAIT && r->pe < n && w->other < n && w->holder < n &&
-           w->copy_pe < n && (r->pe == *left_out || add_wait(job, r));
+           w->copy_pe < n && job->members[r->pe].answer == GSH_HANG_ANSWERED &&
+           (r->pe == *left_out || add_wait(job, r));
 }
 
 void gsh_hang_free(struct gsh_hang_job *job)

@@ -139,7 +139,8 @@ struct gsh_hang_job {
     struct gsh_hang_entry *waits; /* in order of PEs */
 };
 
-/* Takes a sound record into the job; false: no memory, or it does not fit the others. Of a PE that
+/* Takes a sound record into the job; false: no memory, or it does not fit the others: it names PEs
+ * that there are not, or is a wait of a PE that has not answered. Of a PE that
  * comes twice, by different ways, the second is left out. *left_out: of this way, the PE whose
  * waits are left out; -1 at the beginning. */
 bool gsh_hang_take(struct gsh_hang_job *job, const struct gsh_hang_record *r, int *left_out);

@@ -69,6 +69,28 @@ static void expect(struct gsh_hang_job *job, enum gsh_hang_verdict verdict, int 
     gsh_hang_free(job);
 }
 
+/* Of a PE that comes by two ways the first counts, and what comes by the other is left out. */
+static void test_twice(void)
+{
+    struct gsh_hang_job job = job_of(2);
+    struct gsh_hang_record r = record(GSH_HANG_PE, 0);
+    int left_out = -1;
+    r.about = (struct gsh_hang_pe){.pe = 0, .n_pes = 2, .n_nodes = 1, .os_pid = 7};
+    CHECK(gsh_hang_take(&job, &r, &left_out) && left_out == 0);
+    CHECK_EQ(job.members[0].about.os_pid, 100);
+    r = record(GSH_HANG_WAIT, 0);
+    r.wait = wait_of(GSH_HANG_ARRIVAL, 1);
+    CHECK(gsh_hang_take(&job, &r, &left_out));
+    CHECK_EQ(job.n_waits, 0);
+    r = record(GSH_HANG_ABSENT, 1);
+    r.about = (struct gsh_hang_pe){.pe = 1, .n_pes = 2, .n_nodes = 1, .os_pid = 8, .state = 'T'};
+    job.members[1].answer = GSH_HANG_UNKNOWN;
+    CHECK(gsh_hang_take(&job, &r, &left_out) && left_out == -1);
+    CHECK_EQ(job.members[1].answer, GSH_HANG_SILENT);
+    CHECK_EQ(job.members[1].state, 'T');
+    gsh_hang_free(&job);
+}
+
 static void test_causes(void)
 {
     struct gsh_hang_job job = job_of(3);
@@ -87,6 +109,13 @@ static void test_causes(void)
     expect(&job, GSH_HANG_CYCLE, 1,
            "PEs wait for each other: PE 1 waits for PE 2 in gshmem_call: arrival 3, and PE 2 waits "
            "for PE 1 in gshmem_call: the lock at allocation 1 + 0x0");
+
+    job = job_of(2); /* a wait of a PE that has not answered */
+    job.members[1].answer = GSH_HANG_SILENT;
+    struct gsh_hang_record r = record(GSH_HANG_WAIT, 1);
+    r.wait = wait_of(GSH_HANG_ARRIVAL, 0);
+    CHECK(gsh_hang_is_sound(&r, sizeof(r)) && !take(&job, &r));
+    gsh_hang_free(&job);
 
     job = job_of(4); /* who does not answer counts more than a cycle */
     job.members[3].answer = GSH_HANG_SILENT;
@@ -187,6 +216,7 @@ static void test_json(void)
 int main(void)
 {
     test_causes();
+    test_twice();
     test_bounds();
     test_json();
     return test_result();
