@@ -88,15 +88,13 @@ void sim_add_sync(struct sim *s)
     sim_add(s, "sync_all", (struct sim_call){.kind = SIM_SYNC, .way = SIM_FAR});
 }
 
-/* runtime/team/create.c: on the arguments among all, then among the members on free units, whose
- * bitmap the ballot carries, and on their words. */
+/* runtime/team/create.c: among all on the arguments, and on free units, whose bitmap the ballot
+ * carries; then among the members on their words. */
 void sim_add_split(struct sim *s)
 {
     const uint64_t bitmap = (uint64_t)sim_model_of(s)->team_units / 8;
-    sim_add(s, "team_split", (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR});
-    sim_add(
-        s, "team_split",
-        (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = SIM_HALF, .bytes = bitmap});
+    sim_add(s, "team_split",
+            (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .bytes = bitmap});
     sim_add(s, "team_split",
             (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = SIM_HALF});
     sim_keep(s, (uint64_t)sim_n_pes(s) / 2 * sizeof(int));

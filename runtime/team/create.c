@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Teams that users make (OpenSHMEM 1.5, 9.4): the PEs of the parent agree that they ask for the
- * same team, then its members agree on the first pool units that all of them have free, and that
- * their tables are written. */
+ * same team, and on the first pool units that all of its members have free, of which the others say
+ * nothing; then the members agree that their tables are written. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,150 +12,12 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/team/page.h"
+#include "runtime/team/making.h"
 #include "runtime/team/team.h"
-
-/* ---- the members ---- */
-
-/* What the ballots of this file hold. */
-enum { BALLOT_RESULT, BALLOT_A, BALLOT_NOT_A, BALLOT_NOT_SET_UP };
-
-static enum gsh_result say(bool is_speaker, enum gsh_result r, const char *call, const char *text)
-{
-    return is_speaker ? gsh_fail(r, "%s: %s", call, text) : gsh_note(r, "%s: %s", call, text);
-}
-
-/* A team in the making. */
-struct making {
-    struct gsh_team_agreement a;
-    const int *pes;
-    int n, me;
-    uint64_t *or_words; /* [n_units / 64] */
-    int n_tries;        /* earlier tries: another team took the units on some member */
-};
-
-/* Another try looks elsewhere, so that two teams in the making do not collide again and again. */
-static uint32_t first_unit_to_try(const struct making *m, uint32_t n_units)
-{
-    uint64_t h = (m->a.key + 1) * 0x9e3779b97f4a7c15u * (uint64_t)(2 * m->n_tries + 1);
-    return m->n_tries == 0 ? 0 : (uint32_t)((h >> 32) % n_units);
-}
-
-/* The first ballot: units that all members have free. */
-static enum gsh_result choose_units(const struct making *m, struct gsh_team *team,
-                                    enum gsh_result r, uint32_t *unit)
-{
-    struct gsh_instance *pe = m->a.pe;
-    struct gsh_teams *teams = pe->teams;
-    uint64_t n_units = team == NULL ? 0 : team->layout.n_units;
-    struct gsh_ballot ballot = {
-        .max = {[BALLOT_RESULT] = r,
-                [BALLOT_A] = n_units,
-                [BALLOT_NOT_A] = ~n_units,
-                [BALLOT_NOT_SET_UP] = !pe->is_device_ready},
-        .or_words = m->or_words,
-        .n_or = teams->n_units / 64,
-    };
-    gsh_lock_take(&teams->lock);
-    memcpy(m->or_words, teams->used, teams->n_units / 8);
-    gsh_lock_give(&teams->lock);
-    gsh_team_agree(&m->a, m->pes, m->n, m->me, &ballot);
-    if (ballot.max[BALLOT_RESULT] != GSH_OK || ballot.max[BALLOT_A] != ~ballot.max[BALLOT_NOT_A]) {
-        return say(m->me == 0, GSH_ERR_NOMEM, m->a.call,
-                   "a member of the new team has no memory for it");
-    }
-    /* All members see the same bitmap, and make the same choice. */
-    for (int plan = m->a.widest_plan; plan <= GSH_TEAM_PLAN_BARE; plan++) {
-        gsh_team_plan(pe, team, team->layout.n_channels, plan, ballot.max[BALLOT_NOT_SET_UP] == 0);
-        *unit = gsh_team_units_find(teams, m->or_words, first_unit_to_try(m, teams->n_units),
-                                    team->layout.n_units);
-        if (*unit < teams->n_units && gsh_team_plan_is_fair(teams, m->or_words, plan)) {
-            break;
-        }
-    }
-    return *unit < teams->n_units
-               ? GSH_OK
-               : say(m->me == 0 && !m->a.may_lack_room, GSH_ERR_NOMEM, m->a.call,
-                     "no part of the team pool is free on all members: destroy teams, or raise "
-                     "GSHMEM_TEAM_MEMORY");
-}
-
-/* The second: all members have the units still free, and their words are ready. GSH_ERR_SYMMETRY:
- * another thread's team has taken some of them on a member; try again. */
-static enum gsh_result settle(const struct making *m, struct gsh_team *team)
-{
-    struct gsh_instance *pe = m->a.pe;
-    bool is_taken = gsh_team_units_take(pe->teams, team);
-    bool is_ready = is_taken && pe->is_device_ready;
-    enum gsh_result r = is_ready ? gsh_team_upload(pe, team) : GSH_OK;
-    const struct gsh_page_words *words = gsh_page_words(pe, pe->my_pe, (uint32_t)team->handle);
-    /* if another team has the units, its threads may be writing the words */
-    uint64_t epoch = is_taken ? gsh_max_u64(words->epoch, words->released) : 0;
-    struct gsh_ballot ballot = {
-        .max = {[BALLOT_RESULT] = r, [BALLOT_A] = epoch, [BALLOT_NOT_A] = !is_taken}};
-    gsh_team_agree(&m->a, m->pes, m->n, m->me, &ballot);
-    bool has_met = ballot.max[BALLOT_NOT_A] != 0;
-    if (ballot.max[BALLOT_RESULT] == GSH_OK && !has_met) {
-        team->host_epoch = ballot.max[BALLOT_A];
-        return GSH_OK;
-    }
-    if (is_ready && r == GSH_OK) {
-        gsh_require(pe, m->a.call, gsh_team_withdraw(pe, team));
-    }
-    if (is_taken) {
-        gsh_team_units_give(pe->teams, team);
-    }
-    return has_met ? GSH_ERR_SYMMETRY
-                   : say(m->me == 0, GSH_ERR_NOMEM, m->a.call,
-                         "a member of the new team could not write its tables");
-}
-
-static enum gsh_result try_units(struct making *m, struct gsh_team *team, enum gsh_result made)
-{
-    enum gsh_result r;
-    do {
-        uint32_t unit = 0;
-        r = choose_units(m, team, made, &unit);
-        if (r == GSH_OK) {
-            gsh_team_set_units(m->a.pe, team, unit);
-            r = settle(m, team);
-        }
-        m->n_tries++;
-    } while (r == GSH_ERR_SYMMETRY);
-    return r;
-}
-
-/* Collective over the members; all of them get the same result. */
-static enum gsh_result make_on(const struct gsh_team_agreement *a, const int *pes, int n, int me,
-                               const gshmem_team_config_t *config, gshmem_team_t *out)
-{
-    struct gsh_instance *pe = a->pe;
-    struct gsh_team *team = NULL;
-    struct making m = {.a = *a, .pes = pes, .n = n, .me = me};
-    enum gsh_result r = gsh_team_make(pe, pes, n, &team);
-    m.or_words = calloc(pe->teams->n_units / 64, sizeof(*m.or_words));
-    if (m.or_words == NULL) { /* the others would wait */
-        gsh_abort(pe, 1, "%s: no memory for a list of %d PEs", a->call, n);
-    }
-    if (r == GSH_OK) {
-        team->num_contexts = config->num_contexts;
-        team->buffers = a->buffers;
-        gsh_team_plan(pe, team, config->num_channels, GSH_TEAM_PLAN_BARE, false);
-    }
-    r = try_units(&m, team, r);
-    free(m.or_words);
-    if (r != GSH_OK) {
-        gsh_team_free(team);
-        return r;
-    }
-    pe->teams->of_unit[team->handle] = team;
-    *out = team->handle;
-    return GSH_OK;
-}
 
 /* ---- the arguments ---- */
 
-enum { MAX_ARGS = (GSH_BALLOT_MAX_WORDS - 1) / 2 };
+enum { MAX_ARGS = (BALLOT_STATE - 1) / 2 };
 
 struct request {
     const char *names[MAX_ARGS]; /* NULL after the last */
@@ -172,7 +34,7 @@ static enum gsh_result say_config_error(bool is_speaker, const char *call, uint6
         [SAME_HANDLE] = "a PE gave one place for both teams",
         [NO_HANDLE] = "a PE gave NULL as the place of a new team",
     };
-    return error == NO_ERROR ? GSH_OK : say(is_speaker, GSH_ERR_ARG, call, words[error]);
+    return error == NO_ERROR ? GSH_OK : gsh_making_say(is_speaker, GSH_ERR_ARG, call, words[error]);
 }
 
 static enum config_error config_error_of(long masks, const gshmem_team_t *handle)
@@ -181,16 +43,27 @@ static enum config_error config_error_of(long masks, const gshmem_team_t *handle
     return handle == NULL ? NO_HANDLE : (masks & ~known) != 0 ? BAD_MASK : NO_ERROR;
 }
 
-/* Collective over the parent: all PEs ask for the same team. */
+/* Collective over the parent: all PEs ask for the same team. m: NULL, or it is made next, and its
+ * members' first ballot is part of this one. */
 static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct gsh_team *parent,
-                                const struct request *request, enum config_error error)
+                                const struct request *request, enum config_error error,
+                                struct gsh_making *m)
 {
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = error}};
+    struct gsh_ballot ballot = {.n_or = 0};
+    if (m != NULL) {
+        gsh_making_ask(m);
+        m->is_asked = true;
+        ballot = m->ballot;
+    }
+    ballot.max[BALLOT_RESULT] = error;
     for (int i = 0; i < MAX_ARGS; i++) {
         ballot.max[1 + 2 * i] = (uint64_t)request->args[i];
         ballot.max[2 + 2 * i] = ~(uint64_t)request->args[i];
     }
     gsh_team_agree(a, parent->pes, parent->n_pes, parent->my_index, &ballot);
+    if (m != NULL) {
+        m->ballot = ballot;
+    }
     bool is_speaker = parent->my_index == 0;
     for (int i = 0; i < MAX_ARGS; i++) {
         int64_t one = (int64_t)ballot.max[1 + 2 * i], other = (int64_t)~ballot.max[2 + 2 * i];
@@ -203,7 +76,7 @@ static enum gsh_result agree_on(const struct gsh_team_agreement *a, const struct
                          "%s is %" PRId64 " on one PE and %" PRId64 " on another",
                          request->names[i], other, one);
             }
-            return say(is_speaker, GSH_ERR_SYMMETRY, a->call, text);
+            return gsh_making_say(is_speaker, GSH_ERR_SYMMETRY, a->call, text);
         }
     }
     return say_config_error(is_speaker, a->call, ballot.max[BALLOT_RESULT]);
@@ -222,16 +95,20 @@ static gshmem_team_config_t wanted_config(const gshmem_team_config_t *config, lo
     return wanted;
 }
 
+/* NULL: the configuration is possible. */
+static const char *config_fault(const gshmem_team_config_t *config)
+{
+    return config->num_contexts < 0 ? "num_contexts is negative"
+           : config->num_channels < 1 || config->num_channels > GSH_TEAM_CHANNELS_MAX
+               ? "num_channels is not between 1 and 1024"
+               : NULL;
+}
+
 static enum gsh_result check_config(const char *call, bool is_speaker,
                                     const gshmem_team_config_t *config)
 {
-    if (config->num_contexts < 0) {
-        return say(is_speaker, GSH_ERR_ARG, call, "num_contexts is negative");
-    }
-    if (config->num_channels < 1 || config->num_channels > GSH_TEAM_CHANNELS_MAX) {
-        return say(is_speaker, GSH_ERR_ARG, call, "num_channels is not between 1 and 1024");
-    }
-    return GSH_OK;
+    const char *fault = config_fault(config);
+    return fault == NULL ? GSH_OK : gsh_making_say(is_speaker, GSH_ERR_ARG, call, fault);
 }
 
 /* Finds the parent, which must include this PE, and sets *new_team, if given, to no team. */
@@ -246,19 +123,39 @@ static enum gsh_result begin(struct gsh_instance *pe, const char *call, gshmem_t
 
 /* ---- strided ---- */
 
+static bool names_pes(const struct gsh_team *parent, int start, int stride, int size)
+{
+    const int64_t last = start + ((int64_t)size - 1) * stride;
+    return size >= 1 && start >= 0 && start < parent->n_pes && last >= 0 && last < parent->n_pes &&
+           (stride != 0 || size == 1);
+}
+
 static enum gsh_result check_strided(const char *call, const struct gsh_team *parent, int start,
                                      int stride, int size)
 {
-    bool is_speaker = parent->my_index == 0;
-    int64_t last = start + ((int64_t)size - 1) * stride;
     char text[160];
-    if (size < 1 || start < 0 || start >= parent->n_pes || last < 0 || last >= parent->n_pes ||
-        (stride == 0 && size > 1)) {
-        snprintf(text, sizeof(text), "start %d, stride %d and size %d name no PEs of a team of %d",
-                 start, stride, size, parent->n_pes);
-        return say(is_speaker, GSH_ERR_ARG, call, text);
+    if (names_pes(parent, start, stride, size)) {
+        return GSH_OK;
     }
-    return GSH_OK;
+    snprintf(text, sizeof(text), "start %d, stride %d and size %d name no PEs of a team of %d",
+             start, stride, size, parent->n_pes);
+    return gsh_making_say(parent->my_index == 0, GSH_ERR_ARG, call, text);
+}
+
+/* The members' numbers; *me: this PE's place among them, or -1. */
+static int *list_strided(const struct gsh_team_agreement *a, const struct gsh_team *parent,
+                         int start, int stride, int size, int *me)
+{
+    int *pes = calloc((size_t)size, sizeof(*pes));
+    if (pes == NULL) {
+        gsh_abort(a->pe, 1, "%s: no memory for a list of %d PEs", a->call, size);
+    }
+    *me = -1;
+    for (int i = 0; i < size; i++) {
+        pes[i] = parent->pes[start + i * stride];
+        *me = pes[i] == a->pe->my_pe ? i : *me;
+    }
+    return pes;
 }
 
 /* Collective over the members; the others return at once. Arguments have been agreed on. */
@@ -266,16 +163,42 @@ static enum gsh_result make_strided(const struct gsh_team_agreement *a,
                                     const struct gsh_team *parent, int start, int stride, int size,
                                     const gshmem_team_config_t *config, gshmem_team_t *out)
 {
+    int me;
+    int *pes = list_strided(a, parent, start, stride, size, &me);
+    enum gsh_result r = GSH_OK;
+    if (me >= 0) {
+        struct gsh_making m = gsh_making_begin(a, pes, size, me, config);
+        r = gsh_making_finish(&m, out);
+    }
+    free(pes);
+    return r;
+}
+
+/* Agrees on the arguments and on units at once, where this PE's own arguments can be those of all;
+ * then makes the team. */
+static enum gsh_result split_strided(const struct gsh_team_agreement *a,
+                                     const struct gsh_team *parent, const struct request *request,
+                                     enum config_error error, const gshmem_team_config_t *config,
+                                     gshmem_team_t *new_team)
+{
+    const int start = (int)request->args[1], stride = (int)request->args[2],
+              size = (int)request->args[3];
+    const bool is_good =
+        names_pes(parent, start, stride, size) && config_fault(config) == NULL && error == NO_ERROR;
     int me = -1;
-    int *pes = calloc((size_t)size, sizeof(*pes));
-    if (pes == NULL) {
-        gsh_abort(a->pe, 1, "%s: no memory for a list of %d PEs", a->call, size);
+    int *pes = is_good ? list_strided(a, parent, start, stride, size, &me) : NULL;
+    struct gsh_making m = gsh_making_begin(a, pes, size, me, config);
+    enum gsh_result r = agree_on(a, parent, request, error, &m);
+    if (r == GSH_OK) {
+        r = check_strided(a->call, parent, start, stride, size);
     }
-    for (int i = 0; i < size; i++) {
-        pes[i] = parent->pes[start + i * stride];
-        me = pes[i] == a->pe->my_pe ? i : me;
+    if (r == GSH_OK) {
+        r = check_config(a->call, parent->my_index == 0, config);
     }
-    enum gsh_result r = me >= 0 ? make_on(a, pes, size, me, config, out) : GSH_OK;
+    if (r == GSH_OK && me >= 0) {
+        r = gsh_making_finish(&m, new_team);
+    }
+    gsh_making_forget(&m);
     free(pes);
     return r;
 }
@@ -294,16 +217,8 @@ int gshmem_team_split_strided(gshmem_team_t parent_team, int start, int stride, 
     struct gsh_team *parent;
     enum gsh_result r = begin(pe, call, parent_team, new_team, &parent);
     if (r == GSH_OK) {
-        r = agree_on(&a, parent, &request, config_error_of(config_mask, new_team));
-    }
-    if (r == GSH_OK) {
-        r = check_strided(call, parent, start, stride, size);
-    }
-    if (r == GSH_OK) {
-        r = check_config(call, parent->my_index == 0, &wanted);
-    }
-    if (r == GSH_OK) {
-        r = make_strided(&a, parent, start, stride, size, &wanted, new_team);
+        r = split_strided(&a, parent, &request, config_error_of(config_mask, new_team), &wanted,
+                          new_team);
     }
     return gsh_public_error(r);
 }
@@ -356,9 +271,10 @@ int gshmem_team_split_2d(gshmem_team_t parent_team, int xrange,
     }
     bool is_speaker = parent->my_index == 0;
     enum config_error error = config_error_of(x_mask | y_mask, x_team == NULL ? NULL : y_team);
-    r = agree_on(&a, parent, &request, error == NO_ERROR && x_team == y_team ? SAME_HANDLE : error);
+    error = error == NO_ERROR && x_team == y_team ? SAME_HANDLE : error;
+    r = agree_on(&a, parent, &request, error, NULL);
     if (r == GSH_OK && xrange < 1) {
-        r = say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
+        r = gsh_making_say(is_speaker, GSH_ERR_ARG, call, "xrange is below 1");
     }
     if (r == GSH_OK) {
         r = check_config(call, is_speaker, &x);
@@ -416,7 +332,7 @@ static enum gsh_result check_list(struct gsh_instance *pe, const char *call, con
         snprintf(text, sizeof(text),
                  "PE %d, number %d of the list, is not in the job or is twice in the list",
                  pes[bad], bad);
-        return say(speaker == pe->my_pe, GSH_ERR_ARG, call, text);
+        return gsh_making_say(speaker == pe->my_pe, GSH_ERR_ARG, call, text);
     }
     return GSH_OK;
 }
@@ -430,10 +346,10 @@ static int compare_ints(const void *a, const void *b)
 enum { BALLOT_WORD = 7 };
 
 /* Collective over the PEs of the list, which agree in ascending order: that way lists that only
- * differ in order are reported, rather than causing a wait. */
+ * differ in order are reported, rather than causing a wait. The first ballot on units is part. */
 static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const int *pes, int n,
                                      const gshmem_team_config_t *config, enum config_error error,
-                                     uint64_t *word)
+                                     uint64_t *word, struct gsh_making *m)
 {
     struct gsh_instance *pe = a->pe;
     const char *call = a->call;
@@ -455,7 +371,10 @@ static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const i
         "the PEs give different num_contexts",
         "the PEs give different num_channels",
     };
-    struct gsh_ballot ballot = {.max = {[BALLOT_RESULT] = error}};
+    gsh_making_ask(m);
+    m->is_asked = true;
+    struct gsh_ballot ballot = m->ballot;
+    ballot.max[BALLOT_RESULT] = error;
     for (int i = 0; i < 3; i++) {
         ballot.max[1 + 2 * i] = args[i];
         ballot.max[2 + 2 * i] = ~args[i];
@@ -463,11 +382,12 @@ static enum gsh_result agree_on_list(const struct gsh_team_agreement *a, const i
     ballot.max[BALLOT_WORD] = *word;
     gsh_team_agree(a, sorted, n, me, &ballot);
     *word = ballot.max[BALLOT_WORD];
+    m->ballot = ballot;
     bool is_speaker = sorted[0] == pe->my_pe;
     free(sorted);
     for (int i = 0; i < 3; i++) {
         if (ballot.max[1 + 2 * i] != ~ballot.max[2 + 2 * i]) {
-            return say(is_speaker, GSH_ERR_SYMMETRY, call, differ[i]);
+            return gsh_making_say(is_speaker, GSH_ERR_SYMMETRY, call, differ[i]);
         }
     }
     enum gsh_result r = say_config_error(is_speaker, call, ballot.max[BALLOT_RESULT]);
@@ -484,12 +404,17 @@ static enum gsh_result create(struct gsh_team_agreement a, const int *pes, int n
         *new_team = GSHMEM_TEAM_INVALID;
     }
     enum gsh_result r = check_list(a.pe, a.call, pes, n_pes, &me);
-    if (r == GSH_OK) {
-        r = agree_on_list(&a, pes, n_pes, &wanted, config_error_of(config_mask, new_team), word);
+    if (r != GSH_OK) {
+        return r;
     }
+    const enum config_error error = config_error_of(config_mask, new_team);
+    const bool is_good = error == NO_ERROR && config_fault(&wanted) == NULL;
+    struct gsh_making m = gsh_making_begin(&a, pes, n_pes, is_good ? me : -1, &wanted);
+    r = agree_on_list(&a, pes, n_pes, &wanted, error, word, &m);
     if (r == GSH_OK) {
-        r = make_on(&a, pes, n_pes, me, &wanted, new_team);
+        r = gsh_making_finish(&m, new_team);
     }
+    gsh_making_forget(&m);
     return r;
 }
 

@@ -207,7 +207,7 @@ static void test_thousand(void)
     CHECK_EQ(phase_of(s, "malloc that fails")->most.bytes, 100 * 64);
     CHECK_EQ(phase_of(s, "sync_all")->most.rounds, 7);
     CHECK_EQ(phase_of(s, "reduce")->most.rounds, 7);
-    CHECK(phase_of(s, "team_split")->most.rounds <= 3 * 10);
+    CHECK(phase_of(s, "team_split")->most.rounds <= 2 * 10);
     CHECK_EQ(phase_of(s, "broadcast")->all.near_messages,
              phase_of(other, "broadcast")->all.near_messages);
     CHECK_EQ(sim_end_ns(s), sim_end_ns(again));
