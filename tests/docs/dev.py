@@ -3,7 +3,7 @@
 """Proves that `./dev test`, in each of its forms, passes only when each test that it selects has passed: not when meson
 dies in the middle, ends with an error, has a result too few, or knows no test of a suite; that only --all runs the
 suite full, and runs every test. Meson and the compilers are stand-ins. And that `./dev check` runs each of its checks,
-all scripts that need the sources alone, and passes only when all have.
+all scripts that need the sources alone, and passes only when all have. The other commands run what they promise.
 
     dev.py ROOT"""
 import glob, os, re, shutil, subprocess, sys, tempfile
@@ -53,8 +53,8 @@ done
 [ "$CASE" = status ] && status=3
 exit $status
 '''
-SILENT = ['c++', 'clang', 'clang++', 'clang-format', 'git', 'ip', 'mpicc', 'mpirun', 'ninja', 'nvidia-smi',
-          'pkg-config']
+SILENT = ['c++', 'clang', 'clang++', 'clang-format', 'clang-tidy', 'git', 'ip', 'mpicc', 'mpirun', 'ninja',
+          'nvidia-smi', 'pkg-config']
 # In place of what ./dev check runs.
 CHECK = '''#!/bin/sh
 echo "ran $0"
@@ -66,6 +66,10 @@ CHOOSE = '''#!/bin/sh
 [ "$1:$CASE" != changed:concerned ] || echo unit_1
 [ "$CASE" != unknown_needs ]
 '''
+
+# What the other commands run.
+PROGRAMS = {'tests/tidy.py': 'echo tidied "$@"', 'tests/fuzz/run.py': 'echo fuzzed "$@"',
+            'build/gshmem-info': 'echo 0', 'build/gshmemrun': 'echo ran "$@"'}
 
 # case -> (build in which it happens, words of ./dev, its status, words that it says)
 CASES = {
@@ -86,6 +90,9 @@ CASES = {
     'unconcerned': ('', ['test', '--changed', 'HEAD'], 0, ['no test is concerned by what changed since HEAD']),
     './tests/docs/links.py': ('', ['test', '--changed'], 1, ['1 failed: links', 'no test is concerned']),
     'no_form': ('', ['test', '--some'], 2, ['usage: ./dev']),
+    'tidy': ('', ['tidy', 'base/log.c'], 0, ['building build\n', 'tidied build base/log.c\n']),
+    'fuzz': ('', ['fuzz', 'ring', '1'], 0, ['building build-fuzz\n', 'fuzzed build-fuzz/tests/fuzz/fuzz_ring ']),
+    'demo': ('', ['demo'], 0, ['building build\n', 'ran -n 4 build/examples/jacobi_cpu\n']),
     'unknown': ('', ['test', 'unit'], 1, ["no test named 'unit'"]),
 }
 with open(os.path.join(sys.argv[1], 'dev'), encoding='utf-8') as file:
@@ -109,6 +116,9 @@ def run(root, case, where, words):
             write(os.path.join(home, path), CHECK)
         for path in ['.ci/run', *(f'include/gshmem/{name}' for name in ('version.h.in', 'flat.py', 'list_calls.py'))]:
             write(os.path.join(home, path), '')
+        for path, line in PROGRAMS.items():
+            write(os.path.join(home, path), f'#!/bin/sh\n{line}\n')
+        write(os.path.join(home, 'tests/fuzz/corpus/ring.txt'), '')
         write(os.path.join(home, 'tests/choose.py'), CHOOSE)
         tools = os.path.join(home, 'tools')
         for name in ['meson', *SILENT]:
