@@ -107,6 +107,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
             o->tags_output = true;
             break;
         case 'T':
+            if (optarg[0] == '\0') {
+                usage_error("%s needs a value", "--trace");
+            }
             o->trace = optarg;
             break;
         case 'H':

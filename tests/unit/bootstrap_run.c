@@ -131,6 +131,8 @@ static void test_usage(void)
     check_says("usage: oshrun -n N");
     CHECK_EQ(RUN("-n", "2", "--no-such", "true"), 2);
     check_says("unknown option --no-such");
+    CHECK_EQ(RUN("-n", "2", "--trace=", "true"), 2); /* a script's empty variable */
+    check_says("--trace needs a value");
     CHECK_EQ(RUN("-n", "2", "--timeout", "-1", "true"), 2);
     CHECK_EQ(RUN("-n", "2", "no-such-program"), 127);
     check_says("no-such-program: not found in PATH");
