@@ -78,17 +78,6 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* A key that no other block of any kernel has: values that an earlier block left in the memory are
- * not taken for this block's. */
-__device__ __forceinline__ uint64_t block_key()
-{
-    uint64_t grid;
-    asm("mov.u64 %0, %%gridid;" : "=l"(grid));
-    uint64_t block =
-        blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
-    return 0x9e3779b97f4a7c15u * (grid + 1) ^ (block + 1) << 20;
-}
-
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 constexpr unsigned long long buffer_is_held = 0x6773686d656d2121u;

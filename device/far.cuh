@@ -10,8 +10,8 @@
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH
 
+#include "batch.cuh"
 #include "nic.cuh"
-#include "ring.cuh"
 
 namespace gshmem
 {
@@ -39,11 +39,20 @@ __device__ __forceinline__ auto call_route(const Context &c, bool is_nic, Argume
         return call_indirect<by_ring>(c, a...);
 }
 
+/* Groups of one thread, whose small puts a batch takes. */
+template <class Group> constexpr bool is_single = false;
+template <> inline constexpr bool is_single<group_thread> = true;
+
 /* Blocking: on return the source may be used again. */
 template <class Group, class Context>
 __device__ __forceinline__ void far_put(const Context &c, Group g, void *dest, const void *source,
                                         size_t bytes, int pe, bool is_blocking, const char *call)
 {
+    if constexpr (has_batches && is_single<Group>) {
+        if (!is_blocking && is_batching(c) && !is_by_nic(c, pe) &&
+            call_noinline<batch_put<Context>>(c, dest, source, (uint64_t)bytes, pe, call))
+            return;
+    }
     g.sync();
     call_route<nic_put_part<Context>, put_part<Context>>(c, is_by_nic(c, pe), rank_in_group_of(g),
                                                          dest, source, (uint64_t)bytes, pe,
@@ -160,6 +169,7 @@ __device__ __forceinline__ void far_put_signal(const Context &c, Group g, void *
  * far. */
 template <class Context> __device__ __forceinline__ void far_fence(const Context &c)
 {
+    publish_if_batching(c, "gshmem_fence");
     if (has_nic(c)) {
         call_indirect<nic_fence<Context>>(c);
         call_indirect<ring_quiet<Context>>(c); /* nothing else orders it with the adapter */
@@ -172,6 +182,7 @@ template <class Context> __device__ __forceinline__ void far_fence(const Context
 template <class Context>
 __device__ __forceinline__ bool far_quiet_within(const Context &c, uint64_t cycles)
 {
+    publish_if_batching(c, "gshmem_quiet");
     if (has_nic(c))
         call_indirect<nic_await_all<Context>>(c, "gshmem_quiet");
     return call_indirect<ring_quiet_within<Context>>(c, cycles);
@@ -180,6 +191,7 @@ __device__ __forceinline__ bool far_quiet_within(const Context &c, uint64_t cycl
 /* The far part of quiet; the near part's fence must come after it. */
 template <class Context> __device__ __forceinline__ void far_quiet(const Context &c)
 {
+    publish_if_batching(c, "gshmem_quiet");
     if (has_nic(c))
         call_indirect<nic_await_all<Context>>(c, number_of(c) == 0 ? "gshmem_quiet"
                                                                    : "gshmem_ctx_quiet");
@@ -190,6 +202,7 @@ template <class Context> __device__ __forceinline__ void far_quiet(const Context
 template <class Context>
 __device__ __forceinline__ void far_done(const Context &c, const char *call)
 {
+    publish_if_batching(c, call);
     if (has_nic(c))
         call_indirect<nic_await_all<Context>>(c, call);
     call_indirect<await_done<Context>>(c, call);

@@ -132,6 +132,46 @@ GSHMEM_ACCESS(uint32_t, "u32", "r", uint32_t)
 GSHMEM_ACCESS(uint64_t, "u64", "l", uint64_t)
 #undef GSHMEM_ACCESS
 
+/* Between the threads of a block, in shared memory: an acquiring load, a releasing store, and a
+ * compare-and-swap that does both. */
+__device__ __forceinline__ uint64_t block_load_acquire(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.acquire.cta.shared.u64 %0, [%1];"
+                 : "=l"(v)
+                 : "r"((uint32_t)__cvta_generic_to_shared(p))
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void block_store_release(uint64_t *p, uint64_t v)
+{
+    asm volatile("st.release.cta.shared.u64 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)),
+                 "l"(v)
+                 : "memory");
+}
+
+__device__ __forceinline__ uint64_t block_compare_swap(uint64_t *p, uint64_t cond, uint64_t v)
+{
+    uint64_t old;
+    asm volatile("atom.acq_rel.cta.shared.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "r"((uint32_t)__cvta_generic_to_shared(p)), "l"(cond), "l"(v)
+                 : "memory");
+    return old;
+}
+
+/* A key that no other block of any kernel has: values that an earlier block left in the memory are
+ * not taken for this block's. */
+__device__ __forceinline__ uint64_t block_key()
+{
+    uint64_t grid;
+    asm("mov.u64 %0, %%gridid;" : "=l"(grid));
+    uint64_t block =
+        blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
+    return 0x9e3779b97f4a7c15u * (grid + 1) ^ (block + 1) << 20;
+}
+
 /* 16 bytes at an address aligned to 16, each 4 of them whole, never from a stale cache. */
 __device__ __forceinline__ vec16 load_relaxed_word(const vec16 *p)
 {

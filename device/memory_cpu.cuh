@@ -309,6 +309,27 @@ inline void fence_seq_cst()
     gshmemx_cpu_progress();
 }
 
+inline uint64_t block_load_acquire(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+inline void block_store_release(uint64_t *p, uint64_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+inline uint64_t block_compare_swap(uint64_t *p, uint64_t cond, uint64_t v)
+{
+    __atomic_compare_exchange_n(p, &cond, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return cond;
+}
+
+inline uint64_t block_key()
+{
+    return reinterpret_cast<uint64_t>(gsh_cpu_self->block);
+}
+
 inline bool claim(uint32_t *p)
 {
     uint32_t free = 0;

@@ -106,31 +106,51 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t ring_fetch_amo(const Context &c, gsh_am
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
+/* A compact PUT or GET, if that is possible. */
+struct compact_copy {
+    uint64_t off, high, word;
+    bool is_possible;
+};
+
+template <class Context>
+__device__ __forceinline__ compact_copy compact_of(const Context &c, const void *symmetric,
+                                                   const void *local, uint64_t bytes)
+{
+    uint64_t off = offset_of(c, symmetric), local_off = offset_of(c, local);
+    return {off, local_off >> 5,
+            off | bytes << GSH_RING_AT_BYTES | local_off << GSH_RING_AT_LOCAL_LOW,
+            (off | local_off) < GSH_RING_COMPACT_OFF && local_off < state_of(c).stride &&
+                bytes < GSH_RING_COMPACT_BYTES};
+}
+
+__device__ __forceinline__ words2 compact_words(const compact_copy &copy, gsh_ring_op op, int pe)
+{
+    return {header(op, 1, pe, 0) | copy.high << GSH_RING_AT_LOCAL_HIGH, copy.word};
+}
+
 /* op is PUT or GET, bytes is not 0, and the proxy can access local. */
 template <class Context>
 __device__ __forceinline__ void
 copy_request(const Context &c, gsh_ring_op op, const void *symmetric, const void *local,
              uint64_t bytes, int pe, bool is_blocking, const char *call)
 {
-    uint64_t off = offset_of(c, symmetric), local_off = offset_of(c, local), high = local_off >> 5;
-    uint64_t word = off | bytes << GSH_RING_AT_BYTES | local_off << GSH_RING_AT_LOCAL_LOW;
-    bool is_compact = (off | local_off) < GSH_RING_COMPACT_OFF && local_off < state_of(c).stride &&
-                      bytes < GSH_RING_COMPACT_BYTES;
+    const compact_copy copy = compact_of(c, symmetric, local, bytes);
     /* The proxy, whose loads of the request acquire, sees what the group did to local. A get writes
      * its data after that. */
     fence_acq_rel();
-    if (is_compact && !is_blocking) {
-        words4 w = {{header(op, 1, pe, 0) | high << GSH_RING_AT_LOCAL_HIGH, word}, {0, 0}};
+    if (copy.is_possible && !is_blocking) {
+        words4 w = {compact_words(copy, op, pe), {0, 0}};
         push_short(c, w, 1, ring_index(c, pe), call);
         return;
     }
-    request r = request_to(c, pe, op, high, 0, is_blocking ? until::done : until::written, call);
-    r.immediate = word;
-    if (!is_compact) {
+    request r =
+        request_to(c, pe, op, copy.high, 0, is_blocking ? until::done : until::written, call);
+    r.immediate = copy.word;
+    if (!copy.is_possible) {
         r.op = op == GSH_RING_PUT ? GSH_RING_PUT_LARGE : GSH_RING_GET_LARGE;
         r.arg = r.immediate = 0;
         r.n_values = 3;
-        r.value[0] = off;
+        r.value[0] = copy.off;
         r.value[1] = reinterpret_cast<uint64_t>(local);
         r.value[2] = bytes;
     }

@@ -37,6 +37,9 @@
  *  GSHMEM_LENDING          1: where GSHMEM_ARENA_BYTES is 0, the engine can still use what blocks
  *                          lend (gshmem::lend_shared), for 96 bytes of static shared memory in
  *                          kernels that put or get by single threads or warps
+ *  GSHMEM_BATCH_PUTS       how many puts to far PEs a batch of a block holds, up to 128
+ *                          (gshmem::begin_batch); each takes 48 bytes of static shared memory from
+ *                          kernels that make such puts; the same in all files of a program
  *  GSHMEM_CHECKS           1: check each address, range and PE, as gshmem.h says
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if

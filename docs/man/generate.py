@@ -56,17 +56,21 @@ FAMILIES = [
 THINGS = {
     'gshmem_device.cuh': ('calls of kernels, and macros that choose what is compiled', 'gshmem_device.cuh',
                           r'\A(/\*.*?\*/)()',
-                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_CHECKS', 'GSHMEM_LENDING', 'GSHMEM_NEAR_ONLY',
+                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_BATCH_PUTS', 'GSHMEM_CHECKS', 'GSHMEM_LENDING',
+                           'GSHMEM_NEAR_ONLY',
                            'GSHMEM_SHARED_DEVICE', 'GSHMEM_TRACE_KERNELS', 'GSHMEM_WIDE_COPIES']),
     'GSHMEM_DYNAMIC_SHARED': ('dynamic shared memory on either device', 'gshmem/launch.h',
                               r'(/\* In a kernel, declares(?:(?!\*/).)*\*/)()', []),
     'gshmem::lend_shared': ('shared memory for large copies by threads and warps', 'device/bulk.cuh',
                             r'(/\* Lends shared memory(?:(?!\*/).)*\*/)()', ['gshmem::take_back_shared']),
+    'gshmem::begin_batch': ('small puts to far PEs, published together', 'device/batch.cuh',
+                            r'(/\* From now on non-blocking puts(?:(?!\*/).)*\*/)()', ['gshmem::end_batch']),
 }
 PROTOTYPES = {
     'gshmem_device.cuh': '#include <gshmem_device.cuh>',
     'GSHMEM_DYNAMIC_SHARED': 'GSHMEM_DYNAMIC_SHARED(T, name);        // in a kernel: T *name',
     'gshmem::lend_shared': 'void gshmem::lend_shared(void *shared, size_t bytes);\nvoid gshmem::take_back_shared();',
+    'gshmem::begin_batch': 'void gshmem::begin_batch();\nvoid gshmem::end_batch();',
 }
 # page, text after its name, and the types and constants of types.h, or of another header, that it describes
 TYPES = [

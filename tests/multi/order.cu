@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the memory model by litmus tests between kernels of different PEs: message passing in all
  * the ways that the model offers, store buffering, and chains over three PEs. A forbidden outcome
- * fails the test; surprising outcomes that the model allows are counted and printed.
+ * fails the test; surprising outcomes that the model allows are counted and printed. Also that a
+ * batch's puts keep that order, and are published together.
  *
  *     order [--count=ROUNDS] */
+#if !defined(GSHMEM_BATCH_PUTS)
+#define GSHMEM_BATCH_PUTS 5
+#endif
 #include "tests/rig/pe.cuh"
 
 enum { window = 16, words = 4, apart = 16, bulk = 1024, threads = 64 };
+static_assert(bulk / threads == 1 + 2 + 4 + 9, "what each thread puts into a batch");
 
 /* One PE's side, symmetric. The PE named writes the word; values are rounds and only grow. */
 struct mail {
@@ -37,6 +42,9 @@ enum message {
     put_nbi_signal_op,
     add_fence_p,
     add_signal_op,
+    batch_fence_p,
+    batch_quiet_p,
+    batch_words_fence_p,
     n_messages
 };
 static const char *const message_names[n_messages] = {
@@ -53,6 +61,9 @@ static const char *const message_names[n_messages] = {
     "put_nbi, quiet, signal_op",
     "atomic_add, fence, p",
     "atomic_add, fence, signal_op",
+    "put_nbi in a batch, fence, p",
+    "put_nbi in a batch, quiet, p",
+    "put_nbi of words in a batch, fence, p",
 };
 
 /* Tells pe that this thread has read what came in round r: the fence follows the reads. */
@@ -81,6 +92,13 @@ static __device__ void send(mail *m, int kind, int slot, long r, int to)
     case put_signal_op:
         gshmem_long_put(data, source, n, to);
         break;
+    case batch_words_fence_p: /* which it does not hold all */
+        for (int i = 0; i < 2 * words; i++)
+            gshmem_long_put_nbi(&data[i / 2 * apart + i % 2], &source[i / 2 * apart + i % 2], 1,
+                                to);
+        break;
+    case batch_fence_p:
+    case batch_quiet_p:
     case put_nbi_fence_p:
     case put_nbi_quiet_p:
     case put_nbi_signal_op:
@@ -107,7 +125,8 @@ static __device__ void send(mail *m, int kind, int slot, long r, int to)
                                    to);
         return;
     }
-    if (kind == put_quiet_p || kind == put_nbi_quiet_p || kind == put_nbi_signal_op)
+    if (kind == put_quiet_p || kind == put_nbi_quiet_p || kind == put_nbi_signal_op ||
+        kind == batch_quiet_p)
         gshmem_quiet();
     else
         gshmem_fence();
@@ -141,6 +160,9 @@ static __device__ void receive(mail *m, int kind, int slot, long r, verdict *v)
 __global__ void message_kernel(mail *m, verdict *v, int kind, long rounds)
 {
     const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    const bool has_batch = kind >= batch_fence_p && blockIdx.x == 0;
+    if (has_batch)
+        gshmem::begin_batch();
     for (long r = 1; r <= rounds; r++) {
         const int slot = (int)((r - 1) % window);
         if (blockIdx.x == 0) {
@@ -152,6 +174,8 @@ __global__ void message_kernel(mail *m, verdict *v, int kind, long rounds)
             acknowledge(&m->ack[0], r, (me + n - 1) % n);
         }
     }
+    if (has_batch)
+        gshmem::end_batch();
     gshmem_quiet();
 }
 
@@ -163,11 +187,12 @@ enum bulk_kind {
     warp_signal,
     block_fence_p,
     block_nbi_quiet_p,
+    threads_batch_fence_p,
     n_bulks
 };
 static const char *const bulk_names[n_bulks] = {
     "put_signal_block",    "put_signal_nbi_block",    "put_signal_warp, each warp a part",
-    "put_block, fence, p", "put_nbi_block, quiet, p",
+    "put_block, fence, p", "put_nbi_block, quiet, p", "put_nbi in a batch by each thread, fence, p",
 };
 
 static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
@@ -189,6 +214,18 @@ static __device__ void send_bulk(mail *m, int kind, int b, long r, int to)
         __syncthreads();
         gshmemx_long_put_signal_warp(m->in[b] + warp * part, m->out + warp * part, (size_t)part,
                                      &m->in_sig[b], 1, GSHMEM_SIGNAL_ADD, to);
+        break;
+    case threads_batch_fence_p:
+        gshmem::begin_batch();
+        __syncthreads();
+        for (int i = (int)threadIdx.x * (bulk / threads), k = 0; k < 15; k += k + 1)
+            gshmem_long_put_nbi(m->in[b] + i + k, m->out + i + k, (size_t)k + 1 + (k == 7), to);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            gshmem_fence(); /* for all threads' puts */
+            gshmem_uint64_p(&m->in_sig[b], (uint64_t)((r + 1) / 2), to);
+        }
+        gshmem::end_batch();
         break;
     default:
         if (kind == block_fence_p)
@@ -230,6 +267,67 @@ __global__ void bulk_kernel(mail *m, verdict *v, int kind, long rounds)
             __syncthreads();
         }
     }
+}
+
+/* ---- how often a batch is published ---------------------------------------------------------- */
+
+#if !defined(__CUDACC__)
+/* The proxy is told once for each reservation. */
+struct counted {
+    const gsh_ring_wake *before;
+    int n;
+};
+
+static void count_wake(void *context)
+{
+    counted *const c = static_cast<counted *>(context);
+    c->n++;
+    c->before->call(c->before->context);
+}
+
+static void count_publications(mail *m, verdict *v)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes(), to = (me + 1) % n;
+    gsh_ring *const ring = gshmem::detail::ring_at(
+        gshmem::default_context(), gshmem::detail::ring_index(gshmem::default_context(), to));
+    counted c = {reinterpret_cast<const gsh_ring_wake *>(ring->wake), 0};
+    const gsh_ring_wake counting = {count_wake, &c};
+    ring->wake = reinterpret_cast<uint64_t>(&counting);
+    for (int i = 0; i < 20; i++)
+        gshmem_long_put_nbi(&m->in[0][i], &m->out[i], 1, to);
+    EXPECT_EQ(v, c.n, 20);
+    gshmem::begin_batch();
+    c.n = 0;
+    for (int i = 20; i < 24; i++)
+        gshmem_long_put_nbi(&m->in[0][i], &m->out[i], 1, to);
+    gshmem_long_put_nbi(&m->in[0][24], &m->out[24], 16, to);
+    EXPECT_EQ(v, c.n, 0);
+    for (int i = 40; i < 55; i++)
+        gshmem_long_put_nbi(&m->in[0][i], &m->out[i], 1, to);
+    EXPECT_EQ(v, c.n, 3); /* of five each; the last five are kept */
+    gshmem::end_batch();
+    EXPECT_EQ(v, c.n, 4);
+    gshmem_long_put_nbi(&m->in[0][55], &m->out[55], 1, to);
+    EXPECT_EQ(v, c.n, 5);
+    ring->wake = reinterpret_cast<uint64_t>(c.before);
+}
+#endif
+
+__global__ void batch_kernel(mail *m, verdict *v)
+{
+    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    for (int i = 0; i < 56; i++)
+        m->out[i] = 1000 * me + i;
+#if !defined(__CUDACC__)
+    if (gshmem_ptr(m, (me + 1) % n) == NULL) {
+        count_publications(m, v);
+        gshmem_barrier_all();
+        for (int i = 0; i < 56; i++)
+            EXPECT_EQ(v, m->in[0][i], 1000 * ((me + n - 1) % n) + i);
+        return;
+    }
+#endif
+    gshmem_barrier_all();
 }
 
 /* ---- store buffering ------------------------------------------------------------------------- */
@@ -367,6 +465,10 @@ static int pe_main(int argc, char **argv)
         test_sync(&pe);
         JUDGE(&pe, v, bulk_names[kind]);
     }
+    clear(m);
+    test_collective(&pe, batch_kernel, 1, 1, m, v);
+    test_sync(&pe);
+    JUDGE(&pe, v, "a batch is published together");
     for (int uses_quiet = 0; uses_quiet < 2; uses_quiet++) {
         run_buffering(&pe, m, rounds, uses_quiet != 0);
         run_chain(&pe, m, v, rounds, uses_quiet != 0);

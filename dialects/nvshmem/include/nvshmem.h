@@ -100,8 +100,9 @@ int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **qps);
 void nvshmemx_flush_on_stream(gshmemx_stream_t stream);
 
 /* A region of this thread's calls, in which hints allow more: BATCH_RMA leaves non-blocking copies
- * unpublished until the region stops, or an order is asked for. gshmem publishes them at once.
- * Regions may be nested, and stop in any order. Return 0 or NVSHMEMX_ERROR_INVALID_VALUE. */
+ * unpublished until the region stops, or an order is asked for. gshmem publishes those of the host
+ * at once; of kernels, docs/porting-nvshmem.md says which wait. Regions may be nested, and stop in
+ * any order. Return 0 or NVSHMEMX_ERROR_INVALID_VALUE. */
 int nvshmemx_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs);
 int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
 

@@ -260,9 +260,11 @@ __device__ static void newer(const board &b, int me, int next, int previous)
     nvshmemx_give_smem(given, sizeof given);
     __syncthreads();
     fill(b, 6);
-    if (is_first)
-        nvshmem_int_put_nbi(b.dest, b.source, n_elems, next);
+    for (int k = 0; is_first && k < n_elems / 2; k++)
+        nvshmem_int_put_nbi(b.dest + k, b.source + k, 1, next);
     nvshmemx_flush_block();
+    for (int k = n_elems / 2; is_first && k < n_elems; k++) /* published by the stop */
+        nvshmem_int_put_nbi(b.dest + k, b.source + k, 1, next);
     expect(b, 21, nvshmemx_region_stop_block(region) == 0);
     expect(b, 21, nvshmemx_region_stop_block(region) != 0);
     expect(b, 21, nvshmemx_region_is_active(0, &is_active) == 0 && is_active == 0);

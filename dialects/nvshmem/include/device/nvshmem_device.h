@@ -257,6 +257,8 @@ NVSHMEM_D int nvshmemx_region_start_block(nvshmemx_region_handle_t *handle,
     }
     gshmem::group_block().sync();
     *handle = (uint64_t)attrs->hints << 32 | r->n;
+    if (attrs->hints != 0 && r->n_batches == 1)
+        gshmem::begin_batch();
     return 0;
 }
 
@@ -273,6 +275,11 @@ NVSHMEM_D int nvshmemx_region_stop_block(nvshmemx_region_handle_t handle)
         r->n_batches -= hints;
     }
     gshmem::group_block().sync();
+    if (is_right && hints != 0) {
+        gshmem::end_batch();
+        if (r->n_batches > 0)
+            gshmem::begin_batch();
+    }
     return is_right ? 0 : NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
