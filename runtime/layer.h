@@ -103,6 +103,9 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes);
 /* The CUDA device that this PE's kernels run on, by its number in this process; -1: the CPU device.
  */
 int gshmemx_layer_cuda_device(void);
+/* Whether all of this PE's kernels post to a network adapter by themselves for far PEs. Those of
+ * GPUs do only where a program is compiled for it, so there the answer is no. */
+bool gshmemx_layer_posts(void);
 /* Reductions of 8-bit floating-point numbers, as the public calls on a stream do for other types:
  * computed in float, rounded as in gshmem/detail/float8.h. */
 enum gshmemx_layer_float8 { GSHMEMX_LAYER_E4M3, GSHMEMX_LAYER_E5M2 };

@@ -174,6 +174,12 @@ int gshmemx_layer_cuda_device(void)
     return pe->peers[pe->my_pe].cuda_ordinal;
 }
 
+bool gshmemx_layer_posts(void)
+{
+    const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_posts");
+    return pe->state.nic != 0 && pe->peers[pe->my_pe].cuda_ordinal < 0;
+}
+
 /* Does not change a word that says that the job is ending. */
 void gshmemx_layer_leave_kernels(bool on)
 {

@@ -496,7 +496,12 @@ static void test_properties(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclTeamWorld(comm).nRanks, r->n);
     CHECK_EQ(ncclTeamLsa(comm).nRanks * props.nLsaTeams, r->n);
     CHECK_EQ(ncclTeamRail(comm).nRanks, props.nLsaTeams);
-    CHECK(props.ginSupport[props.ginType] && !props.ginSupport[NCCL_GIN_TYPE_GDAKI]);
+    const char *remote = getenv("GSHMEM_REMOTE"), *device = getenv("GSHMEM_DEVICE");
+    const bool posts = remote && !strcmp(remote, "nic") && device && !strcmp(device, "cpu");
+    const ncclGinType_t gin = posts ? NCCL_GIN_TYPE_GDAKI : NCCL_GIN_TYPE_PROXY;
+    CHECK(props.ginType == gin && props.railedGinType == gin);
+    for (int i = 0; i < NCCL_GIN_MAX_TYPES; i++)
+        CHECK(props.ginSupport[i] == (i == gin));
     CHECK(props.ginMinStride == 1 && props.ginConnectionType == NCCL_GIN_CONNECTION_FULL);
     CHECK(props.devCommRuntimeVersionSize >= sizeof(ncclDevComm));
     CHECK(!props.cftSupport && !props.cftMulticastSupport && !props.cftCountedSupport);

@@ -273,6 +273,7 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     }
     choose_fixed_part(call, job);
     state = gshmemx_layer_state(&state_bytes);
+    job->posts = gshmemx_layer_posts();
     size_t offer_bytes = round_up(GSH_NCCL_OFFER_WORDS * sizeof(uint64_t), 64);
     size_t all_bytes = round_up((size_t)job->n_pes * GSH_NCCL_EXCHANGE_BYTES, 64);
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);

@@ -60,6 +60,7 @@ struct gsh_nccl_job {
     char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state; /* a copy, for kernels */
+    bool posts;              /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
     size_t fixed_part_bytes;
     uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */

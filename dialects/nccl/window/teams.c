@@ -39,6 +39,7 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
                              "%s: props were not begun as NCCL_COMM_PROPERTIES_INITIALIZER", call);
     }
     r = ncclCommCuDevice(comm, &device);
+    const ncclGinType_t gin = comm->job->posts ? NCCL_GIN_TYPE_GDAKI : NCCL_GIN_TYPE_PROXY;
     ncclCommProperties_t all = {
         .size = props->size,
         .magic = props->magic,
@@ -49,16 +50,16 @@ ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *prop
         .nvmlDev = device,
         .deviceApiSupport = true,
         .multimemSupport = false,
-        .ginType = NCCL_GIN_TYPE_PROXY,
+        .ginType = gin,
         .nLsaTeams = comm->n_ranks / comm->lsa_size,
         .hostRmaSupport = true,
-        .railedGinType = NCCL_GIN_TYPE_PROXY,
+        .railedGinType = gin,
         .commHash = hash_of(comm),
         .ginMinStride = 1,
         .ginConnectionType = NCCL_GIN_CONNECTION_FULL,
-        .ginSupport = {[NCCL_GIN_TYPE_PROXY] = true},
         .devCommRuntimeVersionSize = larger(sizeof(ncclDevComm), gsh_nccl_layout_newest()->bytes),
     };
+    all.ginSupport[gin] = true;
     memcpy(props, &all, props->size < sizeof(all) ? props->size : sizeof(all));
     return r;
 }

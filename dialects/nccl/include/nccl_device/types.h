@@ -217,7 +217,7 @@ typedef struct ncclCommProperties {
     unsigned int magic, version;
     int rank, nRanks, cudaDev, nvmlDev;
     bool deviceApiSupport, multimemSupport;
-    ncclGinType_t ginType;
+    ncclGinType_t ginType; /* on the CPU device by a NIC GDAKI, else PROXY */
     int nLsaTeams;
     bool hostRmaSupport;
     ncclGinType_t railedGinType;
