@@ -11,6 +11,7 @@
 #include "bootstrap/agree.h"
 #include "nic/nic.h"
 #include "runtime/far/far.h"
+#include "runtime/far/nic_numbers.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/instance/instance.h"
@@ -32,6 +33,8 @@ struct gsh_far_nic {
     struct gsh_adapter_site *sites; /* [gsh_far_nic_n]; of far PEs alone */
 };
 
+_Static_assert(GSH_NIC_CONTEXTS >= GSH_CONTEXTS, "kernels list the used queues of each context");
+
 /* ---- which queues ---- */
 
 static uint32_t n_all_queues(const struct gsh_instance *pe, uint32_t n_queues)
@@ -39,17 +42,18 @@ static uint32_t n_all_queues(const struct gsh_instance *pe, uint32_t n_queues)
     return (uint32_t)pe->n_pes * (n_queues + (uint32_t)pe->env.contexts);
 }
 
-/* The PE to which the queue of this index leads, and that index with another PE in its site. */
-static int pe_of_queue(const struct gsh_instance *pe, uint32_t n_queues, uint32_t index, int other,
-                       uint32_t *its_index)
+/* How many lead to each PE. */
+static uint32_t n_queues_to(const struct gsh_far_nic *nic)
 {
-    const uint32_t n = (uint32_t)pe->n_pes, of_default = n * n_queues;
-    if (index < of_default) {
-        *its_index = (uint32_t)other * n_queues + index % n_queues;
-        return (int)(index / n_queues);
-    }
-    *its_index = index - (index - of_default) % n + (uint32_t)other;
-    return (int)((index - of_default) % n);
+    return nic->n_queues + (uint32_t)nic->pe->env.contexts;
+}
+
+/* Queue k of those to peer: first the default context's, then one of each other. With another PE in
+ * place of peer: that PE's queue. */
+static uint32_t queue_to(const struct gsh_far_nic *nic, int peer, uint32_t k)
+{
+    return k < nic->n_queues ? (uint32_t)peer * nic->n_queues + k
+                             : (uint32_t)nic->pe->n_pes * k + (uint32_t)peer;
 }
 
 /* ---- making it ---- */
@@ -185,57 +189,73 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct gsh_adapter *a)
     return r;
 }
 
+/* Those to a PE one after another: see nic_numbers.h. */
 static enum gsh_result create_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
     struct gsh_adapter *a = nic->adapter;
     enum gsh_result r = GSH_OK;
-    for (uint32_t i = 0; r == GSH_OK && i < a->options.n_queues; i++) {
-        uint32_t unused;
-        if (gsh_is_far(pe, pe_of_queue(pe, nic->n_queues, i, 0, &unused))) {
+    for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
+        for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
+            const uint32_t i = queue_to(nic, peer, k);
             r = a->ops->create_queue(a, i, &nic->sites[i]);
         }
     }
     return r;
 }
 
-/* Collective. The numbers of all PEs' queues, by PE; NULL: the adapter needs none. */
-static enum gsh_result tell_numbers(struct gsh_instance *pe, const struct gsh_far_nic *nic,
-                                    uint32_t **all)
+/* Far PEs in an order that is another for each PE. */
+static int far_at(const struct gsh_instance *pe, int distance)
 {
-    const uint32_t n = nic->adapter->options.n_queues;
-    *all = NULL;
-    if (!nic->adapter->tells_numbers) {
-        return GSH_OK;
+    const int peer = (pe->my_pe + distance) % pe->n_pes;
+    return gsh_is_far(pe, peer) ? peer : -1;
+}
+
+static enum gsh_result send_numbers(struct gsh_instance *pe, const struct gsh_far_nic *nic,
+                                    uint32_t *numbers)
+{
+    enum gsh_result r = GSH_OK;
+    for (int d = 1; r == GSH_OK && d < pe->n_pes; d++) {
+        const int to = far_at(pe, d);
+        for (uint32_t k = 0; to >= 0 && k < n_queues_to(nic); k++) {
+            numbers[k] = nic->sites[queue_to(nic, to, k)].number;
+        }
+        r = to >= 0 ? gsh_nic_numbers_send(pe, to, numbers, n_queues_to(nic)) : r;
     }
-    uint32_t *mine = calloc(n, sizeof(*mine));
-    *all = calloc((size_t)pe->n_pes * n, sizeof(**all));
-    if (mine == NULL || *all == NULL) {
-        gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        mine[i] = nic->sites[i].number;
-    }
-    enum gsh_result r =
-        pe->job_bootstrap->ops->allgather(pe->job_bootstrap, mine, n * sizeof(*mine), *all);
-    free(mine);
     return r;
 }
 
-static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_nic *nic,
-                                      const uint32_t *numbers)
+static enum gsh_result connect_to(struct gsh_far_nic *nic, int peer, const uint32_t *numbers)
 {
     struct gsh_adapter *a = nic->adapter;
-    const uint32_t n = a->options.n_queues;
     enum gsh_result r = GSH_OK;
-    for (uint32_t i = 0; r == GSH_OK && i < n; i++) {
-        uint32_t its_index;
-        const int peer = pe_of_queue(pe, nic->n_queues, i, pe->my_pe, &its_index);
-        if (gsh_is_far(pe, peer)) {
-            r = a->ops->connect_queue(a, i, peer, its_index,
-                                      numbers != NULL ? numbers[(size_t)peer * n + its_index] : 0);
-        }
+    for (uint32_t k = 0; r == GSH_OK && k < n_queues_to(nic); k++) {
+        r = a->ops->connect_queue(a, queue_to(nic, peer, k), peer, queue_to(nic, nic->pe->my_pe, k),
+                                  numbers[k]);
     }
     return r;
+}
+
+/* Each PE hears the numbers of all, also after a failure of its own. */
+static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    const bool tells = nic->adapter->tells_numbers;
+    uint32_t *numbers = calloc(n_queues_to(nic), sizeof(*numbers));
+    if (numbers == NULL) {
+        gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
+    }
+    enum gsh_result r = tells ? send_numbers(pe, nic, numbers) : GSH_OK, connected = GSH_OK;
+    for (int d = pe->n_pes - 1; r == GSH_OK && d > 0; d--) {
+        const int peer = far_at(pe, d);
+        if (peer < 0) {
+            continue;
+        }
+        r = tells ? gsh_nic_numbers_receive(pe, peer, numbers, n_queues_to(nic)) : GSH_OK;
+        if (r == GSH_OK && connected == GSH_OK) {
+            connected = connect_to(nic, peer, numbers);
+        }
+    }
+    free(numbers);
+    return r == GSH_OK ? connected : r;
 }
 
 /* What kernels reach of it; *rings_for_kernels: not the registers. */
@@ -301,15 +321,12 @@ static enum gsh_result make_all(struct gsh_instance *pe, struct gsh_far_nic *nic
     if (r == GSH_OK) {
         r = vote(pe, create_queues(pe, nic));
     }
-    uint32_t *numbers = NULL;
     if (r == GSH_OK) {
         bool rings_for_kernels = false;
-        r = tell_numbers(pe, nic, &numbers);
-        r = r == GSH_OK ? connect_queues(pe, nic, numbers) : r;
+        r = connect_queues(pe, nic);
         r = r == GSH_OK ? map(pe, nic, &rings_for_kernels) : r;
         r = vote(pe, r == GSH_OK ? nic->adapter->ops->start(nic->adapter, rings_for_kernels) : r);
     }
-    free(numbers);
     return r;
 }
 
@@ -387,12 +404,10 @@ static enum gsh_result write_keys(struct gsh_far_nic *nic)
         return GSH_OK;
     }
     r = write_word(pe, nic->table + offsetof(struct gsh_nic, local_key), a->local_key);
-    for (uint32_t i = 0; r == GSH_OK && i < a->options.n_queues; i++) {
-        uint32_t unused;
-        const int peer = pe_of_queue(pe, nic->n_queues, i, 0, &unused);
-        const uint64_t queue =
-            nic->table + sizeof(struct gsh_nic) + i * sizeof(struct gsh_nic_queue);
-        if (gsh_is_far(pe, peer)) {
+    for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
+        for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
+            const uint64_t queue = nic->table + sizeof(struct gsh_nic) +
+                                   queue_to(nic, peer, k) * sizeof(struct gsh_nic_queue);
             r = write_word(pe, queue + offsetof(struct gsh_nic_queue, remote_key),
                            a->ops->remote_key(a, peer));
         }
@@ -462,6 +477,24 @@ uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe)
                        : 0;
 }
 
+static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic,
+                                     const struct gsh_adapter_site *site, int peer)
+{
+    struct gsh_adapter *a = nic->adapter;
+    const bool has_registers = nic->device_registers != 0;
+    return (struct gsh_nic_queue){
+        .entries = nic->device_memory + site->entries,
+        .record = nic->device_memory + site->record,
+        .doorbell = has_registers ? nic->device_registers + site->doorbell_register
+                                  : nic->device_memory + site->doorbell,
+        .completion = nic->device_memory + site->completion,
+        .number = site->number,
+        .depth = a->options.depth,
+        .remote_key = a->ops->remote_key(a, peer),
+        .pe = peer,
+    };
+}
+
 void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table)
 {
     struct gsh_far_nic *nic = pe->far->nic;
@@ -475,22 +508,10 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t devic
         .wake = pe->device_ops->can_wake ? (uint64_t)(uintptr_t)a->wake : 0,
     };
     nic->table = device_table;
-    for (uint32_t i = 0; i < a->options.n_queues; i++) {
-        uint32_t unused;
-        const int peer = pe_of_queue(pe, nic->n_queues, i, 0, &unused);
-        const struct gsh_adapter_site *p = &nic->sites[i];
-        if (gsh_is_far(pe, peer)) {
-            queues[i] = (struct gsh_nic_queue){.entries = nic->device_memory + p->entries,
-                                               .record = nic->device_memory + p->record,
-                                               .doorbell = nic->device_registers != 0
-                                                               ? nic->device_registers +
-                                                                     p->doorbell_register
-                                                               : nic->device_memory + p->doorbell,
-                                               .completion = nic->device_memory + p->completion,
-                                               .number = p->number,
-                                               .depth = a->options.depth,
-                                               .remote_key = a->ops->remote_key(a, peer),
-                                               .pe = peer};
+    for (int peer = 0; peer < pe->n_pes; peer++) {
+        for (uint32_t k = 0; gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
+            const uint32_t i = queue_to(nic, peer, k);
+            queues[i] = queue_at(nic, &nic->sites[i], peer);
         }
     }
 }
