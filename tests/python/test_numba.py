@@ -2,7 +2,6 @@
 """gshmem.numba's calls compile for a GPU, which need not be there. Needs numba-cuda and CUDA's NVVM:
 PYTHON_TEST_PACKAGES=numba-cuda."""
 import importlib.util
-import os
 import subprocess
 import sys
 
@@ -21,7 +20,8 @@ numbers, words = types.int32[::1], types.uint64[::1]
 signature = types.void(numbers, numbers, words, numbers)
 ptx, _ = cuda.compile(example.ring.py_func, signature, cc=(9, 0))
 for line in ('.extern .func  (.param .b32 func_retval0) gshmem_my_pe', '.extern .func gshmemx_putmem_signal_block',
-             '.extern .func  (.param .b64 func_retval0) gshmem_signal_wait_until', '.extern .func gshmem_int_atomic_add'):
+             '.extern .func  (.param .b64 func_retval0) gshmem_signal_wait_until',
+             '.extern .func gshmem_int_atomic_add'):
     assert line in ptx, ptx
 
 def wrong(box):
@@ -39,6 +39,6 @@ print('right')
 @pytest.mark.skipif(importlib.util.find_spec('numba_cuda') is None,
                     reason='numba-cuda is not installed: nothing is proved of gshmem.numba')
 def test_calls():
-    result = subprocess.run([sys.executable, '-c', PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            timeout=120, env=os.environ)
+    result = subprocess.run([sys.executable, '-c', PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, timeout=120)
     assert result.returncode == 0 and result.stdout.splitlines()[-1:] == ['right'], result.stdout
