@@ -536,12 +536,16 @@ void gsh_streams_synchronize(struct gsh_cpu_device *device)
     pthread_mutex_unlock(&device->lock);
 }
 
-uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device)
+uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device, uint64_t *n_waiting)
 {
     uint64_t n = 0;
+    *n_waiting = 0;
     pthread_mutex_lock(&device->lock);
     for (struct CUstream_st *s = device->streams; s; s = s->next) {
         n += s->n_enqueued - s->n_done;
+        for (const struct item *item = s->head; item; item = item->next) {
+            ++*n_waiting;
+        }
     }
     pthread_mutex_unlock(&device->lock);
     return n;

@@ -7,8 +7,9 @@
 
 /* Waits for all streams of the device. */
 void gsh_streams_synchronize(struct gsh_cpu_device *device);
-/* Pieces of work on all streams of the device that have not ended. */
-uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device);
+/* Pieces of work on all streams of the device that have not ended; *n_waiting: of these, how many
+ * have not begun. */
+uint64_t gsh_streams_count_unfinished(struct gsh_cpu_device *device, uint64_t *n_waiting);
 /* As gsh_streams_synchronize, then ends their threads. The user's streams are another device's from
  * then on, since the program may still use and destroy them; *kept: their list, for
  * gsh_streams_adopt. */

@@ -243,6 +243,16 @@ static void add_hints(struct text *t, const struct gsh_hang_wait *w)
     }
 }
 
+/* What waits on the PE's streams behind what is stuck. */
+static void add_behind(struct text *t, const struct gsh_hang_job *job, int pe)
+{
+    int64_t n = job->members[pe].about.n_waiting;
+    if (n > 0) {
+        add(t, "; behind that %" PRId64 " %s of work on PE %d's streams %s not begun", n,
+            n == 1 ? "piece" : "pieces", pe, n == 1 ? "has" : "have");
+    }
+}
+
 /* "PEs 1, 2 and 5": those that answered and do not wait, but for one; returns how many. */
 static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
 {
@@ -289,6 +299,7 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
     } else {
         add(t, "; there is no other PE that could write it");
     }
+    add_behind(t, job, e->pe);
     add_hints(t, &e->wait);
 }
 
@@ -319,6 +330,7 @@ static void find_cycle(const struct gsh_hang_job *job, struct text *t, struct gs
         const struct gsh_hang_entry *e = arrow_of(job, pe);
         add(t, n++ > 0 ? ", and " : "");
         add_arrow(t, job, e);
+        add_behind(t, job, pe);
         pe = target(job, e);
     } while (pe != from && n < NAMES_AT_ONCE);
     if (pe != from) {
@@ -377,6 +389,7 @@ static void find_from(const struct gsh_hang_job *job, int from, struct gsh_hang_
             e->wait.what == GSH_HANG_LOCK ? "thread that has the lock"
                                           : "other blocks, which have not come,");
         add_wait(&t, &e->wait);
+        add_behind(&t, job, pe);
     } else if ((e = end_of(job, pe, false)) != NULL) {
         c->verdict = GSH_HANG_UNSENT;
         if (last != NULL) {

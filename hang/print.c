@@ -57,6 +57,9 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     if (m->about.n_unfinished >= 0) {
         fprintf(out, ", %" PRId64 " pieces of work left on its streams", m->about.n_unfinished);
     }
+    if (m->about.n_waiting > 0) {
+        fprintf(out, ", %" PRId64 " of them not begun", m->about.n_waiting);
+    }
     fprintf(out, "\n");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
@@ -165,8 +168,11 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
     fprintf(out, "%s{\"pe\":%d,", pe > 0 ? "," : "", pe);
     print_string(out, "state", answers[m->answer]);
     if (m->answer == GSH_HANG_ANSWERED) {
-        fprintf(out, ",\"process\":%d,\"node\":%d,\"work\":%" PRId64 ",\"missed\":%u,",
-                m->about.os_pid, m->about.node, m->about.n_unfinished, m->about.n_missed);
+        fprintf(out,
+                ",\"process\":%d,\"node\":%d,\"work\":%" PRId64 ",\"not_begun\":%" PRId64
+                ",\"missed\":%u,",
+                m->about.os_pid, m->about.node, m->about.n_unfinished, m->about.n_waiting,
+                m->about.n_missed);
         print_string(out, "host", m->about.host);
         fputc(',', out);
         print_string(out, "device", m->about.device);

@@ -19,7 +19,7 @@ static bool is_sound_about(const struct gsh_hang_pe *p)
 {
     return p->n_pes > 0 && p->n_pes <= GSH_HANG_PES_MAX && p->pe >= 0 && p->pe < p->n_pes &&
            p->node >= 0 && p->node < p->n_nodes && p->n_nodes <= p->n_pes && p->os_pid >= 0 &&
-           p->state >= 0 && p->state < 128 && p->n_unfinished >= -1 &&
+           p->state >= 0 && p->state < 128 && p->n_unfinished >= -1 && p->n_waiting >= 0 &&
            ends(p->host, sizeof(p->host)) && ends(p->device, sizeof(p->device));
 }
 

@@ -49,6 +49,7 @@ struct gsh_hang_pe {
     int32_t is_set_up;    /* it has a device and a heap */
     int32_t is_ending;    /* 1: the job's end is under way */
     int64_t n_unfinished; /* pieces of work of its streams that have not ended; -1: not known */
+    int64_t n_waiting;    /* of these, how many have not begun */
     char host[64], device[24];
 };
 

@@ -325,7 +325,9 @@ static void put_about(struct part *p)
         r.about.host[0] = '\0';
     }
     if (p->is_set_up && pe->device_ops->count_unfinished != NULL) {
-        r.about.n_unfinished = (int64_t)pe->device_ops->count_unfinished(pe);
+        uint64_t n_waiting = 0;
+        r.about.n_unfinished = (int64_t)pe->device_ops->count_unfinished(pe, &n_waiting);
+        r.about.n_waiting = (int64_t)n_waiting;
     }
     gsh_copy_name(r.about.device, sizeof(r.about.device),
                   p->is_set_up ? pe->device_ops->name : "none yet");

@@ -124,8 +124,9 @@ struct gsh_device_ops {
     /* Fills one module loaded through the driver (CUDA; CPU: unsupported). */
     enum gsh_result (*module_init)(struct gsh_instance *pe, void *module, bool is_library);
     void (*finish)(struct gsh_instance *pe);
-    /* How many pieces of work of its streams have not ended. Any thread. NULL: it cannot tell. */
-    uint64_t (*count_unfinished)(struct gsh_instance *pe);
+    /* How many pieces of work of its streams have not ended; *n_waiting: of these, how many have
+     * not begun. Any thread. NULL: it cannot tell. */
+    uint64_t (*count_unfinished)(struct gsh_instance *pe, uint64_t *n_waiting);
     /* Makes page-aligned host memory accessible to this PE's kernels until it is unmapped; gives
      * the address they use. */
     enum gsh_result (*map_host)(struct gsh_instance *pe, void *memory, size_t bytes,

@@ -4,8 +4,12 @@
  *     hang CASE */
 #include "tests/rig/pe.cuh"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 __attribute__((noreturn)) static void stay(void)
@@ -44,6 +48,16 @@ __global__ void lock_kernel(long *lock)
 __global__ void sum_kernel(long *words)
 {
     gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, words, words + 1, 1);
+}
+
+__global__ void signal_kernel(uint64_t *word, int pe)
+{
+    gshmemx_signal_op(word, 1, GSHMEM_SIGNAL_SET, pe);
+}
+
+__global__ void fetch_kernel(uint64_t *word, int pe)
+{
+    (void)gshmem_uint64_atomic_fetch(word, pe);
 }
 
 /* ---- cases: each PE's part, which need not return ---- */
@@ -274,6 +288,76 @@ static void stream_behind_wait(const scene &s)
         gshmem_signal_wait_until(s.box, GSHMEM_CMP_EQ, 1);
 }
 
+/* What would wake the first kernel is in the second one, for which there is no room. */
+static void kernel_not_resident(const scene &s)
+{
+    if (s.pe->me != 0)
+        return;
+    test_collective(s.pe, wait_kernel, 1, 1, s.box, (uint64_t)1);
+    test_collective(s.pe, signal_kernel, 1, 1, s.box, 0);
+    test_sync(s.pe);
+}
+
+static void far_stopped(const scene &s)
+{
+    if (s.pe->me == 1)
+        kill(getpid(), SIGSTOP);
+    if (s.pe->me == 0) {
+        test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
+        test_sync(s.pe);
+    }
+}
+
+/* The number of this process's thread of that name; 0: there is none. */
+static int find_thread(const char *name)
+{
+    int found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *d; tasks && !found && (d = readdir(tasks));) {
+        char path[300], line[64] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
+        FILE *f = fopen(path, "r");
+        if (f && fgets(line, sizeof line, f) && strncmp(line, name, strlen(name)) == 0)
+            found = atoi(d->d_name);
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    return found;
+}
+
+/* A child stops one thread of this process for good, as a debugger would. */
+static void stop_thread(int thread)
+{
+    int is_stopped[2], status;
+    char said = 0;
+    if (pipe(is_stopped) != 0)
+        exit(1);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    if (fork() == 0) {
+        if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 ||
+            ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
+            waitpid(thread, &status, __WALL) != thread || write(is_stopped[1], "!", 1) != 1)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stay();
+    }
+    close(is_stopped[1]);
+    if (read(is_stopped[0], &said, 1) != 1)
+        exit(1);
+}
+
+static void proxy_dead(const scene &s)
+{
+    if (s.pe->me == 1)
+        stop_thread(find_thread("gshmem-proxy"));
+    gshmem_sync_all();
+    if (s.pe->me == 0) {
+        test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
+        test_sync(s.pe);
+    }
+}
+
 static void finalize_early(const scene &s)
 {
     if (s.pe->me == 1)
@@ -346,6 +430,9 @@ static const struct {
     CASE(stopped),
     CASE(stopped_sender),
     CASE(stream_behind_wait),
+    CASE(kernel_not_resident),
+    CASE(far_stopped),
+    CASE(proxy_dead),
     CASE(finalize_early),
     CASE(chain),
     CASE(own_handler),

@@ -57,14 +57,22 @@ CASES = {
                 r"gshmem_barrier_all"),
     "stopped_sender": (3, "lost", r"PE 2 does not answer: .* is stopped by a signal; PE 0 waits in gshmem_signal_wait"),
     "stream_behind_wait": (2, "cycle", r"PE 0 waits for PE 1 in gshmemx_signal_wait_until_on_stream: " + WORD +
-                           r"8 .*, and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
+                           r"8 .*; behind that 1 piece of work on PE 0's streams has not begun, and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
+    "kernel_not_resident": (1, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD + r"0 to be == 1.*"
+                            r"behind that 1 piece of work on PE 0's streams has not begun"),
+    "far_stopped": (2, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE 0 waits for PE 1 in "
+                    r"gshmem_uint64_atomic_fetch: the network's work"),
+    "proxy_dead": (2, "first", r"PE 1 does not answer the network: PE 0 waits in gshmem_uint64_atomic_fetch"),
     "finalize_early": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_barrier_all.* PE 1 waits for PE 0 in "
                        r"gshmem_finalize"),
     "chain": (3, "unsent", r"PE 1 has not made gshmem_barrier_all .* PE 0 waits: it waits itself in "
               r"gshmem_signal_wait_until: .*; PE 2, which does not wait, has not written it"),
     "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
 }
-PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender"}
+PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "proxy_dead"}
+# Each PE on a node of its own, and the network waits for ever.
+FAR = {"far_stopped", "proxy_dead"}
+FAR_ENVIRONMENT = {"GSHMEM_NODE_PES": "1", "GSHMEM_PROXY_TIMEOUT": "0"}
 
 
 def ask(info, name):
@@ -76,7 +84,8 @@ def run_case(args, name):
     """None, or what is wrong."""
     n, kind, words = CASES[name]
     command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
-    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                           env={**os.environ, **(FAR_ENVIRONMENT if name in FAR else {})})
     report, result = None, None
     end = time.monotonic() + LIMIT
     try:

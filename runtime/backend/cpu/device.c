@@ -54,9 +54,9 @@ static void cpu_finish(struct gsh_instance *pe)
     }
 }
 
-static uint64_t cpu_count_unfinished(struct gsh_instance *pe)
+static uint64_t cpu_count_unfinished(struct gsh_instance *pe, uint64_t *n_waiting)
 {
-    return gsh_streams_count_unfinished(pe->device);
+    return gsh_streams_count_unfinished(pe->device, n_waiting);
 }
 
 static enum gsh_result cpu_map_host(struct gsh_instance *pe, void *memory, size_t bytes,
