@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/array.h"
 #include "base/private_fd.h"
 #include "base/util.h"
@@ -225,9 +226,9 @@ static enum gsh_result receive_message(struct link *l, struct gsh_fdpass_message
     }
     if (m->kind == GSH_FDPASS_DESCRIPTOR && *fd < 0) {
         return gsh_note(GSH_ERR_SYSTEM,
-                        "the descriptor PE %d sent did not arrive: too many open files? (ulimit "
-                        "-n)",
-                        l->rank);
+                        "the descriptor PE %d sent did not arrive: has this process all of the "
+                        "%llu open files that it may have? (ulimit -n)",
+                        l->rank, (unsigned long long)gsh_limits_files());
     }
     *has_one = true;
     return GSH_OK;

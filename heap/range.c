@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/array.h"
 #include "base/private_fd.h"
 #include "base/process.h"
@@ -262,8 +263,10 @@ static enum gsh_result ask(int fd, const struct gsh_range_request *request, uint
                         gsh_result_name((enum gsh_result)piece->result));
     }
     if (piece->has_fd == 1 && *passed < 0) {
-        return gsh_note(GSH_ERR_SYSTEM, "a descriptor did not arrive: too many open files? "
-                                        "(ulimit -n)");
+        return gsh_note(GSH_ERR_SYSTEM,
+                        "a descriptor did not arrive: has this process all of the %llu open files "
+                        "that it may have? (ulimit -n)",
+                        (unsigned long long)gsh_limits_files());
     }
     return GSH_OK;
 }

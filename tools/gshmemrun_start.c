@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
@@ -155,8 +156,10 @@ static bool start_process(struct gshmemrun_launcher *l, int i, const char *path,
         out[0] = err[0] = -1;
         is_ok = add_stream(l, &process->streams[0]) && add_stream(l, &process->streams[1]);
     } else {
-        gshmemrun_say("cannot start %s: %s%s", gshmemrun_name_of(l, i, name), strerror(errno),
-                      errno == EMFILE ? " (each takes two; see ulimit -n)" : "");
+        const int error = errno;
+        gshmemrun_say("cannot start %s: %s%s", gshmemrun_name_of(l, i, name), strerror(error),
+                      error == EMFILE ? " (each takes two; see ulimit -n)"
+                                      : gsh_limits_hint(error));
     }
     gsh_socket_close(&out[0]);
     gsh_socket_close(&out[1]);
@@ -206,8 +209,20 @@ static int open_stdin(struct gshmemrun_launcher *l)
     return ends[0];
 }
 
+/* Of processes; a program with PEs as threads looks by itself. */
+static void check_limit(const struct gshmemrun_launcher *l)
+{
+    char limit[640];
+    if (l->options.hosts == NULL &&
+        !gsh_limits_have_threads((uint64_t)l->n_processes, limit, sizeof(limit))) {
+        gshmemrun_say("%s", limit);
+        exit(1);
+    }
+}
+
 void gshmemrun_prepare_start(struct gshmemrun_launcher *l)
 {
+    check_limit(l);
     l->stdin_to = l->stdin_of_first = -1;
     if (l->options.hosts == NULL) {
         l->stdin_of_first = open_stdin(l);

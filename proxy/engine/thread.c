@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/atomic.h"
+#include "base/limits.h"
 #include "base/private_fd.h"
 #include "base/thread.h"
 #include "base/util.h"
@@ -148,8 +150,8 @@ enum gsh_result gsh_thread_start(struct gsh_proxy *proxy)
 {
     int error = gsh_create_thread(&proxy->thread, NULL, thread_main, proxy);
     if (error != 0) {
-        errno = error;
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "the proxy's thread");
+        return gsh_fail(GSH_ERR_SYSTEM, "the proxy's thread: %s%s", strerror(error),
+                        gsh_limits_hint(error));
     }
     pthread_setname_np(proxy->thread, "gshmem-proxy");
     proxy->has_thread = true;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/env.h"
 #include "base/handler.h"
 #include "bootstrap/bootstrap.h"
@@ -41,12 +42,21 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
     struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
     int result = threads == NULL ? 1 : 0;
     int started = 0;
+    char limit[640];
+    if (!gsh_limits_have_threads((uint64_t)n, limit, sizeof(limit))) {
+        gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: %s", limit);
+        free(threads);
+        return 1;
+    }
     gsh_threads_running(n);
     for (; result == 0 && started < n; started++) {
         threads[started] = (struct run_thread){
             .pe_main = pe_main, .argc = argc, .argv = argv, .pe = started, .n_pes = n};
-        if (pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started])) {
-            gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d", started, n);
+        const int error =
+            pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started]);
+        if (error != 0) {
+            gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d%s", started, n,
+                     gsh_limits_hint(error));
             gsh_handler_tell(-1, 1, gsh_last_error());
             _exit(1); /* the running ones wait for PEs that never come */
         }

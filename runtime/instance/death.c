@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/private_fd.h"
 #include "base/thread.h"
@@ -287,8 +288,8 @@ static enum gsh_result start(struct gsh_deaths *d)
     d->polls[d->n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
     int e = gsh_create_thread(&d->thread, NULL, deaths_main, d);
     if (e != 0) {
-        return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s",
-                        strerror(e));
+        return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s%s",
+                        strerror(e), gsh_limits_hint(e));
     }
     d->is_running = true;
     return GSH_OK;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/handler.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/private_fd.h"
 #include "base/process.h"
@@ -406,8 +407,8 @@ static enum gsh_result start(struct gsh_monitor *w)
 {
     int e = gsh_create_thread(&w->thread, NULL, monitor_main, w);
     if (e != 0) {
-        errno = e;
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot start the monitor");
+        return gsh_fail(GSH_ERR_SYSTEM, "init: cannot start the monitor: %s%s", strerror(e),
+                        gsh_limits_hint(e));
     }
     w->is_running = true;
     return GSH_OK;
