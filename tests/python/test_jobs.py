@@ -73,6 +73,8 @@ def test_headers_and_tools():
     assert built.returncode == 0, built.stdout
     assert run(['gshmemrun', '-n', '2', './version']).stdout.split() == ['2', '2']
     assert gshmem.__version__ in run(['gshmem-info', '--version']).stdout
+    assert run(['gshmemrun', '-n', '2', '--trace', 'version.pftrace', './version']).returncode == 0
+    assert ' of 2 PEs in ' in run(['gshmem-trace', 'version.pftrace']).stdout
 
 
 def test_guide():

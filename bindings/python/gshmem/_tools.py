@@ -20,3 +20,7 @@ def gshmemrun():
 
 def gshmem_info():
     _run('gshmem-info')
+
+
+def gshmem_trace():
+    _run('gshmem-trace')
