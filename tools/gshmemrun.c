@@ -213,6 +213,10 @@ static void check_waiting(struct gshmemrun_launcher *l)
 /* Our own signal, or one that the launcher passes on to a branch. */
 static void pass_signal(struct gshmemrun_launcher *l, int sig)
 {
+    if (sig == SIGUSR1 || sig == SIGUSR2) { /* the program's, such as "write a checkpoint" */
+        signal_all(l, sig);
+        return;
+    }
     if (l->is_interrupted) { /* the second one is meant seriously */
         signal_all(l, SIGKILL);
         return;
@@ -399,6 +403,8 @@ static void take_signals(struct gshmemrun_launcher *l)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGQUIT);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_BLOCK, &set, NULL);
     /* For the pipe to PE 0's stdin; write_all handles the others. */
     signal(SIGPIPE, SIG_IGN);

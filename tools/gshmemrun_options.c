@@ -32,6 +32,7 @@ static void print_usage(FILE *to)
         "                    the program is started as it is\n"
         "  -h, --help        print this and exit\n"
         "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
+        "SIGUSR1 and SIGUSR2 go on to all PEs.\n"
         "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
         "environment they get PATH, LD_LIBRARY_PATH and what begins with GSHMEM_, UCX_, CUDA_.\n",
         gshmemrun_name);

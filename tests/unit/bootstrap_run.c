@@ -345,6 +345,23 @@ static void wait_for_lines(int fd, int n)
 #define HERE   "-n", "3", "sh", "-c", "echo here; exec sleep 100", NULL
 #define ON_TWO "--agent", "nice -n", "--hosts", "0:2,0"
 
+#define HEARS(name)        \
+    "-n", "3", "sh", "-c", \
+        "trap 'echo heard; exit 0' " name "; echo here; while :; do sleep 0.1; done", NULL
+
+/* A signal whose meaning is the program's reaches every PE, and ends nothing. */
+static void test_own_signal(int sig, char *const arguments[])
+{
+    int fd, status = -1;
+    pid_t child = start(arguments, "", &fd);
+    wait_for_lines(fd, 3);
+    CHECK_EQ(kill(child, sig), 0);
+    read_all(fd);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_EQ(count("heard\n"), 3); /* the shells may say, too, how their sleeps ended */
+}
+
 static void test_signal(int sig, char *const arguments[])
 {
     int fd, status = -1;
@@ -610,6 +627,8 @@ int main(int argc, char **argv)
     test_signal(SIGINT, (char *[]){HERE});
     test_signal(SIGTERM, (char *[]){HERE});
     test_signal(SIGHUP, (char *[]){HERE});
+    test_own_signal(SIGUSR1, (char *[]){HEARS("USR1")});
+    test_own_signal(SIGUSR2, (char *[]){ON_TWO, HEARS("USR2")});
     test_signal(SIGTERM, (char *[]){ON_TWO, HERE});
     test_launcher_killed((char *[]){HERE});
     test_launcher_killed((char *[]){ON_TWO, HERE});
