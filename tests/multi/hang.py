@@ -57,7 +57,8 @@ CASES = {
                 r"gshmem_barrier_all"),
     "stopped_sender": (3, "lost", r"PE 2 does not answer: .* is stopped by a signal; PE 0 waits in gshmem_signal_wait"),
     "stream_behind_wait": (2, "cycle", r"PE 0 waits for PE 1 in gshmemx_signal_wait_until_on_stream: " + WORD +
-                           r"8 .*; behind that 1 piece of work on PE 0's streams has not begun, and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
+                           r"8 .*; behind that 1 piece of work on PE 0's streams has not begun, and PE 1 waits for "
+                           r"PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
     "kernel_not_resident": (1, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD + r"0 to be == 1.*"
                             r"behind that 1 piece of work on PE 0's streams has not begun"),
     "far_stopped": (2, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE 0 waits for PE 1 in "
