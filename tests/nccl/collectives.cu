@@ -4,8 +4,10 @@
  * split communicator. Results of 8-bit floating-point types have the model's bits. And checks what
  * ncclGroupSimulateEnd says of a group, which is then not carried out. */
 #include "tests/nccl/ranks.cuh"
+#include <atomic>
 #include <cuda_bf16.h>
 #include <math.h>
+#include <sched.h>
 #include "tests/rig/float8_model.h"
 #if !defined(TEST_OTHER_NCCL)
 #include "dialects/nccl/comm/comm.h"
@@ -388,6 +390,12 @@ static void move_everything(const place *p, char *base, size_t nelems, ncclDataT
 
 /* ---- groups, streams ---- */
 
+static void hold(void *is_free)
+{
+    while (!static_cast<std::atomic<bool> *>(is_free)->load())
+        usleep(100);
+}
+
 static void test_group(const place *p)
 {
     const size_t nelems = 1000;
@@ -405,6 +413,21 @@ static void test_group(const place *p)
     OK(ncclAllReduce(b, c, nelems, ncclFloat, ncclMin, p->comm, 0));
     CUDA_OK(cudaStreamSynchronize(0));
     check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce on another stream");
+    /* And back, though the legacy stream's turn comes late. */
+    std::atomic<bool> is_free{false};
+    CUDA_OK(cudaMemset(c, 0, nelems * sizeof(float)));
+    CUDA_OK(cudaMemset(b, 0, nelems * sizeof(float)));
+    CUDA_OK(cudaStreamSynchronize(0));
+    CUDA_OK(cudaLaunchHostFunc(0, hold, &is_free));
+    OK(ncclAllReduce(a, b, nelems, ncclFloat, ncclSum, p->comm, 0));
+    OK(ncclAllReduce(b, c, nelems, ncclFloat, ncclMin, p->comm, p->stream));
+    for (int i = 0; i < 1000; i++) {
+        CHECK_EQ(cudaStreamQuery(p->stream), cudaErrorNotReady);
+        sched_yield();
+    }
+    is_free = true;
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    check_reduced(p, c, 0, nelems, ncclFloat, ncclSum, 1, "AllReduce after the legacy stream's");
 }
 
 /* Many of one kind, on two streams, some in place: one launch, in which none waits for another. */

@@ -114,6 +114,31 @@ int exchange_capture_mode(int mode)
 }
 #endif
 
+/* The legacy stream is never destroyed. Most programs call on it, and recording an event there
+ * after each call would take as long as a third of a small call. */
+bool lives_always(gshmemx_stream_t stream)
+{
+#if defined(__CUDACC__)
+    return stream == nullptr || (cudaStream_t)stream == cudaStreamLegacy;
+#else
+    return stream == nullptr;
+#endif
+}
+
+/* The event follows all of the stream's work so far. */
+int mark(gsh_nccl_stream_chain *t)
+{
+    if (t->event == nullptr) {
+        cudaEvent_t event = nullptr;
+        const cudaError_t r = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        if (r != cudaSuccess)
+            return (int)r;
+        t->event = event;
+    }
+    t->is_behind = 0;
+    return (int)cudaEventRecord((cudaEvent_t)t->event, (cudaStream_t)t->stream);
+}
+
 int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next, int *settle)
 {
     const cudaStream_t stream = (cudaStream_t)next;
@@ -126,7 +151,9 @@ int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next, int *settle)
         if (capture != 0 && capture == t->capture) {
             r = join(t->stream, next); /* a stream that is part of a graph is alive */
         } else if (capture == 0 && t->capture == 0 && t->is_marked) {
-            r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
+            r = t->is_behind ? mark(t) : 0;
+            if (r == 0)
+                r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
         } else if (capture == 0 && t->capture == 0) {
             if (t->is_alive)
                 r = join(t->stream, next);
@@ -148,14 +175,11 @@ int leave(gsh_nccl_stream_chain *t)
     t->is_open = 0;
     if (!is_open || !t->is_marked || t->capture != 0)
         return 0;
-    if (t->event == nullptr) {
-        cudaEvent_t event = nullptr;
-        const cudaError_t r = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-        if (r != cudaSuccess)
-            return (int)r;
-        t->event = event;
+    if (lives_always(t->stream)) {
+        t->is_behind = 1;
+        return 0;
     }
-    return (int)cudaEventRecord((cudaEvent_t)t->event, (cudaStream_t)t->stream);
+    return mark(t);
 }
 
 void end(gsh_nccl_stream_chain *t)

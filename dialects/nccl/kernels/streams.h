@@ -30,7 +30,8 @@ struct gsh_nccl_stream_chain {
     uint64_t capture;        /* the graph that this call was captured into; 0: none */
     void *event;             /* follows the latest call; NULL: not recorded */
     int has_stream;
-    int is_marked; /* from now on the event is recorded after each call */
+    int is_marked; /* from now on the event is recorded after each call, but */
+    int is_behind; /* not after the latest, whose stream always lives */
     int is_open;   /* entered and not left: only then is the stream certain to live, or */
     int is_alive;  /* if it was given together with the calls that come next */
 };
