@@ -38,13 +38,13 @@ __device__ __forceinline__ bool is_for_nic(const Context &c, const void *local)
 }
 
 template <class Context>
-__device__ __forceinline__ void add_local(const Context &c, uint64_t *word, const void *local,
-                                          uint32_t bytes)
+__device__ __forceinline__ void add_local(const Context &c, const batch *b, uint64_t *word,
+                                          const void *local, uint32_t bytes)
 {
-    const gsh_nic *nic = nic_of(c);
-    uint64_t address = (nic->flags & GSH_NIC_ALL_MEMORY) != 0 ? reinterpret_cast<uint64_t>(local)
-                                                              : offset_of(c, local);
-    gsh_wq_fill_data(word, address, bytes, nic->local_key);
+    uint64_t address = (nic_of(c)->flags & GSH_NIC_ALL_MEMORY) != 0
+                           ? reinterpret_cast<uint64_t>(local)
+                           : offset_of(c, local);
+    gsh_wq_fill_data(word, address, bytes, queue_at(c, b->queue)->local_key);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ __device__ __forceinline__ void add_copy(const Context &c, batch *b, uint32_t op
                                          const void *symmetric, const void *local, uint64_t bytes)
 {
     uint64_t *word = add_entry(c, b, opcode, 0, 3, offset_of(c, symmetric));
-    add_local(c, word + 4, local, (uint32_t)bytes);
+    add_local(c, b, word + 4, local, (uint32_t)bytes);
     b->is_loose |= opcode == GSH_WQ_READ;
 }
 
@@ -258,7 +258,7 @@ __device__ __forceinline__ void add_amo(const Context &c, batch *b, gsh_amo_op o
         word[4] = gsh_wq_pair((uint32_t)first, (uint32_t)second);
         word[5] = gsh_wq_pair((uint32_t)third, (uint32_t)fourth);
     }
-    add_local(c, word + 6, to, bytes);
+    add_local(c, b, word + 6, to, bytes);
 }
 
 template <class Context>

@@ -29,6 +29,9 @@ struct gsh_adapter_options {
     uint32_t depth;       /* blocks of each, a power of two, GSH_WQ_DEPTH_MIN to _MAX */
     const char *plugin;   /* GSHMEM_NIC_PLUGIN, for real adapters */
     const char *pci_bus;  /* of this PE's GPU, like "0000:1b:00.0"; "": it has none */
+    /* Of a PE that has several adapters, which this is: others than those with other numbers, and
+     * nearer to the GPU than those with higher ones. n_stripes: 0 counts as 1. */
+    uint32_t stripe, n_stripes;
     /* GSHMEM_NIC_PORT and so on; see base/env.def. 0: the first active one; gid: -1: chosen. */
     int port, gid, traffic_class, service_level, retry, timeout;
     bool is_one_process; /* all PEs are threads of this process */

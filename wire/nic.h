@@ -7,9 +7,11 @@
  * - A PE's queues are numbered: in the default context n_queues to each PE, those to PE p from
  *   p * n_queues on; a block uses the one that its number names, modulo n_queues. Each other
  * context has one to each PE: context i those from n_pes * (n_queues + i - 1) on. Queues to PEs
- * that are not reached this way have no entries, and stay empty.
- * - Remote addresses are offsets in the heap: a PE has one key for its whole heap, whose memory
- *   comes and goes under it. So do local addresses, unless all memory of the process has a key.
+ * that are not reached this way have no entries, and stay empty. A PE may have several adapters:
+ *   queue k of those to a PE is of the adapter k modulo their number.
+ * - Remote addresses are offsets in the heap: a PE has one key for its whole heap with each of its
+ *   adapters, and memory comes and goes under it. So do local addresses, unless all memory of the
+ * process has a key.
  * - Whoever reserves position 0 of a queue puts it into the list of its context's used queues
  * before it publishes, and so before anybody returns who has posted there. Queues stay in it. So a
  * fence or quiet looks at those that have been used, and at no others.
@@ -38,7 +40,9 @@ struct gsh_nic_queue {
     uint32_t depth;      /* blocks; 0: no queue */
     uint32_t remote_key; /* of the PE's heap */
     int32_t pe;
-    uint64_t reserved0[10];
+    uint32_t local_key; /* of this PE's memory, for the queue's adapter */
+    uint32_t reserved;
+    uint64_t reserved0[9];
     uint64_t gpu_head; /* the next position to reserve */
     uint64_t reserved1[15];
     uint64_t gpu_ready;
@@ -66,11 +70,11 @@ enum gsh_nic_flags {
 
 /* In the PE's own device memory, followed by its queues; it lies in the heap. */
 struct gsh_nic {
-    uint32_t local_key, flags; /* enum gsh_nic_flags */
-    uint32_t n_queues;         /* to each PE in the default context */
-    uint32_t n_contexts;       /* others */
-    uint64_t wake;             /* CPU device: const struct gsh_nic_wake; else 0 */
-    uint64_t scrap;            /* former values that nobody wants go there */
+    uint32_t reserved, flags; /* enum gsh_nic_flags */
+    uint32_t n_queues;        /* to each PE in the default context */
+    uint32_t n_contexts;      /* others */
+    uint64_t wake;            /* CPU device: const struct gsh_nic_wake; else 0 */
+    uint64_t scrap;           /* former values that nobody wants go there */
     uint64_t reserved0[12];
     uint64_t gpu_ticket; /* of the next cell */
     uint64_t reserved1[15];

@@ -172,36 +172,63 @@ static void close_device(struct gsh_mlx5 *m)
     }
 }
 
-/* Of the devices that are as near as the nearest the one for this PE. */
-static struct ibv_device *nearest(const struct gsh_mlx5 *m, struct ibv_device **devices, int n)
+int gsh_mlx5_choose_stripe(const unsigned *near, unsigned n, unsigned my_pe, unsigned stripe,
+                           unsigned n_stripes)
+{
+    unsigned limit = UINT_MAX, group[DEVICES_MAX];
+    for (;;) {
+        unsigned n_group = 0, most = 0;
+        for (unsigned i = 0; i < n; i++) { /* the nearest that are farther than those before */
+            if (near[i] < limit && (n_group == 0 || near[i] > most)) {
+                n_group = 0;
+                most = near[i];
+            }
+            if (near[i] < limit && near[i] == most) {
+                group[n_group++] = i;
+            }
+        }
+        if (n_group == 0) {
+            return -1;
+        }
+        if (stripe < n_group) {
+            return (int)group[(my_pe * n_stripes + stripe) % n_group];
+        }
+        stripe -= n_group;
+        limit = most;
+    }
+}
+
+/* The one for this PE and stripe. *n_named: of how many. NULL: there are not as many. */
+static struct ibv_device *nearest(const struct gsh_mlx5 *m, struct ibv_device **devices, int n,
+                                  unsigned *n_named)
 {
     const struct gsh_adapter_options *o = &m->base.options;
-    struct ibv_device *best[DEVICES_MAX];
-    unsigned n_best = 0, most = 0;
-    for (int i = 0; i < n; i++) {
-        if (!is_listed(o->name, devices[i]->name) || !m->v->mlx5dv_is_supported(devices[i])) {
-            continue;
-        }
-        unsigned near = nearness(devices[i], o->pci_bus);
-        if (near > most) {
-            n_best = 0;
-            most = near;
-        }
-        if (near == most && n_best < DEVICES_MAX) {
-            best[n_best++] = devices[i];
+    struct ibv_device *named[DEVICES_MAX];
+    unsigned near[DEVICES_MAX], n_all = 0;
+    for (int i = 0; i < n && n_all < DEVICES_MAX; i++) {
+        if (is_listed(o->name, devices[i]->name) && m->v->mlx5dv_is_supported(devices[i])) {
+            near[n_all] = nearness(devices[i], o->pci_bus);
+            named[n_all++] = devices[i];
         }
     }
-    return n_best > 0 ? best[(unsigned)o->my_pe % n_best] : NULL;
+    *n_named = n_all;
+    const int i = gsh_mlx5_choose_stripe(near, n_all, (unsigned)o->my_pe, o->stripe,
+                                         o->n_stripes > 0 ? o->n_stripes : 1);
+    return i >= 0 ? named[i] : NULL;
 }
 
 enum gsh_result gsh_mlx5_choose(struct gsh_mlx5 *m)
 {
     int n = 0;
     struct ibv_device **devices = m->v->ibv_get_device_list(&n);
-    struct ibv_device *device = devices != NULL ? nearest(m, devices, n) : NULL;
+    unsigned n_named = 0;
+    struct ibv_device *device = devices != NULL ? nearest(m, devices, n, &n_named) : NULL;
     enum gsh_result r;
     if (device != NULL) {
         r = open_device(m, device);
+    } else if (n_named > 0) {
+        r = m->core->note(GSH_ERR_ARG, "GSHMEM_NIC_STRIPES=%u: there are %u such NICs",
+                          m->base.options.n_stripes, n_named);
     } else if (m->base.options.name[0] == '\0') {
         r = m->core->note(GSH_ERR_UNSUPPORTED,
                           "no NIC to which kernels can post by themselves was found, and "

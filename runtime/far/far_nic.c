@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The adapter to which this PE's kernels post by themselves: whether there is one, its queues to
- * the far PEs, the heap's memory under its key, and the host's quiet for it. Host calls go through
- * the proxy all the same. */
+ * The adapters to which this PE's kernels post by themselves: whether there are any, their queues
+ * to the far PEs, the heap's memory under their keys, and the host's quiet for them. Host calls go
+ * through the proxy all the same. Stripe r of a PE is joined to stripe r of each other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,29 +18,31 @@
 #include "runtime/instance/page.h"
 
 #define ADDRESS_MAX 128
+#define STRIPES_MAX 4
 
 #define SPEAK_NS      300000000u
 #define SPEAK_STEP_NS 200000000u
 #define SPEAK_STEPS   20u
 
+struct stripe {
+    struct gsh_adapter *adapter;
+    uint64_t device_memory;    /* of its queues */
+    uint64_t device_registers; /* 0: kernels do not reach its registers, or it has none */
+};
+
 struct gsh_far_nic {
     struct gsh_instance *pe;
-    struct gsh_adapter *adapter;
-    uint64_t device_memory;         /* of its queues */
-    uint64_t device_registers;      /* 0: kernels do not reach its registers, or it has none */
+    struct stripe stripes[STRIPES_MAX];
+    uint32_t n_stripes;
     uint64_t table;                 /* struct gsh_nic in device memory; 0: not written yet */
     uint32_t n_queues;              /* to each PE, in the default context */
-    struct gsh_adapter_site *sites; /* [gsh_far_nic_n]; of far PEs alone */
+    struct gsh_adapter_site *sites; /* [n_all_queues]; of far PEs alone */
+    struct gsh_nic_wake wake;       /* of all stripes */
 };
 
 _Static_assert(GSH_NIC_CONTEXTS >= GSH_CONTEXTS, "kernels list the used queues of each context");
 
 /* ---- which queues ---- */
-
-static uint32_t n_all_queues(const struct gsh_instance *pe, uint32_t n_queues)
-{
-    return (uint32_t)pe->n_pes * (n_queues + (uint32_t)pe->env.contexts);
-}
 
 /* How many lead to each PE. */
 static uint32_t n_queues_to(const struct gsh_far_nic *nic)
@@ -56,7 +58,28 @@ static uint32_t queue_to(const struct gsh_far_nic *nic, int peer, uint32_t k)
                              : (uint32_t)nic->pe->n_pes * k + (uint32_t)peer;
 }
 
-/* ---- making it ---- */
+static uint32_t n_all_queues(const struct gsh_far_nic *nic)
+{
+    return (uint32_t)nic->pe->n_pes * n_queues_to(nic);
+}
+
+/* Queue k of those to a PE is its stripe's; there, it is one of stripe_queues_to to that PE. */
+static const struct stripe *stripe_of(const struct gsh_far_nic *nic, uint32_t k)
+{
+    return &nic->stripes[k % nic->n_stripes];
+}
+
+static uint32_t stripe_queues_to(const struct gsh_far_nic *nic)
+{
+    return (n_queues_to(nic) + nic->n_stripes - 1) / nic->n_stripes;
+}
+
+static uint32_t in_stripe(const struct gsh_far_nic *nic, int peer, uint32_t k)
+{
+    return (uint32_t)peer * stripe_queues_to(nic) + k / nic->n_stripes;
+}
+
+/* ---- making them ---- */
 
 /* A PE that does not answer has perhaps found the reason, and will say it: others speak only if it
  * does not, one after another. */
@@ -112,11 +135,17 @@ static enum gsh_result check_settings(const struct gsh_instance *pe)
         return gsh_note(GSH_ERR_ARG, "GSHMEM_NIC_DEPTH=%d is not a power of two from %u to %u",
                         depth, GSH_WQ_DEPTH_MIN, GSH_WQ_DEPTH_MAX);
     }
+    if (pe->env.nic_stripes > STRIPES_MAX || pe->env.nic_stripes > queues) {
+        return gsh_note(GSH_ERR_ARG,
+                        "GSHMEM_NIC_STRIPES=%d is more than %d, or than GSHMEM_NIC_QUEUES=%d",
+                        pe->env.nic_stripes, STRIPES_MAX, queues);
+    }
     return GSH_OK;
 }
 
-static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic *nic)
+static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic *nic, uint32_t i)
 {
+    struct stripe *stripe = &nic->stripes[i];
     char pci_bus[32] = "";
     struct gsh_adapter_options options = {
         .my_pe = pe->my_pe,
@@ -131,7 +160,9 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .service_level = pe->env.nic_service_level,
         .retry = pe->env.nic_retry,
         .timeout = pe->env.nic_timeout,
-        .n_queues = n_all_queues(pe, nic->n_queues),
+        .stripe = i,
+        .n_stripes = nic->n_stripes,
+        .n_queues = (uint32_t)pe->n_pes * stripe_queues_to(nic),
         .depth = (uint32_t)pe->env.nic_depth,
         .is_one_process = pe->is_one_process,
         .outlives_losses = pe->outlives_deaths,
@@ -144,19 +175,40 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
     if (pe->device_ops->pci_bus != NULL) {
         pe->device_ops->pci_bus(pe, pci_bus, sizeof(pci_bus));
     }
-    enum gsh_result r = check_settings(pe);
-    if (r == GSH_OK) {
-        r = gsh_adapter_create(&options, &nic->adapter);
-    }
-    if (r == GSH_OK && !nic->adapter->reads_cuda && !pe->device_ops->is_memory_host) {
+    enum gsh_result r = gsh_adapter_create(&options, &stripe->adapter);
+    if (r == GSH_OK && !stripe->adapter->reads_cuda && !pe->device_ops->is_memory_host) {
         r = gsh_note(GSH_ERR_UNSUPPORTED,
                      "GSHMEM_NIC=%s: the adapter does not reach the memory of GPUs",
-                     nic->adapter->ops->name);
+                     stripe->adapter->ops->name);
     }
-    nic->sites = r == GSH_OK ? calloc(options.n_queues, sizeof(*nic->sites)) : NULL;
-    return r == GSH_OK && nic->sites == NULL
-               ? gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", options.n_queues)
-               : r;
+    return r;
+}
+
+static void wake_all(void *context)
+{
+    const struct gsh_far_nic *nic = context;
+    for (uint32_t i = 0; i < nic->n_stripes; i++) {
+        const struct gsh_nic_wake *wake = nic->stripes[i].adapter->wake;
+        if (wake != NULL) {
+            wake->call(wake->context);
+        }
+    }
+}
+
+static enum gsh_result make_adapters(struct gsh_instance *pe, struct gsh_far_nic *nic)
+{
+    enum gsh_result r = check_settings(pe);
+    for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
+        r = make_adapter(pe, nic, i);
+    }
+    if (r == GSH_OK) {
+        nic->wake = (struct gsh_nic_wake){.call = wake_all, .context = nic};
+        nic->sites = calloc(n_all_queues(nic), sizeof(*nic->sites));
+        r = nic->sites != NULL
+                ? GSH_OK
+                : gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", n_all_queues(nic));
+    }
+    return r;
 }
 
 /* Collective. */
@@ -192,12 +244,12 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct gsh_adapter *a)
 /* Those to a PE one after another: see nic_numbers.h. */
 static enum gsh_result create_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
-    struct gsh_adapter *a = nic->adapter;
     enum gsh_result r = GSH_OK;
     for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
         for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
-            const uint32_t i = queue_to(nic, peer, k);
-            r = a->ops->create_queue(a, i, &nic->sites[i]);
+            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
+            r = a->ops->create_queue(a, in_stripe(nic, peer, k),
+                                     &nic->sites[queue_to(nic, peer, k)]);
         }
     }
     return r;
@@ -226,11 +278,11 @@ static enum gsh_result send_numbers(struct gsh_instance *pe, const struct gsh_fa
 
 static enum gsh_result connect_to(struct gsh_far_nic *nic, int peer, const uint32_t *numbers)
 {
-    struct gsh_adapter *a = nic->adapter;
     enum gsh_result r = GSH_OK;
     for (uint32_t k = 0; r == GSH_OK && k < n_queues_to(nic); k++) {
-        r = a->ops->connect_queue(a, queue_to(nic, peer, k), peer, queue_to(nic, nic->pe->my_pe, k),
-                                  numbers[k]);
+        struct gsh_adapter *a = stripe_of(nic, k)->adapter;
+        r = a->ops->connect_queue(a, in_stripe(nic, peer, k), peer,
+                                  in_stripe(nic, nic->pe->my_pe, k), numbers[k]);
     }
     return r;
 }
@@ -238,7 +290,7 @@ static enum gsh_result connect_to(struct gsh_far_nic *nic, int peer, const uint3
 /* Each PE hears the numbers of all, also after a failure of its own. */
 static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
-    const bool tells = nic->adapter->tells_numbers;
+    const bool tells = nic->stripes[0].adapter->tells_numbers;
     uint32_t *numbers = calloc(n_queues_to(nic), sizeof(*numbers));
     if (numbers == NULL) {
         gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
@@ -259,23 +311,22 @@ static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_ni
 }
 
 /* What kernels reach of it; *rings_for_kernels: not the registers. */
-static enum gsh_result map(struct gsh_instance *pe, struct gsh_far_nic *nic,
-                           bool *rings_for_kernels)
+static enum gsh_result map(struct gsh_instance *pe, struct stripe *stripe, bool *rings_for_kernels)
 {
-    struct gsh_adapter *a = nic->adapter;
+    struct gsh_adapter *a = stripe->adapter;
     const bool is_asked = strcmp(pe->env.nic_doorbell, "gpu") == 0;
     enum gsh_result r =
-        pe->device_ops->map_host(pe, a->memory, a->memory_bytes, &nic->device_memory);
+        pe->device_ops->map_host(pe, a->memory, a->memory_bytes, &stripe->device_memory);
     *rings_for_kernels = false;
     if (r != GSH_OK || a->registers == NULL) {
         return r;
     }
     if (strcmp(pe->env.nic_doorbell, "host") != 0) {
         r = pe->device_ops->map_registers(pe, a->registers, a->registers_bytes,
-                                          &nic->device_registers);
-        nic->device_registers = r == GSH_OK ? nic->device_registers : 0;
+                                          &stripe->device_registers);
+        stripe->device_registers = r == GSH_OK ? stripe->device_registers : 0;
     }
-    *rings_for_kernels = nic->device_registers == 0;
+    *rings_for_kernels = stripe->device_registers == 0;
     if (*rings_for_kernels && !is_asked) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
                 "a thread of the host rings the NIC's doorbells for kernels%s%s",
@@ -283,6 +334,13 @@ static enum gsh_result map(struct gsh_instance *pe, struct gsh_far_nic *nic,
         r = GSH_OK;
     }
     return r;
+}
+
+static enum gsh_result start(struct gsh_instance *pe, struct stripe *stripe)
+{
+    bool rings_for_kernels = false;
+    enum gsh_result r = map(pe, stripe, &rings_for_kernels);
+    return r == GSH_OK ? stripe->adapter->ops->start(stripe->adapter, rings_for_kernels) : r;
 }
 
 /* Collective: the first failure of some PE is the result of all, in its words. */
@@ -314,29 +372,33 @@ static enum gsh_result vote(struct gsh_instance *pe, enum gsh_result mine)
 
 static enum gsh_result make_all(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
-    enum gsh_result r = vote(pe, make_adapter(pe, nic));
-    if (r == GSH_OK) {
-        r = vote(pe, exchange(pe, nic->adapter));
+    enum gsh_result r = vote(pe, make_adapters(pe, nic));
+    for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
+        r = vote(pe, exchange(pe, nic->stripes[i].adapter));
     }
     if (r == GSH_OK) {
         r = vote(pe, create_queues(pe, nic));
     }
     if (r == GSH_OK) {
-        bool rings_for_kernels = false;
         r = connect_queues(pe, nic);
-        r = r == GSH_OK ? map(pe, nic, &rings_for_kernels) : r;
-        r = vote(pe, r == GSH_OK ? nic->adapter->ops->start(nic->adapter, rings_for_kernels) : r);
+        for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
+            r = start(pe, &nic->stripes[i]);
+        }
+        r = vote(pe, r);
     }
     return r;
 }
 
 static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
-    if (nic->adapter != NULL && pe->device_ops != NULL) {
-        pe->device_ops->unmap_host(pe, nic->adapter->memory);
-        pe->device_ops->unmap_host(pe, nic->adapter->registers);
+    for (uint32_t i = 0; i < nic->n_stripes; i++) {
+        struct gsh_adapter *a = nic->stripes[i].adapter;
+        if (a != NULL && pe->device_ops != NULL) {
+            pe->device_ops->unmap_host(pe, a->memory);
+            pe->device_ops->unmap_host(pe, a->registers);
+        }
+        gsh_adapter_destroy(&nic->stripes[i].adapter);
     }
-    gsh_adapter_destroy(&nic->adapter);
     free(nic->sites);
     free(nic);
 }
@@ -357,6 +419,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
     }
     nic->pe = pe;
     nic->n_queues = (uint32_t)pe->env.nic_queues;
+    nic->n_stripes = (uint32_t)gsh_min_u64((uint64_t)pe->env.nic_stripes, STRIPES_MAX);
     enum gsh_result r = make_all(pe, nic);
     snprintf(why, sizeof(why), "%s", gsh_last_error());
     if (r != GSH_OK) {
@@ -372,8 +435,10 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
         for (int i = 0; i < pe->n_pes; i++) {
             pe->route_of[i] = gsh_is_far(pe, i) ? GSH_ROUTE_NIC : pe->route_of[i];
         }
-        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "kernels post to the NIC %s, in queues of %u blocks",
-                nic->adapter->ops->name, nic->adapter->options.depth);
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
+                "kernels post to the NIC %s, %u of it, in queues of %u blocks",
+                nic->stripes[0].adapter->ops->name, nic->n_stripes,
+                nic->stripes[0].adapter->options.depth);
     }
     return r;
 }
@@ -398,18 +463,20 @@ static enum gsh_result write_word(struct gsh_instance *pe, uint64_t address, uin
 static enum gsh_result write_keys(struct gsh_far_nic *nic)
 {
     struct gsh_instance *pe = nic->pe;
-    struct gsh_adapter *a = nic->adapter;
     enum gsh_result r = GSH_OK;
     if (nic->table == 0) {
         return GSH_OK;
     }
-    r = write_word(pe, nic->table + offsetof(struct gsh_nic, local_key), a->local_key);
     for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
         for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
+            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
             const uint64_t queue = nic->table + sizeof(struct gsh_nic) +
                                    queue_to(nic, peer, k) * sizeof(struct gsh_nic_queue);
             r = write_word(pe, queue + offsetof(struct gsh_nic_queue, remote_key),
                            a->ops->remote_key(a, peer));
+            if (r == GSH_OK) {
+                r = write_word(pe, queue + offsetof(struct gsh_nic_queue, local_key), a->local_key);
+            }
         }
     }
     return r;
@@ -419,20 +486,24 @@ static enum gsh_result write_keys(struct gsh_far_nic *nic)
 static enum gsh_result exchange_keys(struct gsh_far_nic *nic, enum gsh_result mine,
                                      const struct gsh_heap_members *members)
 {
-    struct own_key {
+    struct own_keys {
         int32_t result;
-        uint32_t key;
-    } own = {(int32_t)mine, nic->adapter->ops->own_key(nic->adapter)},
-      *all = calloc((size_t)members->n, sizeof(*all));
+        uint32_t key[STRIPES_MAX];
+    } own = {.result = (int32_t)mine}, *all = calloc((size_t)members->n, sizeof(*all));
     struct gsh_bootstrap *b = members->bootstrap;
     if (all == NULL) {
         gsh_abort(nic->pe, 1, "no host memory for the NICs of %d PEs", members->n);
     }
+    for (uint32_t i = 0; i < nic->n_stripes; i++) {
+        own.key[i] = nic->stripes[i].adapter->ops->own_key(nic->stripes[i].adapter);
+    }
     enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), all);
     for (int i = 0; r == GSH_OK && i < members->n; i++) {
         const int member = members->pes != NULL ? members->pes[i] : i;
-        if (all[i].result == GSH_OK && gsh_is_far(nic->pe, member)) {
-            nic->adapter->ops->set_remote_key(nic->adapter, member, all[i].key);
+        const bool is_told = all[i].result == GSH_OK && gsh_is_far(nic->pe, member);
+        for (uint32_t k = 0; is_told && k < nic->n_stripes; k++) {
+            struct gsh_adapter *a = nic->stripes[k].adapter;
+            a->ops->set_remote_key(a, member, all[i].key[k]);
         }
     }
     free(all);
@@ -440,26 +511,47 @@ static enum gsh_result exchange_keys(struct gsh_far_nic *nic, enum gsh_result mi
     return mine != GSH_OK ? mine : r;
 }
 
+/* From the first n stripes. */
+static void remove_region(struct gsh_far_nic *nic, uint32_t n, uint64_t off)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        (void)!nic->stripes[i].adapter->ops->remove_region(nic->stripes[i].adapter, off);
+    }
+}
+
+static enum gsh_result add_region(struct gsh_far_nic *nic, void *memory, uint64_t off,
+                                  uint64_t bytes)
+{
+    enum gsh_result r = GSH_OK;
+    for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
+        struct gsh_adapter *a = nic->stripes[i].adapter;
+        r = a->ops->add_region(a, memory, off, bytes);
+        if (r != GSH_OK) {
+            remove_region(nic, i, off);
+        }
+    }
+    return r;
+}
+
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
                             const struct gsh_heap_members *members)
 {
     struct gsh_far_nic *nic = context;
-    struct gsh_adapter *a = nic->adapter;
-    enum gsh_result added = a->ops->add_region(a, memory, off, bytes), r = added;
-    if (a->ops->own_key != NULL) {
+    enum gsh_result added = add_region(nic, memory, off, bytes), r = added;
+    if (nic->stripes[0].adapter->ops->own_key != NULL) {
         r = exchange_keys(nic, added, members);
     }
     if (added == GSH_OK && r != GSH_OK) {
-        (void)!a->ops->remove_region(a, off);
+        remove_region(nic, nic->n_stripes, off);
     }
     return r;
 }
 
 static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
-    struct gsh_adapter *a = ((struct gsh_far_nic *)context)->adapter;
+    struct gsh_far_nic *nic = context;
     (void)members;
-    (void)!a->ops->remove_region(a, off);
+    remove_region(nic, nic->n_stripes, off);
 }
 
 struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe)
@@ -472,25 +564,27 @@ struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe)
 uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe)
 {
     const struct gsh_far_nic *nic = gsh_far_has_nic(pe) ? pe->far->nic : NULL;
-    return nic != NULL ? sizeof(struct gsh_nic) +
-                             (uint64_t)nic->adapter->options.n_queues * sizeof(struct gsh_nic_queue)
-                       : 0;
+    return nic != NULL
+               ? sizeof(struct gsh_nic) + (uint64_t)n_all_queues(nic) * sizeof(struct gsh_nic_queue)
+               : 0;
 }
 
-static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic,
-                                     const struct gsh_adapter_site *site, int peer)
+static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic, int peer, uint32_t k)
 {
-    struct gsh_adapter *a = nic->adapter;
-    const bool has_registers = nic->device_registers != 0;
+    const struct stripe *stripe = stripe_of(nic, k);
+    const struct gsh_adapter_site *site = &nic->sites[queue_to(nic, peer, k)];
+    struct gsh_adapter *a = stripe->adapter;
+    const bool has_registers = stripe->device_registers != 0;
     return (struct gsh_nic_queue){
-        .entries = nic->device_memory + site->entries,
-        .record = nic->device_memory + site->record,
-        .doorbell = has_registers ? nic->device_registers + site->doorbell_register
-                                  : nic->device_memory + site->doorbell,
-        .completion = nic->device_memory + site->completion,
+        .entries = stripe->device_memory + site->entries,
+        .record = stripe->device_memory + site->record,
+        .doorbell = has_registers ? stripe->device_registers + site->doorbell_register
+                                  : stripe->device_memory + site->doorbell,
+        .completion = stripe->device_memory + site->completion,
         .number = site->number,
         .depth = a->options.depth,
         .remote_key = a->ops->remote_key(a, peer),
+        .local_key = a->local_key,
         .pe = peer,
     };
 }
@@ -498,36 +592,46 @@ static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic,
 void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table)
 {
     struct gsh_far_nic *nic = pe->far->nic;
-    struct gsh_adapter *a = nic->adapter;
     struct gsh_nic_queue *queues = (struct gsh_nic_queue *)((struct gsh_nic *)table + 1);
+    const bool is_woken = pe->device_ops->can_wake && nic->stripes[0].adapter->wake != NULL;
     *(struct gsh_nic *)table = (struct gsh_nic){
-        .local_key = a->local_key,
-        .flags = a->flags,
+        .flags = nic->stripes[0].adapter->flags,
         .n_queues = nic->n_queues,
         .n_contexts = (uint32_t)pe->env.contexts,
-        .wake = pe->device_ops->can_wake ? (uint64_t)(uintptr_t)a->wake : 0,
+        .wake = is_woken ? (uint64_t)(uintptr_t)&nic->wake : 0,
     };
     nic->table = device_table;
     for (int peer = 0; peer < pe->n_pes; peer++) {
         for (uint32_t k = 0; gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
-            const uint32_t i = queue_to(nic, peer, k);
-            queues[i] = queue_at(nic, &nic->sites[i], peer);
+            queues[queue_to(nic, peer, k)] = queue_at(nic, peer, k);
         }
     }
 }
 
 /* ---- while kernels post ---- */
 
+/* Whether the context's queues to all PEs are. */
+static bool is_idle(const struct gsh_far_nic *nic, gsh_context ctx)
+{
+    const bool is_default = ctx == GSH_CONTEXT_DEFAULT;
+    const uint32_t first = is_default ? 0 : nic->n_queues + (uint32_t)ctx - 1;
+    const uint32_t end = is_default ? nic->n_queues : first + 1;
+    for (int peer = 0; peer < nic->pe->n_pes; peer++) {
+        for (uint32_t k = first; gsh_is_far(nic->pe, peer) && k < end; k++) {
+            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
+            if (!a->ops->is_idle(a, in_stripe(nic, peer, k), 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx)
 {
-    const struct gsh_far_nic *nic = pe->far->nic;
-    const uint32_t n_pes = (uint32_t)pe->n_pes;
-    const uint32_t n = ctx == GSH_CONTEXT_DEFAULT ? n_pes * nic->n_queues : n_pes;
-    const uint32_t first =
-        ctx == GSH_CONTEXT_DEFAULT ? 0 : n_pes * (nic->n_queues + (uint32_t)ctx - 1);
     unsigned backoff = 0;
     uint64_t start_ns = 0;
-    while (!nic->adapter->ops->is_idle(nic->adapter, first, n)) {
+    while (!is_idle(pe->far->nic, ctx)) {
         gsh_far_nic_help(pe);
         gsh_host_wait_poll(pe, &backoff, &start_ns, NULL);
     }
@@ -535,8 +639,11 @@ void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx)
 
 void gsh_far_nic_help(struct gsh_instance *pe)
 {
-    struct gsh_adapter *a = pe->far->nic->adapter;
-    if (a->ops->help != NULL) {
-        a->ops->help(a);
+    const struct gsh_far_nic *nic = pe->far->nic;
+    for (uint32_t i = 0; i < nic->n_stripes; i++) {
+        struct gsh_adapter *a = nic->stripes[i].adapter;
+        if (a->ops->help != NULL) {
+            a->ops->help(a);
+        }
     }
 }

@@ -20,12 +20,14 @@ CASES = {
     "none named": ("--threads", {"GSHMEM_NIC": "", "GSHMEM_REMOTE": "nic"}, r"GSHMEM_REMOTE=nic: no NIC .* none"),
     "depth": ("--threads", {"GSHMEM_NIC_DEPTH": "300"}, r"GSHMEM_NIC_DEPTH=300 is not a power of two"),
     "queues": ("--threads", {"GSHMEM_NIC_QUEUES": "17"}, r"GSHMEM_NIC_QUEUES=17 is more than 16"),
+    "stripes": ("--threads", {"GSHMEM_NIC_STRIPES": "5"}, r"GSHMEM_NIC_STRIPES=5 is more than 4, or than"),
     "settings": ("--threads", {"GSHMEM_NIC_MODEL": "seed=1,speed=2"}, r"GSHMEM_NIC_MODEL: 'speed=2' is none of"),
     "denied": ("--threads", {"GSHMEM_NIC_MODEL": "deny=1@50"}, FAILED + r"0x13 \(remote access error"),
     "lost": ("--threads", {"GSHMEM_NIC_MODEL": "lose=1@50"}, FAILED + r"0x15 \(retries exceeded"),
     "broken": ("--threads", {"GSHMEM_NIC_MODEL": "break=1@50"}, FAILED + r"0x02 \(local operation error"),
     "harmless": ("--threads", {"GSHMEM_NIC_MODEL": "late_bell=3,twice=3,stale=3,seed=5"}, None),
     "AMOs by the proxy": ("--threads", {"GSHMEM_NIC_MODEL": "amos=0"}, None),
+    "two NICs": ("--threads", {"GSHMEM_NIC_STRIPES": "2"}, None),
     "one queue": ("--threads", {"GSHMEM_NIC_QUEUES": "1"}, None),
 }
 

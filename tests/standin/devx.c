@@ -426,11 +426,36 @@ static bool is_path_good(const struct standin_context *c, const uint8_t *path)
            gsh_mlx5_get(path, GSH_MLX5_PATH_GRH) == 0;
 }
 
+/* STANDIN_PATH's number i; -1: it has none. */
+static long wanted(unsigned i)
+{
+    const char *text = getenv("STANDIN_PATH");
+    for (; text != NULL && i > 0; i--) {
+        text = strchr(text, ',');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text != NULL ? strtol(text, NULL, 10) : -1;
+}
+
+static bool is_as_wanted(unsigned i, const uint8_t *context, uint32_t field, unsigned shift)
+{
+    return wanted(i) < 0 || gsh_mlx5_get(context, field) == (uint64_t)wanted(i) >> shift;
+}
+
+/* Class and level, in the places of the port's kind. */
+static bool is_class_good(const struct standin_context *c, const uint8_t *path)
+{
+    const bool is_ethernet = c->kind == STANDIN_ROCE;
+    return is_as_wanted(0, path, GSH_MLX5_PATH_CLASS, 0) &&
+           (!is_ethernet || is_as_wanted(0, path, GSH_MLX5_PATH_DSCP, 2)) &&
+           is_as_wanted(1, path, is_ethernet ? GSH_MLX5_PATH_PRIORITY : GSH_MLX5_PATH_LEVEL, 0);
+}
+
 static bool join(struct standin_context *c, struct gsh_model_queue *queue, const uint8_t *context)
 {
     const uint8_t *path = context + GSH_MLX5_PATH;
     const int peer = standin_find_peer(c, path + GSH_MLX5_PATH_GID);
-    if (peer < 0 || !is_path_good(c, path) || !has_rights(context) ||
+    if (peer < 0 || !is_path_good(c, path) || !is_class_good(c, path) || !has_rights(context) ||
         gsh_mlx5_get(context, GSH_MLX5_QPC_MTU) != IBV_MTU_4096 ||
         gsh_mlx5_get(context, GSH_MLX5_QPC_LOG_MESSAGE) != 30) {
         return false;
@@ -453,6 +478,8 @@ static bool change(struct standin_context *c, struct gsh_model_queue *queue, con
         return join(c, queue, context);
     case GSH_MLX5_RECEIVE_TO_SEND:
         if (gsh_mlx5_get(path, GSH_MLX5_PATH_TIMEOUT) == 0 ||
+            !is_as_wanted(2, context, GSH_MLX5_QPC_RETRY, 0) ||
+            !is_as_wanted(3, path, GSH_MLX5_PATH_TIMEOUT, 0) ||
             gsh_model_set_state(queue, GSH_MODEL_TO_SEND) != GSH_OK) {
             return false;
         }

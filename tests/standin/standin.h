@@ -8,6 +8,8 @@
  * STANDIN_FAIL=FUNCTION:N lets the N-th call of a function fail. STANDIN_MODEL is as
  * GSHMEM_NIC_MODEL, where PEs are numbered in the order in which a queue joins them.
  *
+ * STANDIN_PATH=CLASS,LEVEL,RETRY,TIMEOUT refuses connections with other settings than these.
+ *
  * One register takes the doorbells of all queues, and threads may write it at a time: when it has
  * changed, all doorbell records are looked at. */
 #ifndef GSH_STANDIN_H

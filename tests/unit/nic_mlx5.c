@@ -39,6 +39,9 @@ static void on_fail(void *context, int pe, bool is_silent, const char *text)
     __atomic_add_fetch(&p->n_failed, 1, __ATOMIC_RELEASE);
 }
 
+/* What the next adapters are asked for. */
+static int traffic_class, service_level, retry = 7, timeout = 18;
+
 static struct gsh_adapter_options options_of(int me)
 {
     return (struct gsh_adapter_options){.my_pe = me,
@@ -48,8 +51,10 @@ static struct gsh_adapter_options options_of(int me)
                                         .plugin = plugin,
                                         .pci_bus = "",
                                         .gid = -1,
-                                        .retry = 7,
-                                        .timeout = 18,
+                                        .traffic_class = traffic_class,
+                                        .service_level = service_level,
+                                        .retry = retry,
+                                        .timeout = timeout,
                                         .n_queues = QUEUES,
                                         .depth = DEPTH,
                                         .is_one_process = true,
@@ -373,6 +378,61 @@ static void test_options(void)
     CHECK_EQ(gsh_adapter_create(&o, &a), GSH_ERR_UNSUPPORTED);
 }
 
+/* The adapter gets the settings of a connection as they were asked for. */
+static void test_path(const char *name)
+{
+    nic_name = name;
+    traffic_class = 106;
+    service_level = 3;
+    retry = 5;
+    timeout = 14;
+    setenv("STANDIN_PATH", "106,3,5,14", 1);
+    must_begin();
+    end();
+    static const char *const others[] = {"107,3,5,14", "106,2,5,14", "106,3,6,14", "106,3,5,13"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        setenv("STANDIN_PATH", others[i], 1);
+        CHECK_EQ(begin(), GSH_ERR_SYSTEM);
+        end();
+    }
+    unsetenv("STANDIN_PATH");
+    traffic_class = service_level = 0;
+    retry = 7;
+    timeout = 18;
+}
+
+/* Which one each stripe of a PE gets: of some that are near, nearer and as near. */
+static void test_stripes(void)
+{
+    static const unsigned near[] = {3, 5, 5, 1};
+    struct gsh_adapter_options o = options_of(0);
+    struct gsh_adapter *stripes[2] = {NULL, NULL};
+    for (unsigned pe = 0; pe < 3; pe++) {
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 0, 1), 1 + (int)pe % 2); /* share them out */
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 0, 2), 1);
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 1, 2), 2);
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 2, 4), 0);
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 3, 4), 3);
+        CHECK_EQ(gsh_mlx5_choose_stripe(near, 4, pe, 4, 4), -1);
+    }
+    CHECK_EQ(gsh_mlx5_choose_stripe(near, 0, 0, 0, 1), -1);
+    o.name = "mlx5_0,mlx5_1";
+    o.n_stripes = 2;
+    for (o.stripe = 0; o.stripe < 2; o.stripe++) {
+        const void *blob = NULL;
+        size_t bytes = 0;
+        CHECK_EQ(gsh_adapter_create(&o, &stripes[o.stripe]), GSH_OK);
+        CHECK_EQ(stripes[o.stripe]->ops->address(stripes[o.stripe], &blob, &bytes), GSH_OK);
+        CHECK_EQ(((const struct gsh_mlx5_address *)blob)->is_ethernet, o.stripe == 0);
+    }
+    gsh_adapter_destroy(&stripes[0]);
+    gsh_adapter_destroy(&stripes[1]);
+    o.name = "mlx5_1";
+    o.stripe = 1;
+    CHECK_EQ(gsh_adapter_create(&o, &stripes[1]), GSH_ERR_ARG);
+    CHECK_STR(gsh_last_error(), "GSHMEM_NIC_STRIPES=2: there are 1 such NICs");
+}
+
 static void test_list(void)
 {
     static const char *const expected[] = {
@@ -429,6 +489,9 @@ int main(int argc, char **argv)
     test_lost();
     test_refusals();
     test_options();
+    test_path("mlx5_0");
+    test_path("mlx5_1");
+    test_stripes();
     test_list();
     return test_result();
 }
