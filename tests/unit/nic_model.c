@@ -492,6 +492,38 @@ static void test_faults(void)
     }
 }
 
+/* The queue goes to error in the middle of what a warp has posted by one doorbell: what came before
+ * is there and nothing after it, one line names the entry, and all are over. */
+static void test_failed_batch(void)
+{
+    enum { N = 32, AT = 11 };
+    static const char *const settings[] = {"break=1@11", "deny=1@11", "lose=1@11"};
+    static const char *const what[] = {"WRITE failed, syndrome 0x02", "WRITE failed, syndrome 0x13",
+                                       "WRITE failed, syndrome 0x15"};
+    struct pe *p = &pes[0];
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        uint64_t value[N];
+        char expected[96];
+        begin(settings[i]);
+        for (unsigned k = 0; k < N; k++) {
+            value[k] = k + 1;
+            put(p, 0, 64 + 8 * k, &value[k], 8);
+        }
+        ring(p, 0);
+        run();
+        for (unsigned k = 0; k < N; k++) {
+            CHECK_EQ(*word_of(1, 64 + 8 * k), k < AT ? k + 1 : 0);
+        }
+        snprintf(expected, sizeof(expected), "the NIC's queue 1 to PE 1, index %d: %s", AT,
+                 what[i]);
+        CHECK_EQ(p->n_failed, 1);
+        CHECK_EQ(strncmp(p->failed, expected, strlen(expected)), 0);
+        CHECK_EQ(completion(p, 0)->syndrome, GSH_WQ_FLUSHED);
+        CHECK_EQ(gsh_wq_be16(completion(p, 0)->index), N - 1);
+        end();
+    }
+}
+
 /* ---- mistakes ---- */
 
 static void expect_misuse(struct pe *p, const char *text)
@@ -726,6 +758,7 @@ int main(void)
     test_errors();
     test_states();
     test_faults();
+    test_failed_batch();
     test_mistakes();
     test_devices();
     test_owner();
