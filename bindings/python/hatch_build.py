@@ -5,6 +5,7 @@ build folder that is up to date: what it installs is taken, and nothing is built
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ def find_meson():
 
 
 def install(meson, root, folder, build):
-    """Returns the prefix in which everything now is."""
+    """Returns the prefix in which everything now is, and the package's native part."""
     staging, prefix = os.path.join(folder, 'staging'), '/prefix'
     if build is None:
         build = os.path.join(root, 'build-wheel')  # kept: installers ask for the metadata first, then for the wheel
@@ -34,7 +35,7 @@ def install(meson, root, folder, build):
                                             stdout=subprocess.PIPE).stdout)
         prefix = next(o['value'] for o in options if o['name'] == 'prefix')
     subprocess.run([meson, 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', staging], check=True)
-    return staging + prefix
+    return staging + prefix, os.path.join(build, 'bindings', 'python', '_native.abi3.so')
 
 
 def without_links(included, scratch):
@@ -58,24 +59,48 @@ def without_links(included, scratch):
             yield copy, inside
 
 
+def needed_glibc(paths):
+    """The x of GLIBC_2.x, the newest version that these ELF files use; None if readelf cannot say."""
+    needed = 0
+    for path in paths:
+        with open(path, 'rb') as file:
+            if file.read(4) != b'\x7fELF':
+                continue
+        try:
+            text = subprocess.run(['readelf', '--version-info', '--wide', path], check=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL).stdout.decode(errors='replace')
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        needed = max([needed, *map(int, re.findall(r'\bGLIBC_2\.(\d+)', text))])
+    return needed or None
+
+
+def platform_tag(paths):
+    """The oldest platform of which auditwheel says that these files run there; a build in that platform's image gives
+    its tag. C++ libraries that glibc's version does not tell apart are of the same age."""
+    glibc = needed_glibc(paths)
+    if glibc is None or sys.platform != 'linux':
+        return f'linux_{platform.machine()}'
+    named = [n for n in (17, 24, 26, 27, 28, 31, 34) if n >= glibc]
+    return f'manylinux_2_{named[0] if named else glibc}_{platform.machine()}'
+
+
 class CustomBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
         if version == 'editable':
             raise RuntimeError('gshmem: an editable installation has no library; build the wheel')
         self.folder = tempfile.mkdtemp(prefix='gshmem-wheel-')
-        prefix = install(find_meson(), self.root, self.folder, os.environ.get('GSHMEM_WHEEL_BUILD'))
+        prefix, native = install(find_meson(), self.root, self.folder, os.environ.get('GSHMEM_WHEEL_BUILD'))
         included = {}
         for folder, _, names in os.walk(prefix):
             for name in [] if folder.endswith('/man3') else names:  # thousands of pages: the headers say the same
                 path = os.path.join(folder, name)
                 included[path] = os.path.relpath(path, prefix)
-        native, = [path for path in included if path.endswith('/gshmem-python/_native.abi3.so')]
         build_data['force_include'][native] = 'gshmem/_native.abi3.so'
-        del included[native]
         for source, inside in without_links(included, self.folder):
             build_data['force_include'][source] = f'gshmem/_prefix/{inside}'
         build_data['pure_python'] = False
-        build_data['tag'] = f'cp39-abi3-linux_{platform.machine()}'
+        build_data['tag'] = f'cp39-abi3-{platform_tag([native, *included])}'
 
     def finalize(self, version, build_data, artifact_path):
         shutil.rmtree(self.folder, ignore_errors=True)
