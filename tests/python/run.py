@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the wheel of a build, installs it into a new environment, and runs the tests there, in an empty folder.
 
-    run.py SOURCE_ROOT BUILD_DIR
+    run.py SOURCE_ROOT BUILD_DIR [SANITIZER...]
+
+Sanitizers, with which the build was made, are libraries that the interpreter loads first; the calls alone are then
+tested, since jobs and compilers would run with them, too.
 
 PYTHON_TEST_PACKAGES names more packages, separated by spaces. Tests of what needs torch or triton, which are gigabytes,
 run if they are among them; else they are listed as skipped. auditwheel must find the platform that the wheel names.
@@ -15,7 +18,17 @@ FOUND_LATER = ['libucp.so.*', 'libucs.so.*', 'libmpi.so.*', 'libhwloc.so.*']  # 
 MORE = os.environ.get('PYTHON_TEST_PACKAGES', '').split()
 
 
-def main(root, build):
+def environment_of(sanitizers, root, folder):
+    """What the tests need in their environment."""
+    added = {'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1', 'XDG_CACHE_HOME': folder,
+             'GSHMEM_DEVICE': 'cpu', 'GSHMEM_WAIT_TIMEOUT': '60'}
+    if sanitizers:
+        added['LD_PRELOAD'] = ' '.join(sanitizers)
+        added['ASAN_OPTIONS'] = 'detect_leaks=0:' + os.environ.get('ASAN_OPTIONS', '')  # the interpreter's
+    return added
+
+
+def main(root, build, *sanitizers):
     with tempfile.TemporaryDirectory(prefix='gshmem-python-') as folder:
         env = os.path.join(folder, 'venv')
         venv.create(env, with_pip=True)
@@ -31,6 +44,9 @@ def main(root, build):
                        env={**environment, 'GSHMEM_WHEEL_BUILD': build})
         wheel, = glob.glob(os.path.join(wheels, '*.whl'))
         print(os.path.basename(wheel), os.path.getsize(wheel), 'bytes', flush=True)
+        if sanitizers:
+            return test(root, folder, python, wheel, pip, {**environment, **environment_of(sanitizers, root, folder)},
+                        ['test_calls.py'])
         if os.path.getsize(wheel) > 25 << 20:
             sys.exit('the wheel has more than 25 MiB')
         audited = os.path.join(folder, 'audited')
@@ -38,14 +54,16 @@ def main(root, build):
                         '--plat', 'auto', '-w', audited, wheel], check=True, env=environment)
         if os.listdir(audited) != [os.path.basename(wheel)]:
             sys.exit(f'auditwheel calls the wheel {os.listdir(audited)}')
-        subprocess.run([*pip, 'install', '--no-deps', wheel], check=True)
-        empty = os.path.join(folder, 'empty')
-        os.mkdir(empty)
-        return subprocess.run([python, '-m', 'pytest', '-q', '-rs', '-p', 'no:cacheprovider', '--rootdir', empty,
-                               os.path.join(root, 'tests', 'python')], cwd=empty,
-                              env={**environment, 'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1',
-                                   'XDG_CACHE_HOME': folder, 'GSHMEM_DEVICE': 'cpu',
-                                   'GSHMEM_WAIT_TIMEOUT': '60'}).returncode
+        return test(root, folder, python, wheel, pip, {**environment, **environment_of((), root, folder)}, [''])
+
+
+def test(root, folder, python, wheel, pip, environment, files):
+    subprocess.run([*pip, 'install', '--no-deps', wheel], check=True)
+    empty = os.path.join(folder, 'empty')
+    os.mkdir(empty)
+    return subprocess.run([python, '-m', 'pytest', '-q', '-rs', '-p', 'no:cacheprovider', '--rootdir', empty,
+                           *[os.path.join(root, 'tests', 'python', name) for name in files]], cwd=empty,
+                          env=environment).returncode
 
 
 if __name__ == '__main__':
