@@ -33,7 +33,11 @@ TEXT = """/* SPDX-License-Identifier: Apache-2.0
 {renamed}
 #include <gshmem_device.cuh>
 {restored}
-{functions}"""
+{functions}
+#if defined(GSHMEM_WITH_RESULTS) /* for languages whose functions all have one, such as Triton's */
+{with_results}
+#endif
+"""
 
 
 def arguments_of(text):
@@ -44,9 +48,12 @@ def arguments_of(text):
 
 def define(name, result, arguments, body):
     shown = ', '.join(f'{t}{"" if t.endswith("*") else " "}{n}' for t, n in arguments)
-    returned = '' if result == 'void' else 'return '
-    called = ', '.join(n for _, n in arguments)
-    return f'extern "C" __device__ {result} {name}({shown})\n{{\n    {returned}{body}({called});\n}}\n'
+    call = f'{body}({", ".join(n for _, n in arguments)});'
+    if name.endswith('_with_result'):
+        call += ' return 0;'
+    elif result != 'void':
+        call = 'return ' + call
+    return f'extern "C" __device__ {result} {name}({shown})\n{{\n    {call}\n}}\n'
 
 
 def main():
@@ -55,7 +62,7 @@ def main():
         theirs = {line.split()[0] for line in file if line.strip() and not line.startswith('#')}
     text = subprocess.run([*rest[1:], '-E', '-P', '-std=c++17', '-x', 'c++', '-include', 'gshmem_device.cuh',
                            '/dev/null'], check=True, stdout=subprocess.PIPE, text=True).stdout
-    table, functions, seen = [], [], set()
+    table, functions, with_results, seen = [], [], [], set()
     for result, name, shown in DEFINITION.findall(text):
         if name in seen or not CALLS.fullmatch(name):
             continue
@@ -65,6 +72,8 @@ def main():
         aliases = [nvshmem] if nvshmem in theirs else []
         functions.append(define(name, result, arguments, f'inline_{name}'))
         functions += [define(alias, result, arguments, name) for alias in aliases]
+        if result == 'void':
+            with_results.append(define(f'{name}_with_result', 'int', arguments, name))
         table.append({'name': name, 'aliases': aliases, 'result': result,
                       'arguments': [{'type': t, 'name': n} for t, n in arguments]})
     if len(table) < 300:
@@ -72,7 +81,7 @@ def main():
     with open(cu_out, 'w', encoding='utf-8') as file:
         file.write(TEXT.format(renamed='\n'.join(f'#define {n} inline_{n}' for n in sorted(seen)),
                                restored='\n'.join(f'#undef {n}' for n in sorted(seen)),
-                               functions='\n'.join(functions)))
+                               functions='\n'.join(functions), with_results='\n'.join(with_results)))
     with open(json_out, 'w', encoding='utf-8') as file:
         file.write('[\n' + ',\n'.join(json.dumps(row) for row in table) + '\n]\n')
 

@@ -6,9 +6,12 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+import gshmem
 import gshmem.examples.triton as example
+import gshmem.examples.triton_gather as gather
 import gshmem.triton as gs
 import triton_calls as calls
+from gshmem import libgshmem_device
 
 
 @triton.jit
@@ -41,4 +44,16 @@ for kernel, text in KERNELS:
         assert ptx.count('ld.global.v4.b32') == 2, ptx
     if kernel is calls.signals:
         assert 'sys.release.exch' in ptx and 'sys.acquire' in ptx, ptx
+# Calls from the bitcode; where the wheel has none they are found missing, by their names, at the end.
+try:
+    libraries = libgshmem_device.extern_libs()
+except gshmem.Error:
+    libraries = {}
+source = ASTSource(gather.all_gather, {'out': '*fp32', 'mine': '*fp32', 'arrived': '*i64', 'times': '*fp32',
+                                       'ROUND': 'constexpr', 'N': 'constexpr'}, {'ROUND': 1, 'N': 1024})
+try:
+    made = triton.compile(source, target=GPUTarget('cuda', 90, 32), options={'extern_libs': libraries})
+    assert libraries and 'gshmem_state_block' in made.asm['ptx']
+except triton.runtime.errors.PTXASError as e:
+    assert not libraries and "Unresolved extern function 'gshmem_my_pe'" in str(e), e
 print('right')

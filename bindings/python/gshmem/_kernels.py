@@ -281,12 +281,17 @@ def _cuda_runtime(call):
     return found[0]
 
 
+def nvrtc_options():
+    """What NVRTC needs to compile kernels that include <gshmem_device.cuh>, but for the architecture."""
+    return ['-std=c++17', '-default-device', '-diag-suppress=161,1866',
+            f'-I{os.path.join(os.path.dirname(os.path.abspath(__file__)), "_nvrtc")}', f'-I{_include_folders()}',
+            *[f'-I{folder}' for folder in _cuda_includes()]]
+
+
 def _compile_to_cubin(text, options, arch):
     nvrtc = _open('libnvrtc.so.13', 'libnvrtc.so.12', '/usr/local/cuda/lib64/libnvrtc.so.1[23]',
                   *[f'{folder}/*/lib/libnvrtc.so.1[23]' for folder in _nvidia_folders()])
-    all_options = [f'--gpu-architecture={arch}', '-std=c++17', '-default-device', '-diag-suppress=161,1866',
-                   f'-I{os.path.join(os.path.dirname(os.path.abspath(__file__)), "_nvrtc")}', f'-I{_include_folders()}',
-                   *[f'-I{folder}' for folder in _cuda_includes()], *options]
+    all_options = [f'--gpu-architecture={arch}', *nvrtc_options(), *options]
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
 

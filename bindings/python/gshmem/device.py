@@ -25,6 +25,21 @@ def functions():
         return json.load(file)
 
 
+def nvrtc_options():
+    """Options for NVRTC, in packages that call it themselves, so that kernels may include <gshmem_device.cuh>."""
+    from ._kernels import nvrtc_options as options
+    return options()
+
+
+def bitcode():
+    """The path of the functions as LLVM bitcode: one file for all GPUs from sm_80 on. Raises Error if the wheel has
+    none: it was built without nvcc or clang."""
+    found = glob.glob(os.path.join(_folder('bitcode'), 'lib', '**', 'libgshmem_device.bc'), recursive=True)
+    if not found:
+        raise Error('bitcode: this wheel has none: it was built without nvcc or clang')
+    return found[0]
+
+
 def ltoir(arch):
     """The path of the functions as LTO-IR for a GPU such as 'sm_90': the newest architecture that the wheel has and
     the GPU can run. nvJitLink links it, as numba's @cuda.jit(link=[...]) does. Raises Error if there is none."""

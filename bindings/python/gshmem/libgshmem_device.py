@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device calls as functions for @triton.jit kernels, from the bitcode of the device library, under the names that
+Triton-distributed's libshmem_device has: NVSHMEM's without nvshmem_ or nvshmemx_.
+
+    from gshmem import libgshmem_device as libshmem_device
+
+    @triton.jit
+    def to_the_right(inbox, mine, n, arrived):
+        right = (libshmem_device.my_pe() + 1) % libshmem_device.n_pes()
+        libshmem_device.putmem_signal_block(inbox, mine, n * 4, arrived, 1, 9, right)
+        libshmem_device.signal_wait_until(arrived, 0, 1)
+
+    to_the_right[(1,)](inbox, mine, n, arrived, extern_libs=libshmem_device.extern_libs())
+
+A program of Triton is a block to the calls that end with _block. Calls reach far PEs, and their waits have a time
+limit, which gshmem.triton's have not; they do not run in Triton's interpreter. gshmem.init comes before the first
+launch.
+Every function of gshmem.device.functions() is here; remote_ptr is gshmem_ptr. There is no remote_mc_ptr, and broadcast
+and fcollect are those of a warp or a block."""
+import ctypes as _ctypes
+
+import triton as _triton
+import triton.language as _tl
+from triton.language import core as _core
+
+from . import device as _device
+
+_NUMBERS = {'int': _tl.int32, 'long': _tl.int64, 'size_t': _tl.uint64, 'gshmem_team_t': _tl.int32,
+            'float': _tl.float32, 'double': _tl.float64,
+            **{f'{name}_t': getattr(_tl, name) for name in ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16',
+                                                            'uint32', 'uint64')}}
+_SYNONYMS = {'remote_ptr': 'ptr', 'broadcast_warp': 'broadcastmem_warp', 'broadcast_block': 'broadcastmem_block',
+             'fcollect_warp': 'fcollectmem_warp', 'fcollect_block': 'fcollectmem_block',
+             'ulong_put_signal': 'uint64_put_signal'}
+SIGNAL_SET, SIGNAL_ADD = _tl.constexpr(9), _tl.constexpr(10)
+NVSHMEM_SIGNAL_SET, NVSHMEM_SIGNAL_ADD = SIGNAL_SET, SIGNAL_ADD
+for _i, _name in enumerate(('EQ', 'NE', 'GT', 'LE', 'LT', 'GE')):
+    globals()[f'CMP_{_name}'] = globals()[f'NVSHMEM_CMP_{_name}'] = _tl.constexpr(_i)
+TEAM_WORLD = NVSHMEM_TEAM_WORLD = _tl.constexpr(0)
+TEAM_SHARED = NVSHMEM_TEAM_SHARED = _tl.constexpr(1)
+
+
+def extern_libs():
+    """For a launch: extern_libs=extern_libs()."""
+    _prepare_modules()
+    return {'libgshmem_device': _device.bitcode()}
+
+
+def _prepare(module, *unused):
+    """A module that has been loaded and has the calls in it gets what they need to know; others are left alone."""
+    cuda, address, size = _ctypes.CDLL('libcuda.so.1'), _ctypes.c_void_p(), _ctypes.c_size_t()
+    if cuda.cuModuleGetGlobal_v2(_ctypes.byref(address), _ctypes.byref(size), _ctypes.c_void_p(module),
+                                 b'gshmem_state_block') == 0:
+        _device.init_module(module)
+
+
+_is_preparing = False
+
+
+def _prepare_modules():
+    global _is_preparing
+    if not _is_preparing:
+        _triton.knobs.runtime.kernel_load_end_hook.add(_prepare)
+        _is_preparing = True
+
+
+def _function(name, row):
+    arguments = row['arguments']
+    symbol = row['name'] + ('_with_result' if row['result'] == 'void' else '')
+    types = tuple(_NUMBERS.get(a['type'], _tl.uint64) for a in arguments)  # an address is a number: LLVM takes either
+    result = _NUMBERS.get(row['result'], _tl.int32 if row['result'] == 'void' else _tl.uint64)
+
+    def call(given, _semantic):
+        if len(given) != len(types):
+            raise TypeError(f'{name}: {len(given)} arguments for {len(types)} parameters')
+        given = [_semantic.to_tensor(value) for value in given]
+        cast = [_core.cast(value, t, _semantic=_semantic) for value, t in zip(given, types)]
+        value = _core.extern_elementwise('libgshmem_device', '', cast, {types: (symbol, result)}, is_pure=False,
+                                         _semantic=_semantic)
+        is_address = row['result'].endswith('*')  # of the type of the pointer that was given
+        return _core.cast(value, given[0].dtype, _semantic=_semantic) if is_address else value
+
+    names = ', '.join(a['name'] for a in arguments)
+    made = {'call': call}
+    exec(f'def {name}({names}{", " if names else ""}_semantic=None):\n    return call([{names}], _semantic)\n', made)
+    made[name].__doc__ = f'{row["result"]} {row["name"]}({", ".join(a["type"] + " " + a["name"] for a in arguments)})'
+    return _core.extern(made[name])
+
+
+for _row in _device.functions():
+    for _name in (_row['name'], *_row['aliases']):
+        _short = _name.removeprefix('nv').removeprefix('g').partition('_')[2]  # of shmem_ or shmemx_
+        globals()[_short] = _function(_short, _row)
+for _name, _of in _SYNONYMS.items():
+    globals()[_name] = globals()[_of]
