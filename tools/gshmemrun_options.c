@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "gshmem/version.h"
 #include "tools/gshmemrun_hosts.h"
 #include "tools/gshmemrun_output.h"
 
@@ -31,6 +32,7 @@ static void print_usage(FILE *to)
         "      --nccl        programs linked to NCCL run on gshmem, on this machine; without -n\n"
         "                    the program is started as it is\n"
         "  -h, --help        print this and exit\n"
+        "      --version     print the version and exit\n"
         "The exit status is that of the PE that failed first: 128 + n for signal n.\n"
         "SIGUSR1 and SIGUSR2 go on to all PEs.\n"
         "Hosts need this program, the PEs' program and the directory at the same paths. Of the\n"
@@ -77,12 +79,19 @@ static const char *value_of_n(int argc, char **argv)
 static void parse(int argc, char **argv, struct gshmemrun_options *o)
 {
     static const struct option names[] = {
-        {"n-pes", required_argument, NULL, 'n'},   {"np", required_argument, NULL, 'n'},
-        {"as", required_argument, NULL, 'A'},      {"threads", no_argument, NULL, 't'},
-        {"timeout", required_argument, NULL, 's'}, {"tag-output", no_argument, NULL, 'g'},
-        {"trace", required_argument, NULL, 'T'},   {"hosts", required_argument, NULL, 'H'},
-        {"agent", required_argument, NULL, 'a'},   {"nccl", no_argument, NULL, 'N'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"n-pes", required_argument, NULL, 'n'},
+        {"np", required_argument, NULL, 'n'},
+        {"as", required_argument, NULL, 'A'},
+        {"threads", no_argument, NULL, 't'},
+        {"timeout", required_argument, NULL, 's'},
+        {"tag-output", no_argument, NULL, 'g'},
+        {"trace", required_argument, NULL, 'T'},
+        {"hosts", required_argument, NULL, 'H'},
+        {"agent", required_argument, NULL, 'a'},
+        {"nccl", no_argument, NULL, 'N'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
     };
     const char *value;
     double n;
@@ -125,6 +134,9 @@ static void parse(int argc, char **argv, struct gshmemrun_options *o)
         case 'A': /* not for users: what runs this program */
             gshmemrun_name = optarg;
             break;
+        case 'V':
+            printf("%s\n", GSHMEM_VENDOR_STRING);
+            exit(0);
         case 'h':
             print_usage(stdout);
             exit(0);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/util.h"
+#include "gshmem/version.h"
 #include "tools/trace_summary.h"
 #include "trace/merge.h"
 
@@ -16,7 +17,8 @@ static const char usage[] =
     "longest waits and who ended them, and the bytes from each PE to each.\n"
     "  --svg OUT    draw the same into OUT as well\n"
     "  --merge      make FILE of the parts beside it that a job has left\n"
-    "  --help       print this and exit\n";
+    "  --help       print this and exit\n"
+    "  --version    print the version and exit\n";
 
 static void print_calls(const struct gsh_told *told, const struct trace_summary *s)
 {
@@ -129,6 +131,10 @@ static int summarise(const char *file, const char *svg)
 int main(int argc, char **argv)
 {
     gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("%s\n", GSHMEM_VENDOR_STRING);
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;

@@ -107,6 +107,8 @@ static void test_usage(void)
 {
     CHECK_EQ(RUN("--help"), 0);
     check_says("usage: gshmemrun -n N");
+    CHECK_EQ(RUN("--version"), 0);
+    CHECK_STR(result.text, GSHMEM_VENDOR_STRING "\n");
     CHECK_EQ(RUN("true"), 2);
     check_says("-n is missing");
     CHECK_EQ(RUN("-n", "4"), 2);
