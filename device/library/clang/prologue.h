@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comes first where clang compiles the device library for GPUs: what nvcc has and clang, or clang of
- * this age with CUDA of this age, has not. The empty headers beside it are textures of CUDA before
- * 12, which clang's wrapper of CUDA's headers includes. */
+ * Comes first where clang compiles the device library for GPUs: what nvcc has and clang, or clang
+ * of this age with CUDA of this age, has not. The empty headers beside it are textures of CUDA
+ * before 12, which clang's wrapper of CUDA's headers includes. */
 #ifndef GSHMEM_CLANG_PROLOGUE_H
 #define GSHMEM_CLANG_PROLOGUE_H
 
