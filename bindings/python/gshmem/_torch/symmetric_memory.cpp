@@ -49,8 +49,8 @@ struct allocation {
     bool is_marked = false; /* the tensor has gone */
 };
 
-/* Raises RuntimeError in Python. Not by TORCH_CHECK: its exception carries a stack trace, whose
- * symbols PyTorch looks up by C++ streams, and processes on GPUs have ended in there. */
+/* Raises RuntimeError in Python. Not by TORCH_CHECK, whose exception carries a stack trace that
+ * PyTorch may look up symbols for: with it, a process on GPUs ended by a segmentation fault. */
 [[noreturn]] void fail(const std::string &text)
 {
     throw std::runtime_error("gshmem: " + text);
