@@ -8,6 +8,7 @@
 #include "memory.cuh"
 #include "gshmem/types.h"
 #include "../wire/state.h"
+#include "../wire/waits.h"
 
 extern "C" void gshmemx_module_register(struct gsh_module *module);
 extern "C" void gshmemx_module_unregister(struct gsh_module *module);
@@ -451,17 +452,46 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
     to[n] = '\0';
 }
 
+/* The entry of the table (waits.h) in which this thread answers the request; NULL: none. */
+template <class Context>
+__device__ __forceinline__ gsh_report *take_entry(const Context &c, const trouble *t)
+{
+    gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
+    const uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    const uint32_t thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const uint32_t bit =
+        GSH_WAITS_BIT(block * blockDim.x * blockDim.y * blockDim.z + thread, t->address);
+    if ((atomic_or(&table->answered[bit / 32], 1u << bit % 32) >> bit % 32 & 1) != 0)
+        return nullptr;
+    const uint32_t taken = atomic_add(&table->taken, 1u);
+    if ((int32_t)(taken - load_relaxed(&table->limit)) >= 0)
+        return nullptr;
+    return &table->entry[taken % GSH_WAITS_ENTRIES];
+}
+
 /* Tells the host what went wrong (protocol in state.h) and does not return. Only a PE's first
  * report counts. If kernels are to leave their waits, leaves this kernel instead: the mistake may
- * come from another kernel that was left before it had finished. */
+ * come from another kernel that was left before it had finished.
+ *
+ * With a request, which is not 0: answers what this thread waits for, for so long as t->bytes says,
+ * and returns. Both are one function, since what a wait calls takes registers of every kernel that
+ * waits. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trouble *t)
+__device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trouble *t,
+                                                    uint32_t request)
 {
-    const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
-    if (abort_word >= GSH_ABORT_LEAVE && t->kind != GSH_REPORT_GLOBAL_EXIT)
-        await_end(abort_word, t->kind, has_left_of(c));
     gsh_report *r = &control_of(c)->report;
-    if (claim(&r->state)) {
+    bool is_own;
+    if (request != 0) {
+        r = take_entry(c, t);
+        is_own = r != nullptr;
+    } else {
+        const uint32_t abort_word = load_relaxed(&control_of(c)->abort_word);
+        if (abort_word >= GSH_ABORT_LEAVE && t->kind != GSH_REPORT_GLOBAL_EXIT)
+            await_end(abort_word, t->kind, has_left_of(c));
+        is_own = claim(&r->state);
+    }
+    if (is_own) {
         r->kind = t->kind;
         r->pe = t->pe;
         r->cmp = t->cmp;
@@ -475,10 +505,14 @@ __device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trou
         r->thread[0] = threadIdx.x;
         r->thread[1] = threadIdx.y;
         r->thread[2] = threadIdx.z;
+        r->host_thread = 0;
+        r->team = -1;
         name_call(r->call, sizeof r->call, t->call);
-        store_release(&r->state, (uint32_t)2); /* pairs with the acquire of the host's monitor */
+        /* pairs with the acquire of the host's monitor, or in gsh_waits_read */
+        store_release(&r->state, request != 0 ? request : (uint32_t)2);
     }
-    await_end(GSH_ABORT_END, GSH_REPORT_NONE, has_left_of(c));
+    if (request == 0)
+        await_end(GSH_ABORT_END, GSH_REPORT_NONE, has_left_of(c));
 }
 
 template <class Context>
@@ -487,7 +521,7 @@ __device__ __forceinline__ void report(const Context &c, uint32_t kind, const ch
                                        uint64_t expected, uint64_t seen, uint64_t bytes)
 {
     trouble t = {kind, pe, cmp, call, address, expected, seen, bytes};
-    call_noinline<report_trouble<Context>>(c, &t);
+    call_noinline<report_trouble<Context>>(c, &t, 0u);
 }
 
 #if defined(GSHMEM_CHECKS)

@@ -18,7 +18,6 @@
 #include "address.cuh"
 #include "trace.cuh"
 #include "gshmem/types.h"
-#include "../wire/waits.h"
 
 namespace gshmem
 {
@@ -47,41 +46,6 @@ template <class Context> __device__ __forceinline__ bool is_lost(const Context &
         if (address - control->lost[i].begin < control->lost[i].bytes)
             return true;
     return false;
-}
-
-/* Answers the request: what this thread waits for (waits.h). t->bytes: since when. It takes few
- * registers, which would count against every kernel with a wait. */
-template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void tell_wait(const Context &c, const trouble *t, uint32_t request)
-{
-    gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
-    const uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-    const uint32_t thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    const uint32_t bit =
-        GSH_WAITS_BIT(block * blockDim.x * blockDim.y * blockDim.z + thread, t->address);
-    if ((atomic_or(&table->answered[bit / 32], 1u << bit % 32) >> bit % 32 & 1) != 0)
-        return;
-    const uint32_t taken = atomic_add(&table->taken, 1u);
-    if ((int32_t)(taken - load_relaxed(&table->limit)) >= 0)
-        return;
-    gsh_waits_entry *e = &table->entry[taken % GSH_WAITS_ENTRIES];
-    e->kind = t->kind;
-    e->pe = t->pe;
-    e->cmp = t->cmp;
-    e->address = t->address;
-    e->expected = t->expected;
-    e->seen = t->seen;
-    e->waited_ns = clock_ns() - t->bytes;
-    e->block[0] = blockIdx.x;
-    e->block[1] = blockIdx.y;
-    e->block[2] = blockIdx.z;
-    e->thread[0] = threadIdx.x;
-    e->thread[1] = threadIdx.y;
-    e->thread[2] = threadIdx.z;
-    e->is_host = 0;
-    e->team = -1;
-    name_call(e->call, sizeof e->call, t->call);
-    store_release(&e->tag, request); /* pairs with the acquire in gsh_waits_read */
 }
 
 /* Does not return if the job is ending, the kernel is to be left, or the time limit has passed. */
@@ -117,12 +81,10 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t look_around(const Context &c, uint64_t 
         /* pairs with the release of the PE's host, which has made the table before */
         request = load_acquire(&control_of(c)->wait_request);
     }
-    if (is_late)
-        call_noinline<report_trouble<Context>>(c, t);
-    t->bytes = began;
-    if (request != 0)
-        call_noinline<tell_wait<Context>>(c, t, request);
-    return t->bytes | ((start + 1) & abort_bits);
+    t->bytes = is_late ? 0 : now - began;
+    if (is_late || request != 0)
+        call_noinline<report_trouble<Context>>(c, t, is_late ? 0 : request);
+    return began | ((start + 1) & abort_bits);
 }
 
 /* The same for a failed poll of one word. */

@@ -187,8 +187,10 @@ struct gsh_report {
     uint64_t bytes; /* checks: the length of the range, or of a word */
     uint32_t block[3];
     uint32_t thread[3];
-    char call[40]; /* the public name of the call, NUL-terminated */
-    uint64_t reserved;
+    char call[40];        /* the public name of the call, NUL-terminated */
+    uint32_t host_thread; /* of the table in waits.h: the host's thread that waits; 0: a kernel's */
+    int32_t team;         /* the same: of a host thread's collective; -1: the address says it, or
+                           * none */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_report) == 120, "gsh_report is wire");
 

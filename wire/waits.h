@@ -16,8 +16,8 @@
  * - Then it takes the next entry by adding 1 to `taken`, which only grows, and which the host reads
  *   before and after a request. Entries from `limit` on are not written: `taken` still counts them,
  *   so the host knows how many waits found no room. Entry n is entry[n % GSH_WAITS_ENTRIES].
- * - The thread writes its entry, and stores the request as its tag with release; the host loads it
- *   with acquire. */
+ * - The thread writes its entry, and stores the request as its state with release; the host loads
+ *   it with acquire. */
 #ifndef GSH_WAITS_TABLE_H
 #define GSH_WAITS_TABLE_H
 
@@ -32,22 +32,13 @@ enum gsh_waits_kind {
     GSH_WAITS_COLLECTIVE = 64, /* a call that all PEs of a team, or of the job, make */
 };
 
-struct gsh_waits_entry {
-    uint32_t tag;  /* the request that it answers */
-    uint32_t kind; /* enum gsh_report_kind or gsh_waits_kind */
-    int32_t pe;    /* that is waited for; -1: not known, or none in particular */
-    uint32_t cmp;  /* GSHMEM_CMP_* */
-    uint64_t address, expected, seen;
-    uint64_t waited_ns;
-    uint32_t block[3], thread[3]; /* of a host thread: zeros, and its number in thread[0] */
-    uint32_t is_host;
-    int32_t team; /* of a host thread's collective; -1: the address says it, or none */
-    char call[40];
-};
-GSH_STATIC_ASSERT(sizeof(struct gsh_waits_entry) == 120, "gsh_waits_entry is wire");
-
+/* An entry is a gsh_report, so that kernels have one function that writes either. Of it:
+ *   state   the request that it answers
+ *   kind    enum gsh_report_kind or gsh_waits_kind
+ *   pe      that is waited for; -1: not known, or none in particular
+ *   bytes   for how long, in nanoseconds */
 struct gsh_waits_table {
-    struct gsh_waits_entry entry[GSH_WAITS_ENTRIES];
+    struct gsh_report entry[GSH_WAITS_ENTRIES];
     uint32_t answered[GSH_WAITS_BITS / 32]; /* by atomics */
     uint32_t taken;                         /* by atomics */
     uint32_t limit;                         /* the host's */

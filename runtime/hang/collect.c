@@ -31,7 +31,7 @@
 struct part {
     struct gsh_instance *pe;
     bool is_set_up;
-    struct gsh_waits_entry *entries; /* [n] */
+    struct gsh_report *entries; /* [n] */
     uint32_t n;
     struct gsh_alloc_range *objects; /* [n_objects] */
     uint64_t n_objects;
@@ -213,7 +213,7 @@ static int what_of(uint32_t kind)
     }
 }
 
-static void describe(const struct part *p, const struct gsh_waits_entry *e, struct gsh_hang_wait *w)
+static void describe(const struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     struct gsh_absent_site site;
     *w = (struct gsh_hang_wait){
@@ -223,18 +223,21 @@ static void describe(const struct part *p, const struct gsh_waits_entry *e, stru
         .holder = -1,
         .team = e->team,
         .channel = -1,
-        .is_host = e->is_host != 0,
+        .is_host = e->host_thread != 0,
         .n_threads = 1,
         .address = e->address,
         .expected = e->expected,
         .seen = e->seen,
-        .waited_ns = e->waited_ns,
+        .waited_ns = e->bytes,
         .copy_pe = -1,
     };
     memcpy(w->first_block, e->block, sizeof(w->first_block));
     memcpy(w->last_block, e->block, sizeof(w->last_block));
     memcpy(w->first_thread, e->thread, sizeof(w->first_thread));
     memcpy(w->last_thread, e->thread, sizeof(w->last_thread));
+    if (e->host_thread != 0) {
+        w->first_thread[0] = w->last_thread[0] = e->host_thread;
+    }
     gsh_copy_name(w->call, sizeof(w->call), e->call);
     if (!p->is_set_up || e->address == 0) {
         return;
@@ -254,13 +257,13 @@ static void describe(const struct part *p, const struct gsh_waits_entry *e, stru
 /* Waits that differ at most in their threads become neighbours. */
 static int compare(const void *a, const void *b)
 {
-    const struct gsh_waits_entry *x = a, *y = b;
-    const uint64_t left[] = {x->is_host,   x->kind,      x->address,  x->expected,
-                             x->seen,      x->block[2],  x->block[1], x->block[0],
-                             x->thread[2], x->thread[1], x->thread[0]};
-    const uint64_t right[] = {y->is_host,   y->kind,      y->address,  y->expected,
-                              y->seen,      y->block[2],  y->block[1], y->block[0],
-                              y->thread[2], y->thread[1], y->thread[0]};
+    const struct gsh_report *x = a, *y = b;
+    const uint64_t left[] = {x->host_thread, x->kind,      x->address,  x->expected,
+                             x->seen,        x->block[2],  x->block[1], x->block[0],
+                             x->thread[2],   x->thread[1], x->thread[0]};
+    const uint64_t right[] = {y->host_thread, y->kind,      y->address,  y->expected,
+                              y->seen,        y->block[2],  y->block[1], y->block[0],
+                              y->thread[2],   y->thread[1], y->thread[0]};
     for (size_t i = 0; i < GSH_ARRAY_LEN(left); i++) {
         if (left[i] != right[i]) {
             return left[i] < right[i] ? -1 : 1;
@@ -269,17 +272,17 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-static bool is_same_wait(const struct gsh_waits_entry *x, const struct gsh_waits_entry *y)
+static bool is_same_wait(const struct gsh_report *x, const struct gsh_report *y)
 {
-    return !x->is_host && !y->is_host && x->kind == y->kind && x->address == y->address &&
-           x->expected == y->expected && x->seen == y->seen && x->pe == y->pe && x->cmp == y->cmp &&
-           strcmp(x->call, y->call) == 0;
+    return x->host_thread == 0 && y->host_thread == 0 && x->kind == y->kind &&
+           x->address == y->address && x->expected == y->expected && x->seen == y->seen &&
+           x->pe == y->pe && x->cmp == y->cmp && strcmp(x->call, y->call) == 0;
 }
 
-static void include(struct gsh_hang_wait *w, const struct gsh_waits_entry *e)
+static void include(struct gsh_hang_wait *w, const struct gsh_report *e)
 {
     w->n_threads++;
-    w->waited_ns = gsh_max_u64(w->waited_ns, e->waited_ns);
+    w->waited_ns = gsh_max_u64(w->waited_ns, e->bytes);
     for (int i = 0; i < 3; i++) {
         w->first_block[i] = (uint32_t)gsh_min_u64(w->first_block[i], e->block[i]);
         w->last_block[i] = (uint32_t)gsh_max_u64(w->last_block[i], e->block[i]);
@@ -295,7 +298,7 @@ static void put_waits(struct part *p)
     }
     qsort(p->entries, p->n, sizeof(*p->entries), compare);
     for (uint32_t i = 0; i < p->n;) {
-        const struct gsh_waits_entry *first = &p->entries[i];
+        const struct gsh_report *first = &p->entries[i];
         struct gsh_hang_record r = {0};
         describe(p, first, &r.wait);
         for (i++; i < p->n && is_same_wait(first, &p->entries[i]); i++) {
@@ -362,20 +365,9 @@ static void add_reported(struct part *p)
     default:
         return;
     }
-    struct gsh_waits_entry *e = &p->entries[p->n++];
-    *e = (struct gsh_waits_entry){
-        .kind = report->kind,
-        .pe = report->pe,
-        .cmp = report->cmp,
-        .address = report->address,
-        .expected = report->expected,
-        .seen = report->seen,
-        .waited_ns = p->pe->env.wait_timeout_ns,
-        .team = -1,
-    };
-    memcpy(e->block, report->block, sizeof(e->block));
-    memcpy(e->thread, report->thread, sizeof(e->thread));
-    gsh_copy_name(e->call, sizeof(e->call), report->call);
+    struct gsh_report *e = &p->entries[p->n++];
+    *e = *report;
+    e->bytes = p->pe->env.wait_timeout_ns;
 }
 
 static void put_part(struct part *p, uint32_t request)

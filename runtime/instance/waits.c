@@ -21,7 +21,7 @@ const char *gsh_waits_call(void)
     return this_call;
 }
 
-static void fill(struct gsh_waits_entry *e, const struct gsh_waiting *what, uint64_t waited_ns,
+static void fill(struct gsh_report *e, const struct gsh_waiting *what, uint64_t waited_ns,
                  uint32_t thread)
 {
     e->kind = what->kind;
@@ -30,12 +30,11 @@ static void fill(struct gsh_waits_entry *e, const struct gsh_waiting *what, uint
     e->address = (uint64_t)(uintptr_t)what->address;
     e->expected = what->expected;
     e->seen = what->seen;
-    e->waited_ns = waited_ns;
+    e->bytes = waited_ns;
     for (int i = 0; i < 3; i++) {
         e->block[i] = e->thread[i] = 0;
     }
-    e->thread[0] = thread;
-    e->is_host = 1;
+    e->host_thread = thread;
     e->team = what->team;
     gsh_copy_name(e->call, sizeof(e->call), what->call);
 }
@@ -52,10 +51,10 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
     }
     uint32_t taken = __atomic_fetch_add(&table->taken, 1, __ATOMIC_RELAXED);
     if ((int32_t)(taken - gsh_load_relaxed_u32(&table->limit)) < 0) {
-        struct gsh_waits_entry *e = &table->entry[taken % GSH_WAITS_ENTRIES];
+        struct gsh_report *e = &table->entry[taken % GSH_WAITS_ENTRIES];
         fill(e, what, gsh_now_ns() - since_ns, thread);
         /* release: pairs with the acquire in gsh_waits_read */
-        gsh_store_release_u32(&e->tag, request);
+        gsh_store_release_u32(&e->state, request);
     }
 }
 
@@ -76,14 +75,14 @@ void gsh_waits_close(struct gsh_instance *pe)
     gsh_store_release_u32(&pe->page->control.wait_request, 0);
 }
 
-uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_waits_entry *out,
+uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
                         uint32_t max)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < GSH_WAITS_ENTRIES; i++) {
-        const struct gsh_waits_entry *e = &pe->page->waits.entry[i];
-        /* acquire: pairs with the release in gsh_waits_tell, or of a kernel's tell_wait */
-        if (gsh_load_acquire_u32(&e->tag) == request) {
+        const struct gsh_report *e = &pe->page->waits.entry[i];
+        /* acquire: pairs with the release in gsh_waits_tell, or of a kernel's report_trouble */
+        if (gsh_load_acquire_u32(&e->state) == request) {
             if (n < max) {
                 out[n] = *e;
             }

@@ -33,7 +33,7 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
 void gsh_waits_ask(struct gsh_instance *pe, uint32_t request);
 void gsh_waits_close(struct gsh_instance *pe);
 /* In between: how many have answered, and of these the first `max`, copied. */
-uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_waits_entry *out,
+uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
                         uint32_t max);
 /* At least so many more wait. */
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe);
