@@ -122,7 +122,7 @@ LAYERS = [
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams", "kernels/copier",
         "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/job", "base/pool",
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/near_ranks",
-        "comm/clique", "comm/awaited_word",
+        "comm/clique", "comm/awaited_word", "comm/parting",
         "group/call", "group/simulate", "group/group",
         "window/record", "window/layout", "window/window", "window/memory", "window/copier", "window/devcomm",
         "window/foreign", "window/requirements", "window/teams", "window/endpoints",

@@ -8,8 +8,7 @@ with the backend nccl and two ranks, beside the real library.
 LIBRARY is a libnccl.so.2. Each test is a process of its own, with a limit; PyTorch needs the package expecttest for
 them. Prints a line for each test: what it gave with PyTorch's own NCCL and with LIBRARY (passed, skipped, failed,
 hung), and seconds. Then counts, and the tests that LIBRARY does not pass but NCCL does; the status is 1 if there are
-any.
---only: with one of the two alone, for a machine with little time."""
+any. --only: with one of the two alone, for a machine with little time."""
 import argparse, concurrent.futures, os, re, signal, socket, subprocess, sys, tempfile, time
 
 RANKS = 2

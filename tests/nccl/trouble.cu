@@ -4,12 +4,13 @@
  * and leaves a forked child, which lives until the others have noticed), which then go on without
  * it (shrunk; many: of many communicators), or it ends early (exits), or dies in the end (ending),
  * or when a shrink has left it out (left, killed); or it stays away (absent); or they wait, and
- * give up: all of them, by another thread (abort), or rank 0 alone (lone), or one alone before the
- * last one comes (quit); or all of them without the last one's help (revoke, shrink), to go on
- * without it; or they give up a communicator that the last one does not help to make (making). Or a
- * receive is longer than what is sent (lengths), or rank 0 makes a different call (differs; ends:
- * so that a checking build ends the job). Or a kernel of rank 0 names what is not there (bounds).
- * Or rank 0 may open few files (few). GSHMEM_NODE_PES makes so many ranks a node.
+ * give up: all of them, by another thread (abort), or rank 0 alone (lone; parted: while the others
+ * end the communicator), or one alone before the last one comes (quit); or all of them without the
+ * last one's help (revoke, shrink), to go on without it; or they give up a communicator that the
+ * last one does not help to make (making). Or a receive is longer than what is sent (lengths), or
+ * rank 0 makes a different call (differs; ends: so that a checking build ends the job). Or a kernel
+ * of rank 0 names what is not there (bounds). Or rank 0 may open few files (few). GSHMEM_NODE_PES
+ * makes so many ranks a node.
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/ranks.cuh"
@@ -363,6 +364,27 @@ static void abort_alone()
     usleep(100000);
     OK(ncclCommAbort(comm));
     words->since = now();
+}
+
+/* Rank 0 gives up; the others end the communicator, before or after that, and go on. */
+static void end_without()
+{
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    if (my_rank == 0) {
+        usleep(100000); /* others likely wait for it now; nothing depends on it */
+        words->since = now();
+        OK(ncclCommAbort(comm));
+        __atomic_add_fetch(&words->n_given_up, 1, __ATOMIC_RELEASE);
+        await_count(&words->n_ended, n_ranks - 1);
+        return;
+    }
+    if (my_rank == n_ranks - 1)
+        await_count(&words->n_given_up, 1);
+    if (my_rank == 1)
+        OK(ncclCommFinalize(comm));
+    OK(ncclCommDestroy(comm));
+    check_new_one();
 }
 
 /* What a call of quit_in_wait leaves in element i of its result. */
@@ -798,6 +820,8 @@ static int run_rank()
         abort_in_wait();
     else if (is(how, "lone"))
         abort_alone();
+    else if (is(how, "parted"))
+        end_without();
     else if (is(how, "revoke") || is(how, "shrink"))
         go_on_without(is(how, "shrink"));
     else if (is(how, "lengths"))

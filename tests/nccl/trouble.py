@@ -104,6 +104,8 @@ def plain_cases(has_far, has_checks):
     else:
         for what in DIFFERS:
             yield 3, what, "differs", SMALL
+    for n in [2, 3]:
+        yield n, "allreduce", "parted", SMALL
     for n in [2, 3, 8]:
         for how in ["shrunk", "left", "killed", "exits", "ending"]:
             yield n, "allreduce", how, SMALL

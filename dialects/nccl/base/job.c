@@ -465,7 +465,8 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     if (!is_last || gsh_nccl_job_is_given_up(job)) {
         return;
     }
-    if (gshmemx_layer_has_died_in(job->pe, job->control_team)) {
+    if (__atomic_load_n(&job->has_lost_rank, __ATOMIC_RELAXED) ||
+        gshmemx_layer_has_died_in(job->pe, job->control_team)) {
         gsh_nccl_job_give_up(job);
         return;
     }

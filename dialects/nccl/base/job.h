@@ -50,7 +50,8 @@ struct gsh_nccl_job {
                          and which has more room for small collectives than other teams */
     int n_comms;      /* under lock */
     bool is_given_up; /* for good; atomic */
-    bool is_full;     /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
+    bool has_lost_rank; /* a rank that has aborted will not end it; atomic, read by the last put */
+    bool is_full;       /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
     bool has_left; /* kernels leave their waits in the team `control_team`; of the thread that hears
                     */
     pthread_mutex_t agreement;      /* see gsh_nccl_agreement_lock */

@@ -20,7 +20,8 @@ struct entry {
 struct shared {
     uint64_t has_differed;
     uint64_t has_spoken; /* a line tells the difference between it and its upper neighbour */
-    uint64_t reserved[6];
+    uint64_t parting;    /* parting.c's */
+    uint64_t reserved[5];
     struct entry entries[N_ENTRIES]; /* collective i is in entries[i % N_ENTRIES] */
 };
 _Static_assert(sizeof(struct shared) <= GSHMEMX_LAYER_TEAM_WORDS * sizeof(uint64_t),
@@ -31,6 +32,11 @@ enum finding { ALIKE, FINDING, DIFFERENT };
 static struct shared *shared_of(uint64_t *words)
 {
     return (struct shared *)words;
+}
+
+uint64_t *gsh_nccl_latest_parting(uint64_t *words)
+{
+    return words != NULL ? &shared_of(words)->parting : NULL;
 }
 
 void gsh_nccl_latest_begin(struct gsh_nccl_latest *l, gshmem_team_t team, int own_rank, int n_ranks)

@@ -44,4 +44,7 @@ void gsh_nccl_latest_look(const char *call, struct gsh_nccl_latest *l);
 /* An error once it is known that some differ. Any thread. */
 ncclResult_t gsh_nccl_latest_result(const struct gsh_nccl_latest *l);
 
+/* Among a rank's words, the one of parting.h; NULL: there are none. */
+uint64_t *gsh_nccl_latest_parting(uint64_t *words);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "dialects/nccl/base/worker.h"
 #include "dialects/nccl/comm/clique.h"
+#include "dialects/nccl/comm/parting.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/init/make.h"
 #include "dialects/nccl/window/devcomm.h"
@@ -43,6 +44,10 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
 static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
+    if (gsh_nccl_part_together(c->name, c->comm, GSH_NCCL_FINALIZES)) {
+        c->comm->is_finalized = true; /* nothing is left to be waited for */
+        return ncclSuccess;
+    }
     ncclResult_t r = gsh_nccl_agreement_lock(c->name, job, c->comm->control_team, NULL, 0);
     if (r == ncclSuccess) {
         r = finalize(c);
@@ -92,16 +97,20 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 /* ---- destroy and abort ---- */
 
 /* May run on any thread. No other thread knows the communicator any more. If the process of a rank
- * has died, the others do not synchronise and may still write to the communicator's memory, so that
- * is kept. */
+ * has died, or it has aborted, the others do not synchronise and may still write to the
+ * communicator's memory, so that is kept. */
 static void end(struct ncclComm *comm)
 {
     struct gshmemx_layer_scope scope;
     struct gsh_nccl_job *job = comm->job;
     struct gsh_nccl_clique *clique = comm->clique;
     gsh_nccl_enter(job, &scope);
-    bool is_kept = gsh_nccl_comm_is_lost(comm) ||
-                   !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->control_team, NULL, 0);
+    bool is_kept = gsh_nccl_part_together("ncclCommDestroy", comm, GSH_NCCL_DESTROYS);
+    if (is_kept) {
+        __atomic_store_n(&job->has_lost_rank, true, __ATOMIC_RELAXED);
+    }
+    is_kept = is_kept || gsh_nccl_comm_is_lost(comm) ||
+              !gsh_nccl_agreement_trylock("ncclCommDestroy", job, comm->control_team, NULL, 0);
     if (!is_kept) {
         if (!comm->is_finalized || clique != NULL) {
             (void)gshmem_barrier(comm->control_team);
@@ -206,6 +215,9 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
                    (comm->is_revoked || gsh_nccl_comm_is_lost(comm));
     if (job != NULL) {
         gsh_nccl_devcomms_stop(comm);
+        if (!is_in_progress) {
+            gsh_nccl_part(comm, GSH_NCCL_GIVES_UP);
+        }
     }
     gsh_nccl_comm_keep(comm);
     if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm)) && gsh_nccl_job_put_early(job)) {
@@ -213,6 +225,7 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     }
     if (job != NULL) {
         gsh_nccl_job_give_up(job);
+        gsh_nccl_part_all(job);
     }
     gsh_nccl_worker_give_up(comm->worker);
     return ncclSuccess;
