@@ -350,6 +350,9 @@ int gshmemx_layer_copies_add(void *copies, void *dest, const void *source, size_
 /* *word becomes value once all earlier copies are complete, which it publishes. word: aligned to 8.
  */
 int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value);
+/* The same for two words, in this order, for the cost of nearly one. */
+int gshmemx_layer_copies_store_two(void *copies, uint64_t *const words[2],
+                                   const uint64_t values[2]);
 /* Until all are complete. */
 int gshmemx_layer_copies_wait(void *copies, uint64_t timeout_ns);
 

@@ -99,6 +99,27 @@ static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_
     return r;
 }
 
+static enum gsh_result store_two_by_stream(struct copies *c, uint64_t *const words[2],
+                                           const uint64_t values[2])
+{
+    CUstreamBatchMemOpParams stores[2];
+    CUstreamCaptureMode mode;
+    enum gsh_result r = enter(c, &mode);
+    if (r == GSH_OK) {
+        memset(stores, 0, sizeof(stores));
+        for (int i = 0; i < 2; i++) {
+            stores[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+            stores[i].writeValue.address = (CUdeviceptr)(uintptr_t)words[i];
+            stores[i].writeValue.value64 = values[i];
+            stores[i].writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+        }
+        r = gsh_cuda_note(gsh_cuda()->StreamBatchMemOp(c->stream, 2, stores, 0),
+                          "cuStreamBatchMemOp");
+        leave(&mode);
+    }
+    return r;
+}
+
 static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
 {
     CUstreamCaptureMode mode;
@@ -179,6 +200,15 @@ static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_
     return GSH_ERR_UNSUPPORTED;
 }
 
+static enum gsh_result store_two_by_stream(struct copies *c, uint64_t *const words[2],
+                                           const uint64_t values[2])
+{
+    (void)c;
+    (void)words;
+    (void)values;
+    return GSH_ERR_UNSUPPORTED;
+}
+
 static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
 {
     (void)c;
@@ -234,6 +264,17 @@ int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value)
     /* release: pairs with the acquire of whoever waits for the word, of a semaphore or another */
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
     return GSHMEMX_LAYER_DONE;
+}
+
+int gshmemx_layer_copies_store_two(void *copies, uint64_t *const words[2], const uint64_t values[2])
+{
+    struct copies *c = copies;
+    if (c->is_cuda) {
+        return gsh_layer_outcome(store_two_by_stream(c, words, values));
+    }
+    int outcome = gshmemx_layer_copies_store(copies, words[0], values[0]);
+    return outcome == GSHMEMX_LAYER_DONE ? gshmemx_layer_copies_store(copies, words[1], values[1])
+                                         : outcome;
 }
 
 int gshmemx_layer_copies_wait(void *copies, uint64_t timeout_ns)

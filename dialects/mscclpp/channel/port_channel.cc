@@ -2,6 +2,7 @@
 #include <mscclpp/port_channel.hpp>
 
 #include <atomic>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,8 @@ constexpr size_t most_semaphores = 1 << TriggerBitsSemaphoreId,
 struct channel_entry {
     std::shared_ptr<Host2DeviceSemaphore> semaphore;
     std::shared_ptr<uint64_t> flush_done;
-    int n_unflushed; /* writes; only the proxy's thread uses it */
+    int n_unflushed;  /* writes; this and the next: only the proxy's thread uses them */
+    bool is_flushing; /* flush_done will be written by the connection's copies */
 };
 
 } // namespace
@@ -51,6 +53,40 @@ struct ProxyService::Impl {
     {
         e.semaphore->connection().flush();
         e.n_unflushed = 0;
+        e.is_flushing = false;
+    }
+    /* Signals if asked to, and publishes the position once all before is complete: behind the
+     * copies where the connection can do that, so that the next trigger need not wait. */
+    void flush_position(channel_entry &e, uint64_t position, bool is_to_signal)
+    {
+        uint64_t *const done = e.flush_done.get();
+        if (done != nullptr) {
+            const bool is_under_way =
+                is_to_signal ? e.semaphore->signalAndFlushInto(done, position + 1)
+                             : e.semaphore->connection().flushInto(done, position + 1, nullptr, 0);
+            e.is_flushing |= is_under_way;
+            e.n_unflushed += is_under_way;
+            if (is_under_way) {
+                return;
+            }
+        }
+        if (is_to_signal) {
+            e.semaphore->signal();
+        }
+        flush(e);
+        if (done != nullptr) {
+            /* Pairs with the acquire of the device's flush. */
+            __atomic_store_n(done, position + 1, __ATOMIC_RELEASE);
+        }
+    }
+    /* Nothing writes flush_done any more. */
+    void end_flushes()
+    {
+        for (size_t i = 0; i < n_semaphores.load(std::memory_order_acquire); i++) {
+            if (semaphores[i].is_flushing) {
+                flush(semaphores[i]);
+            }
+        }
     }
     ProxyHandlerResult handle(ProxyTrigger trigger, uint64_t position)
     {
@@ -65,16 +101,13 @@ struct ProxyService::Impl {
                              memory(static_cast<MemoryId>(f.srcMemoryId)), f.srcOffset, f.size);
             e.n_unflushed++;
         }
-        if (f.type & TriggerFlag) {
+        if (f.type & TriggerSync) {
+            flush_position(e, position, (f.type & TriggerFlag) != 0);
+        } else if (f.type & TriggerFlag) {
             e.semaphore->signal();
             e.n_unflushed++;
         }
-        if (f.type & TriggerSync) {
-            flush(e);
-            /* Pairs with the acquire of the device's flush. */
-            __atomic_store_n(e.flush_done.get(), position + 1, __ATOMIC_RELEASE);
-        } else if (const int most = connection.getMaxWriteQueueSize();
-                   most > 0 && e.n_unflushed >= most) {
+        if (const int most = connection.getMaxWriteQueueSize(); most > 0 && e.n_unflushed >= most) {
             flush(e);
         }
         return ProxyHandlerResult::Continue;
@@ -109,7 +142,7 @@ SemaphoreId ProxyService::addSemaphore(std::shared_ptr<Host2DeviceSemaphore> sem
         throw Error("a ProxyService has " + std::to_string(n) + " semaphores at most",
                     ErrorCode::InvalidUsage);
     }
-    pimpl_->semaphores.push_back({std::move(semaphore), std::move(flushDonePos), 0});
+    pimpl_->semaphores.push_back({std::move(semaphore), std::move(flushDonePos), 0, false});
     pimpl_->n_semaphores.store(n + 1, std::memory_order_release);
     return static_cast<SemaphoreId>(n);
 }
@@ -164,7 +197,20 @@ void ProxyService::startProxy(bool blocking)
 
 void ProxyService::stopProxy()
 {
-    pimpl_->proxy->stop();
+    std::exception_ptr error;
+    try {
+        pimpl_->proxy->stop();
+    } catch (...) {
+        error = std::current_exception();
+    }
+    try {
+        pimpl_->end_flushes();
+    } catch (...) {
+        error = error ? error : std::current_exception();
+    }
+    if (error) {
+        std::rethrow_exception(error);
+    }
 }
 
 /* ---- channels -------------------------------------------------------------------------------- */

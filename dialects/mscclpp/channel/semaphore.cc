@@ -84,6 +84,14 @@ void Host2DeviceSemaphore::signal()
                                pimpl_->n_sent + 1);
 }
 
+bool Host2DeviceSemaphore::signalAndFlushInto(uint64_t *done, uint64_t value)
+{
+    const bool is_possible =
+        connection().flushInto(done, value, &pimpl_->semaphore.remoteMemory(), pimpl_->n_sent + 1);
+    pimpl_->n_sent += is_possible;
+    return is_possible;
+}
+
 Host2DeviceSemaphoreDeviceHandle Host2DeviceSemaphore::deviceHandle() const
 {
     return {word_of(pimpl_->semaphore.localMemory()), pimpl_->memory.expected.get(),

@@ -30,6 +30,17 @@ class BaseConnection
                        const RegisteredMemory::Impl &src, uint64_t src_offset, uint64_t size) = 0;
     virtual void update(const RegisteredMemory::Impl &dst, uint64_t dst_offset, uint64_t value) = 0;
     virtual void flush(uint64_t timeout_ns) = 0;
+    /* The same without waiting: *done, of this process, becomes value once all earlier writes and
+     * updates are complete, after the update if dst is given. False: this route cannot. */
+    virtual bool flush_into(uint64_t *done, uint64_t value, const RegisteredMemory::Impl *dst,
+                            uint64_t new_value)
+    {
+        (void)done;
+        (void)value;
+        (void)dst;
+        (void)new_value;
+        return false;
+    }
     virtual bool is_lost() = 0;
 
     const std::shared_ptr<Context> context_;

@@ -212,11 +212,10 @@ void Connection::write(RegisteredMemory dst, uint64_t dstOffset, RegisteredMemor
     }
 }
 
-void Connection::updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_t *src,
-                               uint64_t newValue)
+void Connection::checkUpdate(const RegisteredMemory &dst, uint64_t dstOffset) const
 {
-    BaseConnection &c = need(impl_, "a Connection");
-    check_bytes("Connection::updateAndSync", "dst", dst, dstOffset, sizeof(newValue));
+    const BaseConnection &c = need(impl_, "a Connection");
+    check_bytes("Connection::updateAndSync", "dst", dst, dstOffset, sizeof(uint64_t));
     check_transport("Connection::updateAndSync", "dst", dst, remoteTransport());
     if (dst.pimpl_->process != c.remote_->process) {
         refuse("Connection::updateAndSync: dst is not memory of the other end's process");
@@ -224,10 +223,26 @@ void Connection::updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_
     if (((dst.pimpl_->original + dstOffset) & 7) != 0) {
         refuse("Connection::updateAndSync: the word is not aligned to 8 bytes");
     }
+}
+
+void Connection::updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_t *src,
+                               uint64_t newValue)
+{
+    checkUpdate(dst, dstOffset);
     if (src != nullptr) {
         *src = newValue;
     }
-    c.update(*dst.pimpl_, dstOffset, newValue);
+    impl_->update(*dst.pimpl_, dstOffset, newValue);
+}
+
+bool Connection::flushInto(uint64_t *done, uint64_t value, const RegisteredMemory *dst,
+                           uint64_t newValue)
+{
+    if (dst != nullptr) {
+        checkUpdate(*dst, 0);
+    }
+    return need(impl_, "a Connection")
+        .flush_into(done, value, dst != nullptr ? dst->pimpl_.get() : nullptr, newValue);
 }
 
 void Connection::flush(int64_t timeoutUsec)

@@ -2,6 +2,7 @@
 // Tokens come from blocks that all semaphores of a process share. A token is never given twice,
 // since the other end may still signal it; a block goes with its last one.
 #include <mscclpp/core.hpp>
+#include <mscclpp/port_channel.hpp>
 
 #include <cstdlib>
 #include <mutex>
@@ -74,6 +75,11 @@ std::shared_ptr<uint64_t> make_token(bool is_host)
 }
 
 } // namespace
+
+std::shared_ptr<uint64_t> detail::flushWord(const Connection &connection)
+{
+    return is_far(connection.transport()) ? nullptr : make_token(false);
+}
 
 struct SemaphoreStub::Impl {
     Connection connection; // the local one's

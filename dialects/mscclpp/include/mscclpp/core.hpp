@@ -340,6 +340,10 @@ class Connection
      * general time limit. A write that the other end refused, since its memory is gone, is an
      * error of this call. */
     void flush(int64_t timeoutUsec = -1);
+    /* Not for programs: the same without waiting. *done, of this process, becomes value once all
+     * earlier writes and updates are complete, after the word at dst has become newValue if dst is
+     * given. False: nothing has been done, since the route cannot do this. */
+    bool flushInto(uint64_t *done, uint64_t value, const RegisteredMemory *dst, uint64_t newValue);
 
     Transport transport() const;
     Transport remoteTransport() const;
@@ -355,6 +359,8 @@ class Connection
     bool operator==(const Connection &other) const { return impl_ == other.impl_; }
 
   private:
+    void checkUpdate(const RegisteredMemory &dst, uint64_t dstOffset) const;
+
     std::shared_ptr<BaseConnection> impl_;
 
     friend class Context;

@@ -17,6 +17,13 @@
 namespace mscclpp
 {
 
+namespace detail
+{
+/* Where a connection's flushes are published, zero, of the calling thread's device; nullptr: in
+ * mapped host memory, which the program allocates. */
+std::shared_ptr<uint64_t> flushWord(const Connection &connection);
+} // namespace detail
+
 struct BasePortChannel;
 struct PortChannel;
 
@@ -81,8 +88,9 @@ struct BasePortChannel {
 
   public:
     BasePortChannel() = default;
-    /* flushDonePos: host memory that the device maps, where the proxy publishes flushes; nullptr:
-     * the proxy's handler completes them before it returns. */
+    /* flushDonePos: where the proxy publishes flushes, host memory that the device maps, or of a
+     * near connection also memory of the device; nullptr: the proxy's handler completes them before
+     * it returns. */
     BasePortChannel(SemaphoreId semaphoreId, std::shared_ptr<Host2DeviceSemaphore> semaphore,
                     std::shared_ptr<Proxy> proxy, std::shared_ptr<uint64_t> flushDonePos = nullptr);
     BasePortChannel(const BasePortChannel &other) = default;
@@ -127,7 +135,8 @@ inline ProxyService::ProxyService(int fifoSize)
 }
 inline SemaphoreId ProxyService::addSemaphore(std::shared_ptr<Host2DeviceSemaphore> semaphore)
 {
-    return addSemaphore(std::move(semaphore), detail::mappedHost<uint64_t>());
+    std::shared_ptr<uint64_t> word = detail::flushWord(semaphore->connection());
+    return addSemaphore(std::move(semaphore), word ? word : detail::mappedHost<uint64_t>());
 }
 inline SemaphoreId ProxyService::addSemaphore(const Semaphore &semaphore)
 {

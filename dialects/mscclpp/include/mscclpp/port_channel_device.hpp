@@ -24,8 +24,9 @@ struct BasePortChannelDeviceHandle {
     SemaphoreId semaphoreId_;
     Host2DeviceSemaphoreDeviceHandle semaphore_;
     FifoDeviceHandle fifo_;
-    /* One more than the highest position whose flush is done; the proxy writes it, in host memory.
-     * Null: a flush is done once its trigger is taken out. */
+    /* One more than the highest position whose flush is done: in host memory, written by the proxy,
+     * or of a near connection in the device's, written behind the connection's copies. Null: a
+     * flush is done once its trigger is taken out. */
     uint64_t *flushDonePos_;
 
     MSCCLPP_INLINE BasePortChannelDeviceHandle() = default;
@@ -80,7 +81,10 @@ struct BasePortChannelDeviceHandle {
 
     MSCCLPP_DEVICE_INLINE void flush(int64_t maxSpinCount = 1000000)
     {
-        awaitFlush(ask(TriggerSync, 0, 0, 0, 0, 1), maxSpinCount);
+        /* It asks for nothing that the thread has written. */
+        awaitFlush(
+            fifo_.pushUnordered(ProxyTrigger(TriggerSync, 0, 0, 0, 0, 1, semaphoreId_), 1000000),
+            maxSpinCount);
     }
 
     MSCCLPP_DEVICE_INLINE bool poll()

@@ -45,6 +45,8 @@ class Host2DeviceSemaphore
     Connection &connection();
     /* After all earlier writes of the connection. One thread at a time. */
     void signal();
+    /* Not for programs: signal and Connection::flushInto, or false. */
+    bool signalAndFlushInto(uint64_t *done, uint64_t value);
 
     using DeviceHandle = Host2DeviceSemaphoreDeviceHandle;
     DeviceHandle deviceHandle() const;

@@ -27,7 +27,7 @@ WEAKENED = {
                                   ("void waitWord(", "acquire_awaited();", ";")], "handles", ["put"]),
     "poll": ("semaphore_device.hpp", [("bool pollSignal(", "load_awaited(", "load_relaxed("),
                                       ("bool pollSignal(", "acquire_awaited();", ";")], "handles", ["poll"]),
-    "push": ("fifo_device.hpp", [("uint64_t push(", RELEASE, ";")], "handles", ["ports"]),
+    "push": ("fifo_device.hpp", [("uint64_t push(", "gshmem::detail::" + RELEASE, ";")], "handles", ["ports"]),
     "sync": ("fifo_device.hpp", [("void sync(", "waitWord(", "waitWord<true>(")], "fifo", []),
     "flush": ("port_channel_device.hpp", [("void awaitFlush(", "waitWord(", "waitWord<true>(")], "handles", ["ports"]),
     "syncer_arrive": ("concurrency_device.hpp", [("void sync(", GPU + "\n            reduce_add", "reduce_add")],
