@@ -205,7 +205,7 @@ __device__ GSHMEM_NOINLINE_BODY void ring_doorbell(const Context &c, const batch
     gsh_nic_queue *q = queue_at(c, b->queue);
     while (load_acquire(&q->gpu_rung) < b->end) {
         if (claim(&q->gpu_ringing)) {
-            /* What the holder before stored comes before this; pairs with its releases below. */
+            /* What the holder before stored comes before this; pairs with its fence below. */
             fence_gpu();
             uint64_t ready = load_acquire(&q->gpu_ready); /* the entries of all before it */
             store_relaxed(reinterpret_cast<uint32_t *>(q->record), gsh_wq_record(ready));
@@ -213,8 +213,10 @@ __device__ GSHMEM_NOINLINE_BODY void ring_doorbell(const Context &c, const batch
             fence_acq_rel();
             store_relaxed(reinterpret_cast<uint64_t *>(q->doorbell),
                           gsh_wq_doorbell(ready, q->number));
-            store_release(&q->gpu_rung, ready);
-            store_release(&q->gpu_ringing, 0u);
+            /* As a release of each, but at the GPU's scope: none of it awaits the host's memory. */
+            fence_gpu();
+            store_relaxed(&q->gpu_rung, ready);
+            store_relaxed(&q->gpu_ringing, 0u);
             if (is_cpu_device && nic_of(c)->wake != 0) {
                 const gsh_nic_wake *wake = reinterpret_cast<const gsh_nic_wake *>(nic_of(c)->wake);
                 wake->call(wake->context);
