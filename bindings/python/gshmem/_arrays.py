@@ -4,6 +4,8 @@
 A symmetric array is a view of an allocation of the heap. The allocation lives until free, which is collective, or
 finalize: an array that is only forgotten does not return its memory. What is not symmetric is refused by name before
 the library sees its address."""
+from __future__ import annotations
+
 import ctypes
 import math
 import operator
@@ -15,6 +17,10 @@ from . import _native
 from ._errors import Error
 from ._library import library
 from ._start import _after_use, need, waiting
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from ._types import Array, DType, Shape
 
 
 class _User:
@@ -36,7 +42,7 @@ class _Heap(threading.local):
 _heap = _Heap()
 
 
-def is_on_gpu():
+def is_on_gpu() -> bool:
     need()
     return library.gshmemx_device_name() != b'cpu'
 
@@ -54,7 +60,7 @@ def _array_class():
     class Array(numpy.ndarray):
         """A symmetric numpy array. Views of it are symmetric, too."""
 
-        def on(self, pe):
+        def on(self, pe: int) -> Array:
             """A view of the same array of PE pe, which must be near: see gshmem.on."""
             return on(self, pe)
 
@@ -164,12 +170,12 @@ def _tensor(torch, memory):
     return torch.utils.dlpack.from_dlpack(make(place, b'dltensor', None))
 
 
-def itemsize(name):
+def itemsize(name) -> int:
     """The bytes of an element of the dtype of that name."""
     return 2 if name == 'bfloat16' else _numpy().dtype(name).itemsize
 
 
-def empty(shape, dtype='float32'):
+def empty(shape: Shape, dtype: DType = 'float32') -> Array:
     """A symmetric array with undefined contents. Collective over all PEs, with the same shape and dtype.
 
     On the CPU device a numpy array with a method `on`; on GPUs a torch tensor, or a cupy array where there is no
@@ -177,7 +183,7 @@ def empty(shape, dtype='float32'):
     return _allocate('empty', shape, dtype, False)
 
 
-def zeros(shape, dtype='float32'):
+def zeros(shape: Shape, dtype: DType = 'float32') -> Array:
     """As empty, with all elements 0."""
     return _allocate('zeros', shape, dtype, True)
 
@@ -224,7 +230,7 @@ def current_stream():
         pass  # a torch without these: slower
     return stream
 
-def on(array, pe):
+def on(array: Array, pe: int) -> Array:
     """The same array on PE pe, as memory that this PE may load and store: for near PEs, those whose memory is mapped.
     Nothing orders such accesses but barriers, signals and waits. Raises ValueError if PE pe is not near."""
     need()
@@ -236,7 +242,7 @@ def on(array, pe):
     return _wrap(there, tuple(array.shape), _dtype(array.dtype)[0], name, None)
 
 
-def free(array):
+def free(array: Array) -> None:
     """Returns the array's memory to the heap. Collective over all PEs, for the same array: the arrays whose first byte
     the allocation has. PEs that free different arrays at the same time end the job with a line that says so. Other
     arrays of the same memory must not be used any more."""

@@ -4,6 +4,8 @@
 Arrays are contiguous. A `dest` of put and a `source` of get name the array of the other PE by the array of this one.
 stream: a stream of torch or cupy, its number, or 'current': torch's current one; the call is then enqueued, and its
 arrays must stay until it is done. None: the call is the host's."""
+from __future__ import annotations
+
 import ctypes
 import operator
 
@@ -13,14 +15,18 @@ from ._errors import NotInitialized, check
 from ._library import COMPARISONS, FLOATS, REDUCED, REDUCTIONS, SIGNAL_OPS, TEAM_INVALID, TEAM_WORLD, WORDS, library
 from ._start import need, waiting
 
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from ._types import Array, Number, Stream
 
-def my_pe():
+
+def my_pe() -> int:
     """The number of this PE, from 0."""
     need()
     return library.gshmem_my_pe()
 
 
-def n_pes():
+def n_pes() -> int:
     """How many PEs the job has."""
     need()
     return library.gshmem_n_pes()
@@ -29,32 +35,32 @@ def n_pes():
 # ---- put, get ---------------------------------------------------------------------------------
 
 
-def put(dest, source, pe, stream=None):
+def put(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
     """Copies source to dest on PE pe. Returns when source may be reused; complete at dest after quiet or a barrier."""
     _native.put(dest, source, pe, stream)
 
 
-def put_nbi(dest, source, pe):
+def put_nbi(dest: Array, source: Array, pe: int) -> None:
     """As put, but source must stay as it is until quiet."""
     _native.put_nbi(dest, source, pe)
 
 
-def get(dest, source, pe, stream=None):
+def get(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
     """Copies source of PE pe to dest. Returns when dest has it."""
     _native.get(dest, source, pe, stream)
 
 
-def get_nbi(dest, source, pe):
+def get_nbi(dest: Array, source: Array, pe: int) -> None:
     """As get, but dest has it only after quiet."""
     _native.get_nbi(dest, source, pe)
 
 
-def quiet():
+def quiet() -> None:
     """Waits until this PE's puts, gets and atomics are complete."""
     _native.quiet()
 
 
-def fence():
+def fence() -> None:
     """Puts and atomics to a PE before it take effect before those after it."""
     _native.fence()
 
@@ -68,24 +74,25 @@ def _choice(call, argument, value, choices):
     return choices[value]
 
 
-def put_signal(dest, source, signal, value, pe, op='set', stream=None):
+def put_signal(dest: Array, source: Array, signal: Array, value: int, pe: int, op: str = 'set',
+               stream: Stream = None) -> None:
     """As put; then the signal of PE pe becomes value (op 'set') or grows by it ('add'). A PE that sees the signal sees
     the data. signal: one element of uint64."""
     _native.put_signal(dest, source, signal, value, _choice('put_signal', 'op', op, SIGNAL_OPS), pe, stream)
 
 
-def signal(signal, value, pe, op='set', stream=None):
+def signal(signal: Array, value: int, pe: int, op: str = 'set', stream: Stream = None) -> None:
     """Sets or adds to the signal of PE pe."""
     _native.signal(signal, value, _choice('signal', 'op', op, SIGNAL_OPS), pe, stream)
 
 
-def signal_wait(signal, comparison, value, stream=None):
+def signal_wait(signal: Array, comparison: str, value: int, stream: Stream = None) -> int | None:
     """Waits until this PE's signal compares so with value: '==', '!=', '>', '>=', '<', '<='. Returns what it then is
     (None on a stream)."""
     return _native.signal_wait(signal, _choice('signal_wait', 'comparison', comparison, COMPARISONS), value, stream)
 
 
-def wait(word, comparison, value):
+def wait(word: Array, comparison: str, value: int) -> None:
     """Waits until this PE's word, one element of int32, int64, uint32 or uint64, compares so with value."""
     need()
     address, name = _word('wait', word, WORDS)
@@ -95,7 +102,7 @@ def wait(word, comparison, value):
         getattr(library, f'gshmem_{name}_wait_until')(address, comparison, value)
 
 
-def test(word, comparison, value):
+def test(word: Array, comparison: str, value: int) -> bool:
     """Whether this PE's word compares so with value now."""
     need()
     address, name = _word('test', word, WORDS)
@@ -133,48 +140,48 @@ def _atomic(operation, word, values, pe):
     return getattr(library, f'gshmem_{name}_{call}')(address, *values, check_pe(call, pe))
 
 
-def atomic_fetch(word, pe):
+def atomic_fetch(word: Array, pe: int) -> Number:
     """The word of PE pe. word: one element of int32, int64, uint32, uint64, float32 or float64."""
     return _atomic('fetch', word, (), pe)
 
 
-def atomic_set(word, value, pe):
+def atomic_set(word: Array, value: Number, pe: int) -> None:
     """Sets the word of PE pe."""
     _atomic('set', word, (value,), pe)
 
 
-def atomic_swap(word, value, pe):
+def atomic_swap(word: Array, value: Number, pe: int) -> Number:
     """Sets the word of PE pe and returns what it was."""
     return _atomic('swap', word, (value,), pe)
 
 
-def atomic_compare_swap(word, expected, value, pe):
+def atomic_compare_swap(word: Array, expected: int, value: int, pe: int) -> int:
     """Sets the word of PE pe if it is `expected`; returns what it was. One element of int32, int64, uint32, uint64, as
     in the calls below."""
     return _atomic('compare_swap', word, (expected, value), pe)
 
 
-def atomic_add(word, value, pe):
+def atomic_add(word: Array, value: int, pe: int) -> None:
     """Adds to the word of PE pe."""
     _atomic('add', word, (value,), pe)
 
 
-def atomic_fetch_add(word, value, pe):
+def atomic_fetch_add(word: Array, value: int, pe: int) -> int:
     """Adds to the word of PE pe and returns what it was."""
     return _atomic('fetch_add', word, (value,), pe)
 
 
-def atomic_and(word, value, pe):
+def atomic_and(word: Array, value: int, pe: int) -> None:
     """Ands value to the word of PE pe."""
     _atomic('and', word, (value,), pe)
 
 
-def atomic_or(word, value, pe):
+def atomic_or(word: Array, value: int, pe: int) -> None:
     """Ors value to the word of PE pe."""
     _atomic('or', word, (value,), pe)
 
 
-def atomic_xor(word, value, pe):
+def atomic_xor(word: Array, value: int, pe: int) -> None:
     """Exclusive-ors value to the word of PE pe."""
     _atomic('xor', word, (value,), pe)
 
@@ -189,17 +196,17 @@ class Team:
         self._handle = handle
 
     @property
-    def my_pe(self):
+    def my_pe(self) -> int:
         """This PE's number in the team."""
         need()
         return library.gshmem_team_my_pe(self._handle)
 
     @property
-    def n_pes(self):
+    def n_pes(self) -> int:
         need()
         return library.gshmem_team_n_pes(self._handle)
 
-    def split(self, start, stride, size):
+    def split(self, start: int, stride: int, size: int) -> Team | None:
         """The team of `size` members of this one: start, start + stride, and so on. Collective over this team; returns
         None on PEs that are not members of the new one."""
         need()
@@ -210,13 +217,13 @@ class Team:
             check(library.gshmem_team_split_strided(self._handle, start, stride, size, None, 0, ctypes.byref(new)))
         return None if new.value == TEAM_INVALID else Team(new.value)
 
-    def translate(self, pe, other):
+    def translate(self, pe: int, other: Team) -> int:
         """The number in team `other` of the member pe of this one; -1 if it is no member of it."""
         need()
         return library.gshmem_team_translate_pe(self._handle, check_pe('translate', pe, self.n_pes),
                                                 _handle('translate', other))
 
-    def destroy(self):
+    def destroy(self) -> None:
         """Collective over the team."""
         need()
         if self._handle in (TEAM_WORLD, TEAM_INVALID):
@@ -236,17 +243,17 @@ def _handle(call, team):
     return team._handle
 
 
-def barrier(team=None, stream=None):
+def barrier(team: Team | None = None, stream: Stream = None) -> None:
     """Waits for all members; puts and atomics before it are complete after it. team: None for all PEs."""
     _native.barrier(_handle('barrier', team), stream)
 
 
-def sync(team=None):
+def sync(team: Team | None = None) -> None:
     """Waits for all members; says nothing about puts."""
     _native.sync(_handle('sync', team))
 
 
-def reduce(dest, source, op='sum', team=None, stream=None):
+def reduce(dest: Array, source: Array, op: str = 'sum', team: Team | None = None, stream: Stream = None) -> None:
     """dest on all members becomes source of all, combined element by element: op is sum, prod, min, max, and, or, xor.
     dest may be source. Both are symmetric, of the same type and size on all members."""
     _native.reduce(dest, source, op, _handle('reduce', team), stream)
@@ -264,17 +271,17 @@ def _reduction(dtype, op):
              for function in (f'gshmem_{name}', f'gshmemx_{name}_on_stream')), itemsize(dtype)
 
 
-def broadcast(dest, source, root, team=None, stream=None):
+def broadcast(dest: Array, source: Array, root: int, team: Team | None = None, stream: Stream = None) -> None:
     """dest on all members becomes source of member root; dest may be source."""
     _native.broadcast(dest, source, root, _handle('broadcast', team), stream)
 
 
-def fcollect(dest, source, team=None, stream=None):
+def fcollect(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
     """dest becomes the sources of all members, one after the other (an all-gather)."""
     _native.fcollect(dest, source, _handle('fcollect', team), stream)
 
 
-def alltoall(dest, source, team=None, stream=None):
+def alltoall(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
     """Block i of source goes to member i, whose dest has it as the block of this member's number."""
     _native.alltoall(dest, source, _handle('alltoall', team), stream)
 

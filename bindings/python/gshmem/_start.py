@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Init and finalize; PEs that are threads; what happens on Ctrl-C."""
+from __future__ import annotations
+
 import ctypes
 import os
 import signal
@@ -57,12 +59,12 @@ def job_number():
     return _n_inits
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether this thread, or the process if PEs are processes, is a PE."""
     return _native.is_initialized()
 
 
-def get_unique_id():
+def get_unique_id() -> bytes:
     """A new id as bytes. Call it in one process of the job, carry the bytes to the others, and give them to
     init(uid=...) in all; that process serves the rendezvous until all have come."""
     uid = _UniqueId()
@@ -89,7 +91,7 @@ def _uid_by_torch():
     return rank, n_pes, store.get('gshmem/uid')
 
 
-def init(uid=None, rank=None, n_pes=None):
+def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = None) -> Session:
     """Makes this process a PE of the job that gshmemrun, mpirun, srun or torchrun has started; without a launcher, the
     only PE. uid, rank, n_pes: the id of get_unique_id() from one process, this process's number, and how many there
     are. Collective over the job. Returns an object for `with`, which finalizes in the end.
@@ -136,7 +138,7 @@ class Session:
             library.gshmem_global_exit(1)
 
 
-def finalize():
+def finalize() -> None:
     """Collective. Ends this PE's part in the job. Arrays that still exist keep their contents, as private memory."""
     need()
     for restore in _end():

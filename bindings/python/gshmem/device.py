@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device library for kernels that other compilers make, such as numba's: a table of its functions, their LTO-IR,
 and what a module needs before its kernels run."""
+from __future__ import annotations
+
 import glob
 import json
 import os
@@ -18,20 +20,20 @@ def _folder(call):
     return folder
 
 
-def functions():
+def functions() -> list[dict]:
     """The table: a list of {'name', 'aliases', 'result', 'arguments': [{'type', 'name'}]}, types as in C. Pointers are
     of the device's memory; aliases are NVSHMEM's names of the same function."""
     with open(os.path.join(_folder('functions'), 'share', 'gshmem', 'device_functions.json'), encoding='utf-8') as file:
         return json.load(file)
 
 
-def nvrtc_options():
+def nvrtc_options() -> list[str]:
     """Options for NVRTC, in packages that call it themselves, so that kernels may include <gshmem_device.cuh>."""
     from ._kernels import nvrtc_options as options
     return options()
 
 
-def bitcode():
+def bitcode() -> str:
     """The path of the functions as LLVM bitcode: one file for all GPUs from sm_80 on. Raises Error if the wheel has
     none: it was built without nvcc or clang."""
     found = glob.glob(os.path.join(_folder('bitcode'), 'lib', '**', 'libgshmem_device.bc'), recursive=True)
@@ -40,7 +42,7 @@ def bitcode():
     return found[0]
 
 
-def ltoir(arch):
+def ltoir(arch: str) -> str:
     """The path of the functions as LTO-IR for a GPU such as 'sm_90': the newest architecture that the wheel has and
     the GPU can run. nvJitLink links it, as numba's @cuda.jit(link=[...]) does. Raises Error if there is none."""
     wanted = int(arch.removeprefix('sm_'))
@@ -52,7 +54,7 @@ def ltoir(arch):
     return found[max(fitting)]
 
 
-def init_module(module):
+def init_module(module: int) -> None:
     """Prepares a module of the driver (CUmodule, as a number) in which the functions are linked, before its kernels
     run. It may be called when gshmem is initialised, and again for each new module."""
     need()
