@@ -358,7 +358,7 @@ template <class Group, class Context>
 __device__ __forceinline__ int barrier(const Context &c, Group g, gshmem_team_t team,
                                        int channel = 0, const char *call = "gshmem::barrier")
 {
-    GSHMEM_TRACED(c, g, call, -1, 0, nullptr);
+    GSHMEM_TRACED_TEAM(c, g, call, team, 0, nullptr);
     return detail::sync_by_name<true>(c, g, team, channel, call);
 }
 
@@ -367,7 +367,7 @@ template <class Group, class Context>
 __device__ __forceinline__ int sync(const Context &c, Group g, gshmem_team_t team, int channel = 0,
                                     const char *call = "gshmem::sync")
 {
-    GSHMEM_TRACED(c, g, call, -1, 0, nullptr);
+    GSHMEM_TRACED_TEAM(c, g, call, team, 0, nullptr);
     return detail::sync_by_name<false>(c, g, team, channel, call);
 }
 
@@ -375,7 +375,7 @@ template <class Group, class Context>
 __device__ __forceinline__ void barrier_all(const Context &c, Group g,
                                             const char *call = "gshmem::barrier_all")
 {
-    GSHMEM_TRACED(c, g, call, -1, 0, nullptr);
+    GSHMEM_TRACED_TEAM(c, g, call, GSHMEM_TEAM_WORLD, 0, nullptr);
     detail::sync_team<true>(c, g, nullptr, 0, call);
 }
 
@@ -383,7 +383,7 @@ template <class Group, class Context>
 __device__ __forceinline__ void sync_all(const Context &c, Group g,
                                          const char *call = "gshmem::sync_all")
 {
-    GSHMEM_TRACED(c, g, call, -1, 0, nullptr);
+    GSHMEM_TRACED_TEAM(c, g, call, GSHMEM_TEAM_WORLD, 0, nullptr);
     detail::sync_team<false>(c, g, nullptr, 0, call);
 }
 

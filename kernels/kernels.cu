@@ -12,6 +12,7 @@
 #include "device/rma.cuh"
 #include "device/signal.cuh"
 #include "device/sync.cuh"
+#include "device/trace_write.cuh"
 #include "device/wait.cuh"
 
 namespace
@@ -128,6 +129,24 @@ __device__ void copy_far(const gsh_kernel_far_args &a)
         far_put_signal(default_context(), block, remote, local, a.bytes,
                        pointer<uint64_t>(a.signal), a.value, (int)a.sig_op, a.pe, true, a.call);
     }
+}
+
+/* ---- the timeline ---- */
+
+/* By how much the clock moves when it does: at least one such step lies between two that are seen.
+ */
+__device__ uint64_t clock_step()
+{
+    uint64_t at = clock_ns(), step = 0;
+    for (uint32_t i = 0, n = 0; i < 100000 && n < 2; i++) {
+        const uint64_t now = clock_ns();
+        if (now != at) {
+            step = now - at;
+            at = now;
+            n++;
+        }
+    }
+    return step;
 }
 
 } // namespace
@@ -260,6 +279,23 @@ __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
                                     : sync(group_block(), a.team, 0, call);
     if (result != 0 && group_block().rank() == 0)
         report(default_context(), GSH_REPORT_BAD_TEAM, call, -1, 0, 0, 0, (uint64_t)a.team, 0);
+}
+
+__global__ void gsh_kernel_trace(const __grid_constant__ gsh_kernel_trace_args a)
+{
+    const gsh_trace_device *device =
+        pointer<const gsh_trace_device>(state_of(default_context()).trace);
+    if (device == nullptr)
+        return;
+    const uint64_t seen = a.word == 0         ? 0
+                          : a.word_bytes == 2 ? load_relaxed(pointer<uint16_t>(a.word))
+                          : a.word_bytes == 4 ? load_relaxed(pointer<uint32_t>(a.word))
+                                              : load_relaxed(pointer<uint64_t>(a.word));
+    trace_writer w(device, GSH_TRACE_STREAM_RING, a.who, a.n);
+    for (uint32_t i = 0; i < a.n && i < sizeof a.payload / sizeof *a.payload; i++)
+        w.put(a.kind[i], a.kind[i] == GSH_TRACE_EVENT_END     ? seen
+                         : a.kind[i] == GSH_TRACE_EVENT_CLOCK ? a.payload[i] | clock_step() << 8
+                                                              : a.payload[i]);
 }
 
 #if defined(__CUDACC__)

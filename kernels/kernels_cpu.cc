@@ -12,4 +12,5 @@
         NAME(*static_cast<const struct NAME##_args *>(args)); \
     }
 ENTRY(gsh_kernel_sync)
+ENTRY(gsh_kernel_trace)
 #undef ENTRY

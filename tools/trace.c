@@ -20,6 +20,29 @@ static const char usage[] =
     "  --help       print this and exit\n"
     "  --version    print the version and exit\n";
 
+/* Of the PE whose first row this is. */
+static void print_kinds(const struct trace_summary *s, size_t first)
+{
+    static const char *const names[TRACE_KINDS] = {[TRACE_WAIT] = "waits",
+                                                   [TRACE_COLLECTIVE] = "collectives and barriers",
+                                                   [TRACE_DATA] = "data and signals",
+                                                   [TRACE_OTHER] = "other calls"};
+    uint64_t ns[TRACE_KINDS] = {0};
+    const char *before = "       ";
+    for (size_t i = first; i < s->n_rows && s->rows[i].pe == s->rows[first].pe; i++) {
+        if (s->rows[i].kind < TRACE_KINDS) {
+            ns[s->rows[i].kind] += s->rows[i].ns;
+        }
+    }
+    for (int kind = 0; kind < TRACE_KINDS; kind++) {
+        char time[16];
+        trace_time(ns[kind], time);
+        printf("%s%s %s", before, names[kind], time);
+        before = ", ";
+    }
+    printf("\n");
+}
+
 static void print_calls(const struct gsh_told *told, const struct trace_summary *s)
 {
     char time[16], bytes[16];
@@ -32,6 +55,7 @@ static void print_calls(const struct gsh_told *told, const struct trace_summary 
         if (row->pe != pe) {
             printf("\nPE %-3d %-44s %10s %8s %10s %6s %10s\n", row->pe, "call", "where", "calls",
                    "time", "share", "bytes");
+            print_kinds(s, i);
             pe = row->pe;
             n = 0;
         }

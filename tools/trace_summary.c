@@ -21,7 +21,9 @@ const char *trace_where(const struct gsh_told_track *track)
     if (strcmp(track->name, "proxy") == 0 || strcmp(track->name, "network") == 0) {
         return track->name;
     }
-    return strncmp(track->name, "block ", 6) == 0 ? "kernels" : "host";
+    return strncmp(track->name, "block ", 6) == 0    ? "kernels"
+           : strncmp(track->name, "stream ", 7) == 0 ? "streams"
+                                                     : "host";
 }
 
 void trace_time(uint64_t ns, char text[16])
@@ -56,6 +58,16 @@ const struct gsh_told_slice *trace_cause(const struct gsh_told *told,
         }
     }
     return NULL;
+}
+
+static enum trace_kind kind_of(const struct gsh_told_slice *slice)
+{
+    const char *category = slice->category;
+    return strcmp(category, "wait") == 0         ? TRACE_WAIT
+           : strcmp(category, "collective") == 0 ? TRACE_COLLECTIVE
+           : strcmp(category, "request") == 0 || strcmp(category, "transfer") == 0   ? TRACE_KINDS
+           : strcmp(category, "get") == 0 || slice->bytes > 0 || slice->n_arrows > 0 ? TRACE_DATA
+                                                                                     : TRACE_OTHER;
 }
 
 static struct trace_row *find_row(struct trace_summary *s, int pe, const char *where,
@@ -113,7 +125,9 @@ static bool add_slice(const struct gsh_told *told, struct trace_summary *s,
     if (row == NULL) {
         return false;
     }
-    row->n++;
+    if (row->n++ == 0 || kind_of(slice) < row->kind) {
+        row->kind = kind_of(slice);
+    }
     row->ns += length_of(slice);
     row->bytes += slice->bytes;
     if (is_call && slice->pe >= 0 && slice->pe < s->n_pes) {

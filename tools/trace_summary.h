@@ -5,11 +5,15 @@
 
 #include "trace/read.h"
 
+/* What a PE does with its time; TRACE_KINDS: what others do for it. */
+enum trace_kind { TRACE_WAIT, TRACE_COLLECTIVE, TRACE_DATA, TRACE_OTHER, TRACE_KINDS };
+
 /* All slices of one name on one PE in one place. */
 struct trace_row {
     int pe;
     const char *where; /* trace_where */
     bool is_wait;
+    enum trace_kind kind;
     const char *name;
     uint64_t n, ns, bytes; /* ns: of those inside no other call */
 };
@@ -28,7 +32,7 @@ GSH_CHECK_RESULT enum gsh_result trace_summarise(const struct gsh_told *told,
 void trace_summary_free(struct trace_summary *s);
 /* The PE of a slice. */
 int trace_pe(const struct gsh_told *told, const struct gsh_told_slice *slice);
-/* What its track is of: "host", "kernels", "proxy" or "network". */
+/* What its track is of: "host", "kernels", "streams", "proxy" or "network". */
 const char *trace_where(const struct gsh_told_track *track);
 /* The call that ended a wait; NULL: not known. */
 const struct gsh_told_slice *trace_cause(const struct gsh_told *told,

@@ -58,7 +58,7 @@ static int order_tracks(const void *x, const void *y)
     if (a->process != b->process) {
         return a->process < b->process ? -1 : 1;
     }
-    /* host, kernels, network, proxy */
+    /* host, kernels, network, proxy, streams */
     int where = strcmp(trace_where(a), trace_where(b));
     return where != 0 ? where : strverscmp(a->name, b->name);
 }

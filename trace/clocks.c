@@ -3,6 +3,7 @@
 #include "trace/clocks.h"
 
 #include <math.h>
+#include "base/util.h"
 
 #define GROUP_NS 1e9 /* rounds within this time of the first, or of the last, go together */
 
@@ -39,7 +40,9 @@ static double half(const struct bound *b)
 static struct gsh_clock join(const struct bound *start, const struct bound *end)
 {
     struct gsh_clock c = {
-        .offset_ns = -middle(start), .at_ns = (uint64_t)start->at_ns, .error_ns = half(start)};
+        .offset_ns = -middle(start),
+        .at_ns = start->at_ns > 0 && start->at_ns < 1.8e19 ? (uint64_t)start->at_ns : 0,
+        .error_ns = half(start)};
     if (end->n == 0 || end->at_ns <= start->at_ns) {
         return c;
     }
@@ -93,6 +96,7 @@ static struct gsh_clock compare(const struct gsh_timeline_part *part,
 static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
 {
     struct bound bounds[2] = {{0}};
+    double step = (double)part->head.device_step_ns;
     if (part->n_device_rounds == 0) { /* no kernel has recorded anything */
         return (struct gsh_clock){0};
     }
@@ -100,8 +104,9 @@ static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
         const struct gsh_clock_round *r = &part->device_rounds[i];
         int group = group_of(part->device_rounds, part->n_device_rounds, i);
         if (group >= 0) {
+            /* until the clock moves, it is later than it says */
             narrow(&bounds[group], difference(r->number, r->end_ns),
-                   difference(r->number, r->begin_ns), (double)r->number);
+                   difference(r->number, r->begin_ns) + step, (double)r->number);
         }
     }
     if (bounds[0].n == 0) {
@@ -110,10 +115,15 @@ static struct gsh_clock compare_device(const struct gsh_timeline_part *part)
     return join(&bounds[0], &bounds[1]);
 }
 
+/* What parts say may be anything. */
+static int64_t whole(double ns)
+{
+    return ns > -9e18 && ns < 9e18 ? (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5) : 0;
+}
+
 static uint64_t convert(const struct gsh_clock *c, uint64_t ns)
 {
-    double change = c->offset_ns + c->slope * difference(ns, c->at_ns);
-    return ns + (uint64_t)(int64_t)(change < 0 ? change - 0.5 : change + 0.5);
+    return ns + (uint64_t)whole(c->offset_ns + c->slope * difference(ns, c->at_ns));
 }
 
 void gsh_timeline_set_clocks(struct gsh_timeline *t)
@@ -138,5 +148,6 @@ void gsh_timeline_set_clocks(struct gsh_timeline *t)
             item->slot.begin_ns = convert(&part->clock, item->slot.begin_ns);
             item->slot.end_ns = convert(&part->clock, item->slot.end_ns);
         }
+        item->slot.end_ns = gsh_max_u64(item->slot.end_ns, item->slot.begin_ns);
     }
 }

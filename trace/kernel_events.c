@@ -121,7 +121,7 @@ static uint64_t widen(uint64_t payload)
 static void begin_call(struct thread *t, uint64_t payload)
 {
     if (t->depth < DEPTH) {
-        uint32_t kind = (uint32_t)(payload >> 48);
+        uint32_t kind = (uint32_t)(payload >> 48 & 15);
         struct open_call *c = &t->open[t->depth];
         c->name = payload & UINT64_C(0xffffffffffff);
         c->slot = (struct gsh_trace_slot){.kind = kind == GSH_TRACE_EVENT_WAIT   ? GSH_TRACE_WAIT
@@ -175,6 +175,10 @@ static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t k
     case GSH_TRACE_EVENT_VALUE:
         slot->value = widen(payload);
         break;
+    case GSH_TRACE_EVENT_TEAM:
+        slot->op = GSH_TRACE_OP_TEAM;
+        slot->value = (uint64_t)(int32_t)(uint32_t)payload;
+        break;
     case GSH_TRACE_EVENT_END:
         slot->seen = widen(payload);
         end_call(k, t, take, context);
@@ -187,7 +191,7 @@ static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t k
 void gsh_kernel_events_take(struct gsh_kernel_events *k, const struct gsh_trace_slot *slot,
                             const void *events, gsh_kernel_call_fn take, void *context)
 {
-    uint32_t ring = (uint32_t)slot->off % GSH_TRACE_RINGS;
+    uint32_t ring = (uint32_t)(slot->off % GSH_TRACE_ALL_RINGS);
     uint64_t reference = slot->end_ns + SLACK_NS;
     if (slot->value > 0) {
         end_all(k, ring, false, take, context);
@@ -213,5 +217,9 @@ void gsh_kernel_events_finish(struct gsh_kernel_events *k, gsh_kernel_call_fn ta
 void gsh_kernel_events_describe(uint32_t thread, char *text, size_t room)
 {
     uint32_t ring = thread >> GSH_TRACE_EVENT_WHO_BITS, who = thread & 0xffff;
+    if (ring == GSH_TRACE_STREAM_RING) {
+        snprintf(text, room, who == 0 ? "stream 0 (default)" : "stream %u", who);
+        return;
+    }
     snprintf(text, room, "block %u thread %u", ring + (who >> 10) * GSH_TRACE_RINGS, who & 1023);
 }

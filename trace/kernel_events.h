@@ -17,14 +17,15 @@ typedef void (*gsh_kernel_call_fn)(void *context, const struct gsh_trace_slot *c
 
 struct gsh_kernel_events *gsh_kernel_events_create(void); /* NULL: no memory */
 void gsh_kernel_events_destroy(struct gsh_kernel_events *k);
-/* The name at an address of kernels; it is kept, not copied. False: no memory. */
+/* The name at an address of kernels, or with a number of the part; it is kept, not copied. False:
+ * no memory. */
 bool gsh_kernel_events_name(struct gsh_kernel_events *k, uint64_t address, const char *name);
 /* A GSH_TRACE_KERNEL slot and its events. */
 void gsh_kernel_events_take(struct gsh_kernel_events *k, const struct gsh_trace_slot *slot,
                             const void *events, gsh_kernel_call_fn take, void *context);
 /* Calls that have not ended end with their thread's last event. */
 void gsh_kernel_events_finish(struct gsh_kernel_events *k, gsh_kernel_call_fn take, void *context);
-/* "block 3 thread 0". */
+/* "block 3 thread 0", "stream 1". */
 void gsh_kernel_events_describe(uint32_t thread, char *text, size_t room);
 
 #endif

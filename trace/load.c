@@ -122,7 +122,8 @@ static void take_name(struct reader *r, const struct gsh_trace_slot *slot, const
     char *kept = keep_text(r, text, slot->bytes);
     if (kept != NULL && slot->value < part->n_names) {
         part->names[slot->value] = kept;
-    } else if (kept != NULL) {
+    }
+    if (kept != NULL) { /* calls on streams have numbers, too */
         r->lacks_memory |= !gsh_kernel_events_name(r->kernel, slot->value, kept);
     }
 }
@@ -192,6 +193,7 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
         }
         case GSH_TRACE_REQUEST:
         case GSH_TRACE_TRANSFER:
+        case GSH_TRACE_RANGE:
             add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false); /* until rows.h */
             break;
         default: {

@@ -29,6 +29,7 @@ struct gsh_trace_head {
     uint32_t has_device_clock; /* 1: kernels have a clock of their own: CLOCK_DEVICE slots */
     uint64_t n_dropped;        /* events for which there was no room in the file; atomic */
     char host_name[64];
+    uint64_t device_step_ns; /* by how much the kernels' clock moves */
 };
 
 /* What a slot says. New ones are appended. */
@@ -52,6 +53,7 @@ enum gsh_trace_kind {
     GSH_TRACE_CLOCK_DEVICE,
     GSH_TRACE_REQUEST,  /* one that the proxy carried out, for a kernel or a host thread */
     GSH_TRACE_TRANSFER, /* what the network was given for it */
+    GSH_TRACE_RANGE,    /* the program's, which another thread may have begun */
     GSH_TRACE_KINDS
 };
 
@@ -62,6 +64,7 @@ enum gsh_trace_op {
     GSH_TRACE_OP_ADD,
     GSH_TRACE_OP_CHANGE, /* another change */
     GSH_TRACE_OP_GET,    /* none; the data come from pe */
+    GSH_TRACE_OP_TEAM,   /* none; a collective of the team with handle `value` */
     /* A wait: GSH_TRACE_OP_AWAIT + GSHMEM_CMP_*. */
     GSH_TRACE_OP_AWAIT = 16
 };

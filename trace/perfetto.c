@@ -15,11 +15,11 @@
 enum { SEQUENCE = 1, DEPTH = 256 };
 
 /* The names of annotations, interned by the first packet; iid: place + 1. */
-enum { PE, BYTES, AT, WORD, VALUE, SEEN, BY, OFFSET, ERROR, COUNT, N_ANNOTATIONS };
+enum { PE, BYTES, AT, WORD, VALUE, SEEN, BY, OFFSET, ERROR, COUNT, TEAM, STEP, N_ANNOTATIONS };
 static const char *const annotation_names[N_ANNOTATIONS] = {
     [PE] = "pe",          [BYTES] = "bytes", [AT] = "at",       [WORD] = "word",
     [VALUE] = "value",    [SEEN] = "seen",   [BY] = "ended by", [OFFSET] = "ahead by ns",
-    [ERROR] = "error ns", [COUNT] = "count"};
+    [ERROR] = "error ns", [COUNT] = "count", [TEAM] = "team",   [STEP] = "step ns"};
 
 struct writer {
     struct gsh_timeline *t;
@@ -118,11 +118,14 @@ static void annotate_item(struct writer *w, const struct gsh_timeline_item *item
     static const char *const comparisons[] = {"==", "!=", ">", "<=", "<", ">="};
     const struct gsh_trace_slot *s = &item->slot;
     char text[64];
-    if (s->kind == GSH_TRACE_SPAN) {
+    if (s->kind == GSH_TRACE_SPAN || s->kind == GSH_TRACE_RANGE) {
         return;
     }
     if (s->pe >= 0) {
         annotate(w, PE, ANNOTATION_INT, (uint64_t)s->pe);
+    }
+    if (s->kind == GSH_TRACE_CALL && s->op == GSH_TRACE_OP_TEAM) {
+        annotate(w, TEAM, ANNOTATION_INT, s->value);
     }
     if (s->kind != GSH_TRACE_WAIT && s->bytes > 0) {
         annotate(w, BYTES, ANNOTATION_UINT, s->bytes);
@@ -240,6 +243,9 @@ static void write_note(struct writer *w, uint32_t part, uint64_t ns, const char 
     annotate(w, key, ANNOTATION_UINT, value);
     if (key == ERROR) {
         annotate(w, OFFSET, ANNOTATION_INT, (uint64_t)(int64_t)offset);
+        if (w->t->parts[part].head.device_step_ns > 0) {
+            annotate(w, STEP, ANNOTATION_UINT, w->t->parts[part].head.device_step_ns);
+        }
     }
     end_packet(w, p);
 }
@@ -250,13 +256,16 @@ static const char *category_of(const struct gsh_timeline_item *item)
     case GSH_TRACE_WAIT:
         return "wait";
     case GSH_TRACE_SPAN:
+    case GSH_TRACE_RANGE:
         return "span";
     case GSH_TRACE_REQUEST:
         return "request";
     case GSH_TRACE_TRANSFER:
         return "transfer";
     default:
-        return item->slot.op == GSH_TRACE_OP_GET ? "get" : "call";
+        return item->slot.op == GSH_TRACE_OP_GET    ? "get"
+               : item->slot.op == GSH_TRACE_OP_TEAM ? "collective"
+                                                    : "call";
     }
 }
 
@@ -295,9 +304,10 @@ static void end_slice(struct writer *w, const struct gsh_timeline_item *item)
 static bool is_slice(const struct gsh_timeline_item *item)
 {
     unsigned kind = item->slot.kind;
-    return kind == GSH_TRACE_CALL || kind == GSH_TRACE_WAIT || kind == GSH_TRACE_SPAN ||
-           ((kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER) &&
-            item->track != GSH_NO_TRACK);
+    bool is_one = kind == GSH_TRACE_CALL || kind == GSH_TRACE_WAIT || kind == GSH_TRACE_SPAN ||
+                  kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER ||
+                  kind == GSH_TRACE_RANGE;
+    return is_one && item->track != GSH_NO_TRACK;
 }
 
 static void write_slices(struct writer *w, struct gsh_timeline_item *const *items, size_t n)
@@ -437,8 +447,9 @@ static void write_notes(struct writer *w, uint32_t number, uint64_t begin_ns, ui
 {
     const struct gsh_timeline_part *part = &w->t->parts[number];
     double error = part->clock.error_ns + part->device_clock.error_ns;
-    write_note(w, number, begin_ns, "clock", ERROR, error < 9e18 ? (uint64_t)error : UINT64_MAX,
-               -part->clock.offset_ns);
+    write_note(
+        w, number, begin_ns, "clock", ERROR, error < 9e18 ? (uint64_t)error : UINT64_MAX,
+        part->clock.offset_ns > -9e18 && part->clock.offset_ns < 9e18 ? -part->clock.offset_ns : 0);
     if (part->n_lost > 0) {
         write_note(w, number, end_ns, "events of kernels lost", COUNT, part->n_lost, 0);
     }

@@ -274,8 +274,7 @@ void gsh_trace_write_name(struct gsh_trace *t, uint64_t key, const char *text)
     gsh_trace_write_with(t, &slot, shown, slot.bytes);
 }
 
-/* 0: no name, or there is no room for another one. */
-static uint16_t number_of(struct gsh_trace *t, const char *name)
+uint16_t gsh_trace_name(struct gsh_trace *t, const char *name)
 {
     uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
     for (uint32_t i = 0; name != NULL && i < NAMES - 1; i++, at++) {
@@ -314,7 +313,7 @@ const char *gsh_trace_keep(struct gsh_trace *t, const char *text)
 
 void gsh_trace_write(struct gsh_trace *t, const char *name, struct gsh_trace_slot *slot)
 {
-    slot->name = number_of(t, name);
+    slot->name = gsh_trace_name(t, name);
     if (has_room(t, 1)) {
         put_slots(slot, NULL, 0);
     }

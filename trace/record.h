@@ -45,6 +45,8 @@ void gsh_trace_write(struct gsh_trace *trace, const char *name, struct gsh_trace
 /* What follows the slot: at most GSH_TRACE_CHUNK_SLOTS - 2 slots. */
 void gsh_trace_write_with(struct gsh_trace *trace, struct gsh_trace_slot *slot, const void *data,
                           size_t bytes);
+/* The number of the name, which stays as it is; 0: there is no room for it. */
+uint16_t gsh_trace_name(struct gsh_trace *trace, const char *name);
 /* The text of number `key`, of which every name of kernels is written once. */
 void gsh_trace_write_name(struct gsh_trace *trace, uint64_t key, const char *text);
 /* The same text, which stays until the trace is destroyed; for texts that may change. */

@@ -3,12 +3,13 @@
 #include "trace/rows.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include "base/array.h"
+#include "base/util.h"
 
 static bool has_row(const struct gsh_timeline_item *item)
 {
-    return item->slot.kind == GSH_TRACE_REQUEST || item->slot.kind == GSH_TRACE_TRANSFER;
+    unsigned kind = item->slot.kind;
+    return kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER || kind == GSH_TRACE_RANGE;
 }
 
 static int order_begins(const void *x, const void *y)
@@ -39,12 +40,21 @@ static bool add_row(struct gsh_timeline *t, struct rows *rows, const struct gsh_
     if (!gsh_array_reserve(&t->tracks, &t->tracks_room, t->n_tracks + 1, sizeof(*t->tracks))) {
         return false;
     }
-    bool is_request = item->slot.kind == GSH_TRACE_REQUEST;
+    static const struct {
+        unsigned item;
+        enum gsh_track_kind kind;
+        const char *name;
+    } kinds[] = {{GSH_TRACE_REQUEST, GSH_TRACK_PROXY, "proxy"},
+                 {GSH_TRACE_TRANSFER, GSH_TRACK_NETWORK, "network"},
+                 {GSH_TRACE_RANGE, GSH_TRACK_RANGES, "ranges"}};
+    size_t k = 0;
+    while (kinds[k].item != item->slot.kind) {
+        k++;
+    }
     struct gsh_timeline_track *track = &t->tracks[t->n_tracks];
-    *track = (struct gsh_timeline_track){.part = item->part,
-                                         .kind = is_request ? GSH_TRACK_PROXY : GSH_TRACK_NETWORK,
-                                         .number = (uint32_t)rows->n};
-    strcpy(track->name, is_request ? "proxy" : "network");
+    *track = (struct gsh_timeline_track){
+        .part = item->part, .kind = kinds[k].kind, .number = (uint32_t)rows->n};
+    gsh_copy_name(track->name, sizeof(track->name), kinds[k].name);
     rows->track[rows->n++] = (uint32_t)t->n_tracks++;
     return true;
 }

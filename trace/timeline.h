@@ -31,10 +31,11 @@ struct gsh_timeline_part {
 };
 
 enum gsh_track_kind {
-    GSH_TRACK_THREAD, /* of the host; number: of the part's chunks */
-    GSH_TRACK_KERNEL, /* a thread of a kernel; number: ring and thread */
-    GSH_TRACK_PROXY,  /* number: of the row, rows.h */
-    GSH_TRACK_NETWORK /* likewise */
+    GSH_TRACK_THREAD,  /* of the host; number: of the part's chunks */
+    GSH_TRACK_KERNEL,  /* a thread of a kernel; number: ring and thread */
+    GSH_TRACK_PROXY,   /* number: of the row, rows.h */
+    GSH_TRACK_NETWORK, /* likewise */
+    GSH_TRACK_RANGES   /* likewise */
 };
 
 struct gsh_timeline_track {

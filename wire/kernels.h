@@ -81,11 +81,24 @@ struct gsh_kernel_sync_args {
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_sync_args) == 8, "gsh_kernel_sync_args is wire");
 
+/* gsh_kernel_trace, 1 thread: events of the timeline (trace.h), at the time when the stream comes
+ * to them. */
+struct gsh_kernel_trace_args {
+    uint64_t who;        /* the stream's number */
+    uint64_t word;       /* whose value an END tells; 0: none */
+    uint32_t word_bytes; /* 2, 4 or 8 */
+    uint32_t n;
+    uint8_t kind[8]; /* enum gsh_trace_event_kind */
+    uint64_t payload[6];
+};
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_trace_args) == 80, "gsh_kernel_trace_args is wire");
+
 /* The same kernels on the CPU device, as a launch calls them; args: the struct above. */
 #ifdef __cplusplus
 extern "C" {
 #endif
 void gsh_kernel_sync_on_cpu(void *args);
+void gsh_kernel_trace_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

@@ -7,18 +7,23 @@
  * if the host is late they overwrite what it has not read. Invariants:
  * - Words of lap l are followed in their slot only by those of later laps, except if a writer is a
  *   whole lap late; the reader passes over such a slot when later slots are ahead of it.
+ * - An END may have a number that was taken with its BEGIN's, which says so: its slot is empty
+ * while later ones are written. The thread writes nothing else before it.
  * - Each word is stored whole, in no order. A reader that finds its lap in both has read one event;
  *   one that finds a later lap has lost events, and knows how many.
  *
- * A call is BEGIN, any of TO, AT, WORD and VALUE by the same thread, and END. Compiles as C17,
- * C++17 and CUDA. */
+ * A call is BEGIN, any of TO, AT, WORD, VALUE and TEAM by the same thread, and END. Calls on
+ * streams are in one more ring, which the library's own kernel writes, in the streams' order.
+ * Compiles as C17, C++17 and CUDA. */
 #ifndef GSHMEM_TRACE_H
 #define GSHMEM_TRACE_H
 
 #include <stdint.h>
 #include "state.h"
 
-#define GSH_TRACE_RINGS 256u /* block b writes to ring b mod this */
+#define GSH_TRACE_RINGS       256u /* block b writes to ring b mod this */
+#define GSH_TRACE_STREAM_RING 256u /* of streams: `who` is the stream's number */
+#define GSH_TRACE_ALL_RINGS   257u
 
 /* First word: lap 8 bits, kind 4, block / GSH_TRACE_RINGS mod 64 6, thread of the block 10, time in
  * ns of the device's clock 36. Second word: lap 8 bits, payload 56. */
@@ -32,13 +37,16 @@
 
 enum gsh_trace_event_kind {
     GSH_TRACE_EVENT_NONE,
-    GSH_TRACE_EVENT_BEGIN, /* address of the call's name, 48 bits; enum gsh_trace_event_call << 48
-                            */
+    /* Address of the call's name, 48 bits, on streams its number in the part; enum
+     * gsh_trace_event_call << 48; GSH_TRACE_RESERVED_SHIFT. */
+    GSH_TRACE_EVENT_BEGIN,
     GSH_TRACE_EVENT_TO,    /* the PE, 20 bits, all ones: none; bytes << 20 */
     GSH_TRACE_EVENT_AT,    /* the data's offset from the heap's base */
     GSH_TRACE_EVENT_WORD,  /* the word's offset, 48 bits; enum gsh_trace_op << 48 */
     GSH_TRACE_EVENT_VALUE, /* the signal, or what is awaited: 56 bits of it */
-    GSH_TRACE_EVENT_END    /* the value that a wait has seen: 56 bits of it */
+    GSH_TRACE_EVENT_END,   /* the value that a wait has seen: 56 bits of it */
+    GSH_TRACE_EVENT_TEAM,  /* the handle, of a collective */
+    GSH_TRACE_EVENT_CLOCK  /* on a stream: a number; by how many ns the clock moves << 8 */
 };
 enum gsh_trace_event_call {
     GSH_TRACE_EVENT_CALL,
@@ -52,6 +60,10 @@ enum gsh_trace_event_call {
 
 #define GSH_TRACE_NO_PE 0xfffffu
 
+/* From this bit of BEGIN's payload on, 4 bits: how many numbers, from this one on, are the call's;
+ * 0: not said. The last one is its END's, which may be written long after later numbers. */
+#define GSH_TRACE_RESERVED_SHIFT 52
+
 /* What a word becomes: enum gsh_trace_op of trace/part.h, whose numbers these are. */
 #define GSH_TRACE_EVENT_SET    1
 #define GSH_TRACE_EVENT_ADD    2
@@ -60,9 +72,10 @@ enum gsh_trace_event_call {
 
 /* What gsh_state.trace points to; read by kernels only. */
 struct gsh_trace_device {
-    uint64_t heads;    /* uint32_t[GSH_TRACE_RINGS], in the device's memory: numbers taken so far */
-    uint64_t events;   /* uint64_t[GSH_TRACE_RINGS][n_events][2], in host memory */
-    uint32_t n_events; /* of a ring; a power of two */
+    uint64_t
+        heads; /* uint32_t[GSH_TRACE_ALL_RINGS], in the device's memory: numbers taken so far */
+    uint64_t events;    /* uint64_t[GSH_TRACE_ALL_RINGS][n_events][2], in host memory */
+    uint32_t n_events;  /* of a ring; a power of two */
     uint32_t lap_shift; /* its logarithm */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_trace_device) == 24, "gsh_trace_device is wire");

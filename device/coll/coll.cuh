@@ -534,6 +534,7 @@ __device__ __forceinline__ int broadcastmem(const Context &c, Group g, Team team
                                             gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, bytes, dest);
     const coll_args<Team> a = {team,  channel, root,   as_bytes(dest), as_bytes(source),
                                bytes, name,    element};
     return as_call<broadcast_call<Context, Group, Team>>(c, g, a);
@@ -547,6 +548,7 @@ __device__ __forceinline__ int fcollectmem(const Context &c, Group g, Team team,
                                            gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, bytes, dest);
     const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name,    element};
     return as_call<fcollect_call<Context, Group, Team>>(c, g, a);
@@ -560,6 +562,7 @@ __device__ __forceinline__ int collectmem(const Context &c, Group g, Team team, 
                                           gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, bytes, dest);
     const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name,    element};
     return as_call<collect_call<Context, Group, Team>>(c, g, a);
@@ -573,6 +576,7 @@ __device__ __forceinline__ int alltoallmem(const Context &c, Group g, Team team,
                                            gsh_element element = GSH_ELEMENT_bits)
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, bytes, dest);
     const coll_args<Team> a = {team,  channel, 0,      as_bytes(dest), as_bytes(source),
                                bytes, name,    element};
     return as_call<alltoall_call<Context, Group, Team>>(c, g, a);
@@ -585,6 +589,7 @@ alltoalls(const Context &c, Group g, Team team, Type *dest, const Type *source, 
           ptrdiff_t sst, size_t nelems, int channel = 0, const char *name = "gshmem::alltoalls")
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, nelems * sizeof(Type), dest);
     typedef typename strided_as<Type, alignof(Type) == sizeof(Type)>::type Word;
     const coll_args<Team> a = {
         team, channel, 0, as_bytes(dest), as_bytes(source), nelems, name, element_of<Type>::is};
@@ -598,6 +603,7 @@ __device__ __forceinline__ int reduce(const Context &c, Group g, Team team, Type
                                       const char *name = "gshmem::reduce")
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, nelems * sizeof(Type), dest);
     const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, Type>, Group>();
     return as_call<reduce_call<Context, Group, Team, decltype(how)>>(
@@ -613,6 +619,7 @@ __device__ __forceinline__ int reducescatter(const Context &c, Group g, Team tea
                                              const char *name = "gshmem::reducescatter")
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, nelems * sizeof(Type), dest);
     const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<Op, computed<Op, Type>, Group>();
     return as_call<reducescatter_call<Context, Group, Team, decltype(how)>>(
@@ -630,6 +637,7 @@ __device__ __forceinline__ int scan(const Context &c, Group g, Team team, Type *
                                     const char *name = "gshmem::scan")
 {
     using namespace detail;
+    GSHMEM_TRACED_TEAM(c, g, name, team, nelems * sizeof(Type), dest);
     const coll_args<Team> a = args_of(team, channel, dest, source, nelems, name);
     auto how = adder_of<op_sum, computed<op_sum, Type>, Group>();
     return as_call<scan_call<Context, Group, Team, decltype(how)>>(

@@ -10,7 +10,7 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/trace/call.h"
+#include "runtime/trace/stream.h"
 #include "runtime/team/team.h"
 
 struct coll {
@@ -224,7 +224,7 @@ int gsh_coll_move(struct gsh_coll_site site, const struct gsh_coll_move *m)
     struct gsh_team *t = gsh_team_find(pe, m->team);
     uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
     uint64_t bytes = gsh_check_bytes(pe, site.call, m->nelems, m->elem_bytes);
-    GSH_TRACE_DATA(pe, site.call, -1, m->dest, bytes);
+    GSH_TRACE_COLL(pe, site, m->team, m->dest, bytes);
     bool from_all = m->coll == GSH_COLL_ALLTOALL || m->coll == GSH_COLL_ALLTOALLS;
     uint64_t n_dest = m->coll == GSH_COLL_BROADCAST || m->coll == GSH_COLL_COLLECT ? 1 : n;
     if (!begin(&c, m->team, m->dest, bytes * n_dest, m->source, bytes * (from_all ? n : 1),
@@ -283,7 +283,7 @@ int gsh_coll_compute(struct gsh_coll_site site, const struct gsh_coll_compute *m
     enum gsh_coll_kernel kernel = is_scan ? scan_kernel(s.element) : reduce_kernel(s.op, s.element);
     struct gsh_instance *pe = gsh_instance_need_device(site.call);
     uint64_t bytes = gsh_check_bytes(pe, site.call, m->nelems, element_bytes(m->element));
-    GSH_TRACE_DATA(pe, site.call, -1, m->dest, bytes);
+    GSH_TRACE_COLL(pe, site, m->team, m->dest, bytes);
     struct gsh_team *t = gsh_team_find(pe, s.team);
     uint64_t n = t == NULL ? 0 : (uint64_t)t->n_pes;
     if (!begin(&c, s.team, s.dest, bytes, s.source, bytes * (is_scattered ? n : 1), &error)) {

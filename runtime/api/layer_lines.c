@@ -9,7 +9,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/trace/call.h"
+#include "runtime/trace/stream.h"
 #include "runtime/team/team.h"
 
 /* For half of what is under way on all links of a GPU, 450 GB/s times 2 us, in each of four
@@ -130,7 +130,7 @@ int gshmemx_layer_colls_on_stream(const char *call, gshmem_team_t team,
     for (int i = 0; i < n; i++) {
         bytes += (uint64_t)colls[i].count * types[colls[i].type].bytes;
     }
-    GSH_TRACE_DATA(pe, call, -1, NULL, bytes);
+    GSH_TRACE_STREAM(pe, call, stream, .target = -1, .bytes = bytes, .team = &team);
     if (r == GSH_OK && !find_inbox(pe, t, inbox, &in)) {
         r = gsh_fail(GSH_ERR_UNSUPPORTED,
                      "%s: the team has no inbox for collectives on ordinary memory", call);

@@ -113,7 +113,7 @@ int gshmem_barrier(gshmem_team_t team)
     static const char call[] = "gshmem_barrier";
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team *t;
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_TEAM(pe, call, team, NULL, 0);
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
@@ -127,7 +127,7 @@ int gshmem_team_sync(gshmem_team_t team)
     static const char call[] = "gshmem_team_sync";
     struct gsh_instance *pe = gsh_instance_need(call);
     struct gsh_team *t;
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_TEAM(pe, call, team, NULL, 0);
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
         r = gsh_host_sync(pe, t, call);
@@ -139,7 +139,7 @@ void gshmem_barrier_all(void)
 {
     static const char call[] = "gshmem_barrier_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_TEAM(pe, call, GSHMEM_TEAM_WORLD, NULL, 0);
     gsh_context_quiet(pe, GSH_CONTEXT_DEFAULT, call);
     (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }
@@ -148,6 +148,6 @@ void gshmem_sync_all(void)
 {
     static const char call[] = "gshmem_sync_all";
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_TEAM(pe, call, GSHMEM_TEAM_WORLD, NULL, 0);
     (void)gsh_host_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), call);
 }

@@ -10,7 +10,7 @@
 #include "runtime/team/team.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
-#include "runtime/trace/call.h"
+#include "runtime/trace/stream.h"
 #include "runtime/init/setup.h"
 
 static const struct gsh_signal_arg no_signal;
@@ -92,8 +92,8 @@ void gsh_put_on_stream(const char *call, void *dest, const void *source, size_t 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
-    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, bytes <= 8 ? dest : NULL, GSH_TRACE_OP_CHANGE,
-                     0);
+    GSH_TRACE_STREAM(pe, call, stream, .target = target, .data = dest, .bytes = bytes,
+                     .word = bytes <= 8 ? dest : NULL, .op = GSH_TRACE_OP_CHANGE);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_FAR_PUT, dest, source, bytes, target, stream);
     } else if (bytes > 0) {
@@ -108,7 +108,8 @@ void gsh_get_on_stream(const char *call, void *dest, const void *source, size_t 
     struct gsh_instance *pe = gsh_instance_need_device(call);
     uint64_t bytes = gsh_check_local(pe, call, dest, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, bytes, target);
-    GSH_TRACE_GET(pe, call, target, source, bytes);
+    GSH_TRACE_STREAM(pe, call, stream, .kind = GSH_TRACE_EVENT_GET, .target = target,
+                     .data = source, .bytes = bytes);
     if (bytes > 0 && remote == NULL) {
         copy_far(pe, call, GSH_FAR_GET, source, dest, bytes, target, stream);
     } else if (bytes > 0) {
@@ -126,7 +127,8 @@ void gsh_iput_on_stream(const char *call, void *dest, const void *source, ptrdif
     gsh_check_span(pe, call, sst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, dst, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, span, target);
-    GSH_TRACE_DATA(pe, call, target, dest, nelems * elem_bytes);
+    GSH_TRACE_STREAM(pe, call, stream, .target = target, .data = dest,
+                     .bytes = nelems * elem_bytes);
     if (nelems > 0 && remote == NULL) {
         copy_far_strided(pe, call, GSH_FAR_IPUT, dest, source, dst, sst, elem_bytes, nelems, target,
                          stream);
@@ -146,7 +148,8 @@ void gsh_iget_on_stream(const char *call, void *dest, const void *source, ptrdif
     gsh_check_span(pe, call, dst, nelems, elem_bytes);
     uint64_t span = gsh_check_span(pe, call, sst, nelems, elem_bytes);
     const void *remote = gsh_peer_address(pe, call, source, span, target);
-    GSH_TRACE_GET(pe, call, target, source, nelems * elem_bytes);
+    GSH_TRACE_STREAM(pe, call, stream, .kind = GSH_TRACE_EVENT_GET, .target = target,
+                     .data = source, .bytes = nelems * elem_bytes);
     if (nelems > 0 && remote == NULL) {
         copy_far_strided(pe, call, GSH_FAR_IGET, source, dest, sst, dst, elem_bytes, nelems, target,
                          stream);
@@ -164,7 +167,8 @@ void gsh_p_on_stream(const char *call, void *dest, const void *value, size_t byt
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
     uint64_t bits = 0;
     memcpy(&bits, value, bytes);
-    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, dest, GSH_TRACE_OP_SET, bits);
+    GSH_TRACE_STREAM(pe, call, stream, .target = target, .data = dest, .bytes = bytes, .word = dest,
+                     .op = GSH_TRACE_OP_SET, .value = bits);
     if (remote != NULL) {
         gsh_require(pe, call, pe->device_ops->stream_store(pe, remote, bits, bytes, stream));
         return;
@@ -180,7 +184,7 @@ void gsh_g_on_stream(const char *call, void *value, const void *source, size_t b
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
     bool is_far = gsh_peer_address(pe, call, source, bytes, target) == NULL;
-    GSH_TRACE_GET(pe, call, target, source, bytes);
+    GSH_TRACE_GET(pe, call, target, source, bytes); /* the host waits for it */
     if (!is_far) {
         gsh_get_on_stream(call, value, source, 1, bytes, target, stream);
     }
@@ -198,8 +202,8 @@ void gsh_put_signal_on_stream(const char *call, void *dest, const void *source, 
     struct gsh_signal_arg s = gsh_check_signal(pe, call, sig_addr, signal, sig_op, target);
     uint64_t bytes = gsh_check_local(pe, call, source, nelems, elem_bytes);
     void *remote = gsh_peer_address(pe, call, dest, bytes, target);
-    GSH_TRACE_SIGNAL(pe, call, target, dest, bytes, sig_addr, gsh_trace_op_of_signal(sig_op),
-                     signal);
+    GSH_TRACE_STREAM(pe, call, stream, .target = target, .data = dest, .bytes = bytes,
+                     .word = sig_addr, .op = gsh_trace_op_of_signal(sig_op), .value = signal);
     if (s.address == NULL) {
         put_signal_far(pe, call, dest, source, bytes, sig_addr, signal, sig_op, target, stream);
     } else if (bytes == 0) {
@@ -213,7 +217,10 @@ void gsh_wait_on_stream(const struct gsh_wait_arg *wait, gsh_stream stream)
 {
     struct gsh_instance *pe = gsh_instance_need_device(wait->call);
     gsh_check_wait(pe, wait);
-    GSH_TRACE_CALL(pe, wait->call); /* the stream waits, not this thread */
+    GSH_TRACE_STREAM(pe, wait->call, stream, .kind = GSH_TRACE_EVENT_WAIT, .target = -1,
+                     .bytes = wait->nelems == 1 ? 0 : wait->nelems * wait->kind.bytes,
+                     .word = wait->ivars, .word_bytes = wait->kind.bytes,
+                     .op = GSH_TRACE_OP_AWAIT + (uint32_t)wait->cmp, .value = wait->value);
     if (wait->nelems > 0) {
         gsh_require(pe, wait->call, pe->device_ops->stream_wait(pe, wait, stream));
     }
@@ -267,7 +274,8 @@ void gshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op
     static const char call[] = "gshmemx_signal_op_on_stream";
     struct gsh_instance *self = gsh_instance_need_device(call);
     struct gsh_signal_arg s = gsh_check_signal(self, call, sig_addr, signal, sig_op, pe);
-    GSH_TRACE_SIGNAL(self, call, pe, NULL, 0, sig_addr, gsh_trace_op_of_signal(sig_op), signal);
+    GSH_TRACE_STREAM(self, call, stream, .target = pe, .word = sig_addr,
+                     .op = gsh_trace_op_of_signal(sig_op), .value = signal);
     if (s.address == NULL) {
         put_signal_far(self, call, NULL, NULL, 0, sig_addr, signal, sig_op, pe, stream);
     } else {
@@ -287,7 +295,7 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 {
     static const char call[] = "gshmemx_quiet_on_stream";
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_STREAM(pe, call, stream, .target = -1);
     if (pe->is_device_ready) { /* before, nothing can be outstanding */
         gsh_require(pe, call, pe->device_ops->stream_quiet(pe, stream));
     }
@@ -296,7 +304,7 @@ void gshmemx_quiet_on_stream(gshmemx_stream_t stream)
 static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    GSH_TRACE_CALL(pe, call);
+    GSH_TRACE_STREAM(pe, call, stream, .target = -1, .team = &team);
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
@@ -308,7 +316,8 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
 static void sync_all(const char *call, bool is_barrier, gshmemx_stream_t stream)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
-    GSH_TRACE_CALL(pe, call);
+    const gshmem_team_t world = GSHMEM_TEAM_WORLD;
+    GSH_TRACE_STREAM(pe, call, stream, .target = -1, .team = &world);
     gsh_require(
         pe, call,
         pe->device_ops->stream_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), is_barrier, stream));

@@ -298,6 +298,9 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     if (r == GSH_OK) {
         r = pe->device_ops->upload(pe, &pe->state);
     }
+    if (r == GSH_OK) {
+        gsh_trace_kernels_note_clock(pe);
+    }
     if (r == GSH_OK && pe->device_ops->needs_monitor) {
         r = gsh_monitor_device(pe, gsh_end_if_reported);
     }

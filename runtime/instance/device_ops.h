@@ -214,6 +214,9 @@ struct gsh_device_ops {
      * the user passed it. */
     enum gsh_result (*stream_far)(struct gsh_instance *pe, const char *call,
                                   const struct gsh_request *request, gsh_stream stream);
+    /* The stream writes these events of the timeline when it comes to them. */
+    enum gsh_result (*stream_trace)(struct gsh_instance *pe,
+                                    const struct gsh_kernel_trace_args *events, gsh_stream stream);
     enum gsh_result (*stream_synchronize)(struct gsh_instance *pe, gsh_stream stream);
 };
 

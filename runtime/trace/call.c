@@ -26,6 +26,14 @@ void gsh_trace_data(struct gsh_trace_scope *scope, struct gsh_instance *pe, cons
     scope->slot.off = offset_of(pe, address);
 }
 
+void gsh_trace_team(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call,
+                    int32_t team, const void *address, uint64_t bytes)
+{
+    gsh_trace_data(scope, pe, call, -1, address, bytes);
+    scope->slot.op = GSH_TRACE_OP_TEAM;
+    scope->slot.value = (uint64_t)(int64_t)team;
+}
+
 void gsh_trace_word(struct gsh_trace_scope *scope, struct gsh_instance *pe, const void *word,
                     enum gsh_trace_op op, uint64_t value)
 {

@@ -23,6 +23,13 @@
         gsh_trace_data(&gsh_traced, pe, call, target, address, bytes); \
     }
 
+/* A collective of the team, with `bytes` from each member to each other. */
+#define GSH_TRACE_TEAM(pe, call, team, address, bytes)               \
+    GSH_TRACE_SCOPE(gsh_traced);                                     \
+    if (gsh_trace_is_recording()) {                                  \
+        gsh_trace_team(&gsh_traced, pe, call, team, address, bytes); \
+    }
+
 /* The same from target. */
 #define GSH_TRACE_GET(pe, call, target, address, bytes) \
     GSH_TRACE_SIGNAL(pe, call, target, address, bytes, NULL, GSH_TRACE_OP_GET, 0)
@@ -49,6 +56,8 @@
 void gsh_trace_call(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call);
 void gsh_trace_data(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call,
                     int target, const void *address, uint64_t bytes);
+void gsh_trace_team(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call,
+                    int32_t team, const void *address, uint64_t bytes);
 void gsh_trace_word(struct gsh_trace_scope *scope, struct gsh_instance *pe, const void *word,
                     enum gsh_trace_op op, uint64_t value);
 void gsh_trace_wait(struct gsh_trace_scope *scope, struct gsh_instance *pe,

@@ -67,6 +67,7 @@ enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
 
 enum gsh_result gsh_trace_job_end(struct gsh_instance *pe)
 {
+    gsh_trace_kernels_note_clock(pe);
     gsh_trace_kernels_stop(pe);
     return pe->trace == NULL ? GSH_OK : note_clocks(pe);
 }

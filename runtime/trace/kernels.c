@@ -14,7 +14,7 @@
 #include "trace/record.h"
 #include "wire/trace.h"
 
-enum { BATCH = 1024, NAMES = 1024 };
+enum { BATCH = 1024, NAMES = 1024, STREAMS = 256, AWAITED = 256 };
 
 #define BUSY_NS     UINT64_C(50000)    /* between two looks while events come */
 #define IDLE_NS     UINT64_C(1000000)  /* at most, while none come */
@@ -23,29 +23,41 @@ enum { BATCH = 1024, NAMES = 1024 };
 #define NARROW_NS   UINT64_C(1000000)  /* looks further apart say nothing of a clock */
 #define CLOCK_RANGE ((uint64_t)1 << GSH_TRACE_EVENT_TIME_BITS)
 
+/* A wait's END that has not come. */
+struct awaited {
+    uint64_t number;
+    uint32_t who;
+};
+
 struct gsh_trace_kernels {
     struct gsh_instance *pe;
-    uint64_t *events; /* [GSH_TRACE_RINGS][n_events][2] */
+    uint64_t *events; /* [GSH_TRACE_ALL_RINGS][n_events][2] */
     uint64_t device_events;
     size_t bytes;
     uint32_t n_events, shift;
-    uint64_t next[GSH_TRACE_RINGS];   /* the number of the event that is read next */
-    uint64_t n_lost[GSH_TRACE_RINGS]; /* before it, and not told yet */
+    gsh_stream streams[STREAMS]; /* atomic; by number, from 1 on; number 0: the default stream */
+    uint64_t next[GSH_TRACE_ALL_RINGS];   /* the number of the event that is read next */
+    uint64_t n_lost[GSH_TRACE_ALL_RINGS]; /* before it, and not told yet */
+    struct awaited awaited[GSH_TRACE_ALL_RINGS][AWAITED];
+    uint32_t n_awaited[GSH_TRACE_ALL_RINGS];
+    uint64_t held[2]; /* the event after a loss, which begins the next batch */
+    bool has_held;
     pthread_t thread;
     bool is_running;
     uint32_t is_over; /* atomic */
     /* the thread's own */
     uint64_t last_look_ns, last_clock_ns;
     uint64_t ahead_ns; /* of the device's clock, at first; modulo CLOCK_RANGE */
-    bool knows_ahead;
-    uint64_t names[NAMES]; /* addresses whose text is written, by their hash */
+    bool knows_ahead, has_clock;
+    uint64_t clock_seen, clock_step; /* of a CLOCK; both atomic, the step is stored first */
+    uint64_t names[NAMES];           /* addresses whose text is written, by their hash */
     uint64_t batch[BATCH][2];
 };
 
 struct table {
     struct gsh_trace_device device;
     uint8_t reserved[128 - sizeof(struct gsh_trace_device)];
-    uint32_t heads[GSH_TRACE_RINGS];
+    uint32_t heads[GSH_TRACE_ALL_RINGS];
 };
 
 uint64_t gsh_trace_kernels_bytes(void)
@@ -76,13 +88,12 @@ static void read_text(struct gsh_trace_kernels *k, uint64_t address, char *text,
         gsh_copy_name(text, room, from);
         return;
     }
-    enum { STEP = 8 }; /* the end of the text may be that of what can be read */
-    for (size_t at = 0; at + STEP < room; at += STEP) {
-        if (ops->copy(k->pe, GSH_CONTEXT_DEFAULT, text + at, from + at, STEP) != GSH_OK) {
+    /* The end of the text may be that of what can be read. */
+    for (size_t at = 0; at + 1 < room; at++) {
+        if (ops->copy(k->pe, GSH_CONTEXT_DEFAULT, text + at, from + at, 1) != GSH_OK) {
             text[at] = '\0';
-            return;
         }
-        if (memchr(text + at, '\0', STEP) != NULL) {
+        if (text[at] == '\0') {
             return;
         }
     }
@@ -106,6 +117,23 @@ static void write_name(struct gsh_trace_kernels *k, uint64_t address)
     }
 }
 
+/* ---- streams ---- */
+
+uint32_t gsh_trace_kernels_number_stream(struct gsh_instance *pe, gsh_stream stream)
+{
+    gsh_stream *streams = pe->trace_kernels->streams;
+    uint32_t number = stream == NULL ? 0 : 1;
+    for (; number > 0 && number < STREAMS - 1; number++) {
+        gsh_stream found = NULL;
+        if (__atomic_compare_exchange_n(&streams[number], &found, stream, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED) ||
+            found == stream) {
+            break;
+        }
+    }
+    return number;
+}
+
 /* ---- events ---- */
 
 static uint8_t lap_at(const struct gsh_trace_kernels *k, uint32_t ring, uint64_t number,
@@ -118,15 +146,83 @@ static uint8_t lap_at(const struct gsh_trace_kernels *k, uint32_t ring, uint64_t
     return GSH_TRACE_EVENT_LAP(words[0]);
 }
 
-/* Reads the next event of the ring. False: there is none yet. Adds to *n_lost what was lost. */
+/* Whether the event is in its slot. Adds to *n_lost if a later one is. */
+static bool is_there(const struct gsh_trace_kernels *k, uint32_t ring, uint64_t number,
+                     uint64_t words[2], int8_t *ahead)
+{
+    uint8_t wanted = GSH_TRACE_LAP(number, k->shift);
+    *ahead = (int8_t)(uint8_t)(lap_at(k, ring, number, words) - wanted);
+    return *ahead == 0 && GSH_TRACE_EVENT_LAP(words[1]) == wanted;
+}
+
+/* The END of a wait, if it is there, or lost. */
+static bool take_end(struct gsh_trace_kernels *k, uint32_t ring, uint32_t i, uint64_t words[2],
+                     uint64_t *n_lost)
+{
+    struct awaited *a = k->awaited[ring];
+    int8_t ahead;
+    bool is_taken = is_there(k, ring, a[i].number, words, &ahead);
+    if (is_taken || ahead > 0) {
+        *n_lost += !is_taken;
+        a[i] = a[--k->n_awaited[ring]];
+    }
+    return is_taken;
+}
+
+/* The place in the list of the thread's END that has not come; their number: there is none. */
+static uint32_t find_awaited(const struct gsh_trace_kernels *k, uint32_t ring, uint32_t who)
+{
+    uint32_t i = 0;
+    while (i < k->n_awaited[ring] && k->awaited[ring][i].who != who) {
+        i++;
+    }
+    return i;
+}
+
+/* The call's END has a number of its own. There is no room: the ring waits for it, as for others.
+ */
+static void await_end(struct gsh_trace_kernels *k, uint32_t ring, const uint64_t words[2])
+{
+    uint64_t n = words[1] >> GSH_TRACE_RESERVED_SHIFT & 15;
+    if (GSH_TRACE_EVENT_KIND(words[0]) == GSH_TRACE_EVENT_BEGIN && n > 1 &&
+        k->n_awaited[ring] < AWAITED) {
+        k->awaited[ring][k->n_awaited[ring]++] =
+            (struct awaited){.number = k->next[ring] + n - 1, .who = GSH_TRACE_EVENT_WHO(words[0])};
+    }
+}
+
+static bool is_awaited(const struct gsh_trace_kernels *k, uint32_t ring, uint64_t number)
+{
+    for (uint32_t i = 0; i < k->n_awaited[ring]; i++) {
+        if (k->awaited[ring][i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the next event of the ring. False: there is none yet. Adds to *n_lost what was lost. A
+ * thread's events come in its own order: what follows a wait, after the wait's END. */
 static bool read_event(struct gsh_trace_kernels *k, uint32_t ring, uint64_t words[2],
                        uint64_t *n_lost)
 {
     for (;;) {
         uint64_t number = k->next[ring];
-        uint8_t wanted = GSH_TRACE_LAP(number, k->shift), found = lap_at(k, ring, number, words);
-        int8_t ahead = (int8_t)(uint8_t)(found - wanted);
-        if (ahead == 0 && GSH_TRACE_EVENT_LAP(words[1]) == wanted) {
+        int8_t ahead;
+        if (is_awaited(k, ring, number)) {
+            k->next[ring]++;
+            continue;
+        }
+        if (is_there(k, ring, number, words, &ahead)) {
+            uint32_t kind = GSH_TRACE_EVENT_KIND(words[0]);
+            uint32_t i = find_awaited(k, ring, GSH_TRACE_EVENT_WHO(words[0]));
+            bool is_detail = i < k->n_awaited[ring] && number < k->awaited[ring][i].number;
+            if (i < k->n_awaited[ring] && !is_detail) {
+                return take_end(k, ring, i, words, n_lost);
+            }
+            if (kind == GSH_TRACE_EVENT_BEGIN) {
+                await_end(k, ring, words);
+            }
             k->next[ring]++;
             return true;
         }
@@ -143,6 +239,17 @@ static bool read_event(struct gsh_trace_kernels *k, uint32_t ring, uint64_t word
         ++*n_lost;
         k->next[ring]++;
     }
+}
+
+/* Ends of waits that have come since the last look, before what comes after them, into the batch.
+ */
+static uint32_t read_ends(struct gsh_trace_kernels *k, uint32_t ring, uint32_t at, uint64_t *n_lost)
+{
+    uint32_t n = 0;
+    for (uint32_t i = k->n_awaited[ring]; i-- > 0 && at + n < BATCH;) {
+        n += take_end(k, ring, i, k->batch[at + n], n_lost);
+    }
+    return n;
 }
 
 /* The device's time as 64 bits, near the host's. */
@@ -162,7 +269,9 @@ static uint64_t device_time(struct gsh_trace_kernels *k, uint64_t word, uint64_t
 static void write_clock(struct gsh_trace_kernels *k, uint64_t time, uint64_t before, uint64_t now)
 {
     bool is_due = now - k->last_clock_ns >= CLOCK_NS;
-    if (k->pe->device_ops->is_memory_host || !is_due || now - before > NARROW_NS) {
+    bool is_narrow =
+        now - before <= NARROW_NS || !k->has_clock; /* a wide bound is better than none */
+    if (k->pe->device_ops->is_memory_host || !is_due || !is_narrow) {
         return;
     }
     struct gsh_trace_slot slot = {.kind = GSH_TRACE_CLOCK_DEVICE,
@@ -172,30 +281,46 @@ static void write_clock(struct gsh_trace_kernels *k, uint64_t time, uint64_t bef
                                   .end_ns = now};
     gsh_trace_write(k->pe->trace, NULL, &slot);
     k->last_clock_ns = now;
+    k->has_clock = true;
+}
+
+static void take_clock(struct gsh_trace_kernels *k, const uint64_t words[2])
+{
+    if (GSH_TRACE_EVENT_KIND(words[0]) == GSH_TRACE_EVENT_CLOCK) {
+        uint64_t time = device_time(k, words[0], gsh_now_ns());
+        __atomic_store_n(&k->clock_step, GSH_TRACE_PAYLOAD(words[1]) >> 8, __ATOMIC_RELAXED);
+        /* release: pairs with the acquire in await_clock */
+        __atomic_store_n(&k->clock_seen, time, __ATOMIC_RELEASE);
+    }
 }
 
 /* Fills the batch up to the next loss, which comes before the next batch. Returns its events. */
 static uint32_t fill_batch(struct gsh_trace_kernels *k, uint32_t ring, uint64_t *n_lost)
 {
-    uint32_t n = 0;
     *n_lost = k->n_lost[ring];
     k->n_lost[ring] = 0;
-    while (n < BATCH) {
-        uint64_t lost = 0;
-        bool is_read = read_event(k, ring, k->batch[n], &lost);
-        if (lost > 0 && n > 0) {
-            k->n_lost[ring] = lost;
-            k->next[ring] -= is_read;
-            return n;
-        }
-        *n_lost += lost;
+    uint32_t n = 0;
+    if (k->has_held) {
+        memcpy(k->batch[n++], k->held, sizeof(k->held));
+        k->has_held = false;
+    }
+    n += read_ends(k, ring, n, n_lost);
+    while (n < BATCH && k->n_lost[ring] == 0) {
+        uint64_t words[2], lost = 0;
+        bool is_read = read_event(k, ring, words, &lost);
+        *(n == 0 ? n_lost : &k->n_lost[ring]) += lost;
         if (!is_read) {
             return n;
         }
-        if (GSH_TRACE_EVENT_KIND(k->batch[n][0]) == GSH_TRACE_EVENT_BEGIN) {
-            write_name(k, k->batch[n][1] & UINT64_C(0xffffffffffff));
+        if (ring != GSH_TRACE_STREAM_RING &&
+            GSH_TRACE_EVENT_KIND(words[0]) == GSH_TRACE_EVENT_BEGIN) {
+            write_name(k, words[1] & UINT64_C(0xffffffffffff));
         }
-        n++;
+        if (ring == GSH_TRACE_STREAM_RING) {
+            take_clock(k, words);
+        }
+        k->has_held = n > 0 && lost > 0;
+        memcpy(k->has_held ? k->held : k->batch[n++], words, sizeof(words));
     }
     return n;
 }
@@ -226,7 +351,7 @@ static uint64_t take_all(struct gsh_trace_kernels *k)
 {
     uint64_t n = 0, before = k->last_look_ns;
     k->last_look_ns = gsh_now_ns();
-    for (uint32_t ring = 0; ring < GSH_TRACE_RINGS; ring++) {
+    for (uint32_t ring = 0; ring < GSH_TRACE_ALL_RINGS; ring++) {
         for (uint32_t taken = 1; taken > 0;) {
             taken = take_batch(k, ring, before);
             n += taken;
@@ -252,6 +377,54 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* ---- the device's clock ---- */
+
+/* 0: it does not come. */
+static uint64_t await_clock(struct gsh_trace_kernels *k)
+{
+    enum { LOOKS = 20000 };
+    const struct timespec wait = {.tv_nsec = BUSY_NS};
+    uint64_t time = 0;
+    for (int i = 0; time == 0 && i < LOOKS; i++) {
+        /* acquire: pairs with the release in take_clock */
+        time = __atomic_load_n(&k->clock_seen, __ATOMIC_ACQUIRE);
+        if (time == 0) {
+            nanosleep(&wait, NULL);
+        }
+    }
+    return time;
+}
+
+void gsh_trace_kernels_note_clock(struct gsh_instance *pe)
+{
+    enum { ROUNDS = 8 }; /* of which the fastest count */
+    struct gsh_trace_kernels *k = pe->trace_kernels;
+    const struct gsh_device_ops *ops = pe->device_ops;
+    if (k == NULL || !k->is_running || ops->is_memory_host) {
+        return;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        struct gsh_kernel_trace_args args = {
+            .who = 0xffff, .n = 1, .kind = {GSH_TRACE_EVENT_CLOCK}};
+        struct gsh_trace_slot slot = {.kind = GSH_TRACE_CLOCK_DEVICE, .pe = -1};
+        __atomic_store_n(&k->clock_seen, 0, __ATOMIC_RELAXED);
+        slot.begin_ns = gsh_now_ns();
+        if (ops->stream_trace(pe, &args, NULL) != GSH_OK ||
+            ops->stream_synchronize(pe, NULL) != GSH_OK) {
+            return;
+        }
+        slot.end_ns = gsh_now_ns();
+        slot.value = await_clock(k);
+        if (slot.value == 0) {
+            return;
+        }
+        gsh_trace_write(pe->trace, NULL, &slot);
+        gsh_trace_head(pe->trace)->device_step_ns =
+            gsh_max_u64(gsh_trace_head(pe->trace)->device_step_ns,
+                        __atomic_load_n(&k->clock_step, __ATOMIC_RELAXED));
+    }
+}
+
 /* ---- life ---- */
 
 enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe)
@@ -270,7 +443,7 @@ enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe)
     k->pe = pe;
     k->n_events = (uint32_t)pe->env.trace_events;
     k->shift = (uint32_t)__builtin_ctz(k->n_events);
-    k->bytes = (size_t)GSH_TRACE_RINGS * k->n_events * 16;
+    k->bytes = (size_t)GSH_TRACE_ALL_RINGS * k->n_events * 16;
     void *memory = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {

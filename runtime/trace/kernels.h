@@ -10,9 +10,7 @@
 #define GSH_TRACE_KERNELS_H
 
 #include <stdint.h>
-#include "base/result.h"
-
-struct gsh_instance;
+#include "runtime/instance/device_ops.h"
 
 /* Bytes in the PE's heap, with or without a timeline: where kernels find the rings. */
 uint64_t gsh_trace_kernels_bytes(void);
@@ -20,7 +18,12 @@ uint64_t gsh_trace_kernels_bytes(void);
 GSH_CHECK_RESULT enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe);
 /* What is to be at `address` of the heap; table: zeros. */
 void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address);
+/* Where kernels have a clock of their own: finds out what it says, and in which steps. The state is
+ * uploaded, or kernels are done. */
+void gsh_trace_kernels_note_clock(struct gsh_instance *pe);
 /* Kernels are done: takes the rest. */
+/* The number of a stream, which its track has. Any thread; there are rings. */
+uint32_t gsh_trace_kernels_number_stream(struct gsh_instance *pe, gsh_stream stream);
 void gsh_trace_kernels_stop(struct gsh_instance *pe);
 void gsh_trace_kernels_destroy(struct gsh_instance *pe);
 

@@ -67,7 +67,7 @@ ARROWS = {
                                  "runtime/trace/", "runtime/hang/",
                                  "runtime/backend/modules.h"],
     "runtime/api/": RUNTIME + TEAMS + ["runtime/api/", "runtime/init/", "runtime/trace/call.h",
-                                       "runtime/far/far.h", "runtime/context/",
+                                       "runtime/trace/stream.h", "runtime/far/far.h", "runtime/context/",
                                        "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h",
                                        # what dialects ask for besides
                                        "runtime/layer.h", "heap/range.h", "heap/registrable.h",

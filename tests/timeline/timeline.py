@@ -15,17 +15,25 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import perfetto  # noqa: E402
 
-PES, ROUNDS, BLOCKS, BYTES = 3, 7, 3, 1000  # as in timeline.cu
+PES, ROUNDS, BLOCKS, BYTES, INTS = 3, 7, 3, 1000, 8  # as in timeline.cu
 HOST = {"gshmem_putmem_signal": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmem_uint64_p": ROUNDS,
         "gshmem_uint64_wait_until": ROUNDS, "gshmem_getmem": ROUNDS, "gshmem_quiet": ROUNDS,
         "gshmem_uint64_atomic_add": ROUNDS, "gshmem_barrier_all": 3, "gshmem_malloc": 2, "gshmem_calloc": 2,
         "gshmem_free": 2, "rounds of the host": 1}
+STREAM = {"gshmemx_putmem_signal_on_stream": 1, "gshmemx_signal_wait_until_on_stream": 1,
+          "gshmemx_barrier_all_on_stream": 1}
+# The host's slices of the same calls say how long it took to enqueue them.
+HOST.update(STREAM)
 KERNEL = {"gshmemx_putmem_signal_block": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmemx_signal_op": ROUNDS,
           "gshmem_uint64_wait_until": ROUNDS, "round": ROUNDS}
 
 
-# What a far PE is asked for: of a put with signal, say, each side's proxy and network have one slice.
-PROXY = {"put_signal": ROUNDS * (1 + BLOCKS), "atomic": ROUNDS * (1 + BLOCKS), "p": ROUNDS, "get": ROUNDS}
+# In the first block, and in its second thread, which makes calls while the first one waits.
+TOGETHER = {"gshmemx_int_sum_reduce_block": 1, "gshmemx_barrier_all_block": 1,
+            "gshmem_signal_wait_until": ROUNDS + 1}
+BESIDE = {"gshmemx_signal_op": ROUNDS + 1}
+# What a far PE is asked for, at least: of a put with signal, say, the proxy and the network have a slice.
+PROXY = {"put_signal": ROUNDS * (1 + BLOCKS) + 1, "atomic": ROUNDS * (2 + BLOCKS) + 1, "p": ROUNDS, "get": ROUNDS}
 
 
 def expect(found, wanted, what):
@@ -49,21 +57,31 @@ def check_calls(trace, is_far):
                 tracks[s.track][s.name] += 1
                 expect(s.begin <= s.end, True, f"time of {s.name}")
         far = [tracks.pop("proxy", {}), tracks.pop("network", {})]
-        expect([{n: c[n] for n in PROXY if n in c} for c in far[:1]], [PROXY if is_far else {}], "the proxy's requests")
-        expect(far[1].get("put_signal", 0), PROXY["put_signal"] if is_far else 0, "the network's transfers")
+        expect([bool(f) for f in far], [is_far, is_far], "tracks of the proxy and the network")
+        for name, n in PROXY.items():
+            expect(not is_far or far[0][name] >= n, True, f"the proxy's {name}: {far[0]}")
+        expect(not is_far or far[1]["put_signal"] >= PROXY["put_signal"], True, f"the network's: {far[1]}")
+        expect(tracks.pop("stream 0 (default)"), STREAM, "calls on the stream")
         host = [counts for track, counts in tracks.items() if not track.startswith("block")]
         expect(host, [HOST], f"calls of PE {trace.pe(process)}'s host")
         for block in range(BLOCKS):
-            expect(tracks[f"block {block} thread 0"], KERNEL, f"calls of PE {trace.pe(process)}'s block {block}")
+            wanted = {**KERNEL, **(TOGETHER if block == 0 else {})}
+            expect(tracks[f"block {block} thread 0"], wanted, f"calls of PE {trace.pe(process)}'s block {block}")
+        expect(tracks.pop("block 0 thread 1"), BESIDE, "calls of a second thread")
         expect(len(tracks), 1 + BLOCKS, f"tracks of PE {trace.pe(process)}")
 
 
 def check_arguments(trace):
     for s in trace.slices:
         me = trace.pe(s.process)
-        if s.track in ("proxy", "network") and s.name == "put_signal":
-            expect((s.category, s.args["pe"], s.args["bytes"]),
-                   ("request" if s.track == "proxy" else "transfer", (me + 1) % PES, BYTES), s.name)
+        if s.track in ("proxy", "network"):
+            expect(s.category, "request" if s.track == "proxy" else "transfer", s.name)
+            if s.name == "put_signal" and s.args["bytes"] == BYTES:  # others are of the reduction
+                expect(s.args["pe"], (me + 1) % PES, s.name)
+        elif s.category == "collective":
+            expect((s.args["team"], s.args.get("bytes", 0)), (0, INTS * 4 if "reduce" in s.name else 0), s.name)
+        elif s.name in STREAM and not s.track.startswith("stream"):
+            expect(s.args, {}, s.name)
         elif "putmem_signal" in s.name:
             block = int(s.track.split()[1]) if s.track.startswith("block") else 0
             expect((s.args["pe"], s.args["bytes"]), ((me + 1) % PES, BYTES), s.name)
@@ -76,7 +94,7 @@ def check_arguments(trace):
 def check_arrows(trace):
     """Each wait has one, from the call before it in the ring, with the value that it saw."""
     waits = [s for s in trace.slices if s.category == "wait"]
-    expect(len(waits), PES * 2 * ROUNDS * (1 + BLOCKS), "waits")
+    expect(len(waits), PES * (2 * ROUNDS * (1 + BLOCKS) + 2), "waits")
     expect(len(trace.arrows), len(waits), "arrows")
     for arrow in trace.arrows:
         start = trace.starts[arrow.flow]
@@ -84,6 +102,12 @@ def check_arrows(trace):
         expect(arrow.name, f"signal of PE {trace.pe(start.process)}", "an arrow's name")
         expect(start.begin <= arrow.ns, True, "an arrow's direction")
         by_block = arrow.track.startswith("block")
+        if arrow.track.startswith("stream"):
+            expect((start.name, start.track), ("gshmemx_putmem_signal_on_stream", arrow.track), "an arrow to a stream")
+            continue
+        if start.track == "block 0 thread 1":
+            expect((start.name, arrow.track), ("gshmemx_signal_op", "block 0 thread 0"), "an arrow within a block")
+            continue
         expect(start.name, {("gshmem_signal_wait_until", True): "gshmemx_putmem_signal_block",
                             ("gshmem_uint64_wait_until", True): "gshmemx_signal_op",
                             ("gshmem_signal_wait_until", False): "gshmem_putmem_signal",
@@ -107,7 +131,7 @@ def check_tool(tool, path):
     calls = [line[:3] for line in lines if line[:1] == ["gshmemx_putmem_signal_block"]]
     expect(calls, [["gshmemx_putmem_signal_block", "kernels", str(ROUNDS * BLOCKS)]] * PES, "the tool's calls")
     expect(sum("ended by" in line for line in text.splitlines()), 10, "the longest waits")
-    sent = ROUNDS * ((1 + BLOCKS) * BYTES + 16) / 1000
+    sent = (ROUNDS * ((1 + BLOCKS) * BYTES + 16) + BYTES) / 1000
     read = ROUNDS * BYTES / 2000
     row = ["PE", "0", "0", "B", f"{sent:.1f}", "KB", f"{read:.1f}", "KB"]
     expect(row in lines, True, "the bytes of PE 0")
@@ -117,7 +141,7 @@ def check_counters(trace):
     for process in trace.processes:
         me = trace.pe(process)
         sent = trace.counters[process, f"bytes to PE {(me + 1) % PES}"]
-        expect(sent[-1][1], ROUNDS * ((1 + BLOCKS) * BYTES + 8 + 8), "bytes sent")
+        expect(sent[-1][1], ROUNDS * ((1 + BLOCKS) * BYTES + 8 + 8) + BYTES, "bytes sent")
         expect(sorted(v for _, v in sent), [v for _, v in sent], "bytes sent")
         heap = [v for _, v in trace.counters[process, "heap in use"]]
         both = (BLOCKS + 1) * BYTES

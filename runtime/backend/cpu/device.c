@@ -413,6 +413,7 @@ static const struct gsh_device_ops cpu_ops = {
     .stream_coll = gsh_cpu_stream_coll,
     .stream_quiet = gsh_cpu_stream_quiet,
     .stream_far = gsh_cpu_stream_far,
+    .stream_trace = gsh_cpu_stream_trace,
     .stream_synchronize = gsh_cpu_stream_synchronize,
 };
 

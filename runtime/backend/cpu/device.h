@@ -23,6 +23,9 @@ gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gs
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe,
                                                      const struct gsh_team *team, bool is_barrier,
                                                      gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_trace(struct gsh_instance *pe,
+                                                      const struct gsh_kernel_trace_args *events,
+                                                      gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_coll(struct gsh_instance *pe,
                                               const struct gsh_coll_launch *launch);
 GSH_CHECK_RESULT enum gsh_result gsh_cpu_stream_coll(struct gsh_instance *pe,

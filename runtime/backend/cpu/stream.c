@@ -208,6 +208,14 @@ enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_te
     return gsh_cpu_launch_kernel(pe, gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
 }
 
+/* ---- the timeline: likewise ---- */
+
+enum gsh_result gsh_cpu_stream_trace(struct gsh_instance *pe,
+                                     const struct gsh_kernel_trace_args *events, gsh_stream stream)
+{
+    return gsh_cpu_launch_kernel(pe, gsh_kernel_trace_on_cpu, events, sizeof(*events), stream);
+}
+
 /* ---- order ---- */
 
 static void run_quiet(void *arg)

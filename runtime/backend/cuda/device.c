@@ -19,7 +19,7 @@ static const char *const kernel_names[GSH_KERNEL_COUNT] = {
     [GSH_KERNEL_AMO] = "gsh_kernel_amo",     [GSH_KERNEL_PUT_SIGNAL] = "gsh_kernel_put_signal",
     [GSH_KERNEL_STORE] = "gsh_kernel_store", [GSH_KERNEL_COPY_STRIDED] = "gsh_kernel_copy_strided",
     [GSH_KERNEL_WAIT] = "gsh_kernel_wait",   [GSH_KERNEL_SYNC] = "gsh_kernel_sync",
-    [GSH_KERNEL_FAR] = "gsh_kernel_far",
+    [GSH_KERNEL_FAR] = "gsh_kernel_far",     [GSH_KERNEL_TRACE] = "gsh_kernel_trace",
 };
 
 /* The number of this PE among those of its host. */
@@ -320,6 +320,7 @@ static const struct gsh_device_ops cuda_ops = {
     .stream_coll = gsh_cuda_stream_coll,
     .stream_quiet = gsh_cuda_stream_quiet,
     .stream_far = gsh_cuda_stream_far,
+    .stream_trace = gsh_cuda_stream_trace,
     .stream_synchronize = gsh_cuda_stream_synchronize,
 };
 

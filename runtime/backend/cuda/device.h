@@ -20,6 +20,7 @@ enum gsh_kernel {
     GSH_KERNEL_WAIT,
     GSH_KERNEL_SYNC,
     GSH_KERNEL_FAR,
+    GSH_KERNEL_TRACE,
     GSH_KERNEL_COUNT
 };
 
@@ -213,6 +214,9 @@ gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, g
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
                                                       const struct gsh_team *team, bool is_barrier,
                                                       gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_trace(struct gsh_instance *pe,
+                                                       const struct gsh_kernel_trace_args *events,
+                                                       gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
                                                const struct gsh_coll_launch *launch);
 /* Loads the kernels of all collectives now rather than on first use. */

@@ -208,6 +208,13 @@ enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_t
     return launch(pe, GSH_KERNEL_SYNC, 32, &args, stream);
 }
 
+enum gsh_result gsh_cuda_stream_trace(struct gsh_instance *pe,
+                                      const struct gsh_kernel_trace_args *events, gsh_stream stream)
+{
+    struct gsh_kernel_trace_args args = *events;
+    return launch(pe, GSH_KERNEL_TRACE, 1, &args, stream);
+}
+
 /* A full launch queue (1022 launches) blocks every other CUDA call in this process, including those
  * of the proxy, for which the kernels in the queue wait. So at most this many kernels of this kind
  * are in it; each comes with a few other launches. */

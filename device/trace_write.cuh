@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes events of the timeline (wire/trace.h). */
+#ifndef GSHMEM_TRACE_WRITE_CUH
+#define GSHMEM_TRACE_WRITE_CUH
+
+#include "group.cuh"
+#include "memory.cuh"
+#include "../wire/trace.h"
+
+namespace gshmem
+{
+namespace detail
+{
+
+struct trace_writer {
+    const gsh_trace_device *to;
+    uint32_t number; /* of the next event */
+    uint64_t *ring;
+    uint64_t first_word; /* but for lap and kind */
+
+    /* Takes numbers for n events of the calling thread. */
+    __device__ __forceinline__ trace_writer(const gsh_trace_device *device, uint32_t n) : to(device)
+    {
+        const uint32_t block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        begin(block % GSH_TRACE_RINGS,
+              (uint64_t)(block / GSH_TRACE_RINGS % 64) << 10 | rank_in_block(), n);
+    }
+    __device__ __forceinline__ trace_writer(const gsh_trace_device *device, uint32_t ring_number,
+                                            uint64_t who, uint32_t n)
+        : to(device)
+    {
+        begin(ring_number, who, n);
+    }
+
+    __device__ __forceinline__ void begin(uint32_t ring_number, uint64_t who, uint32_t n)
+    {
+        number = atomic_add(reinterpret_cast<uint32_t *>(to->heads) + ring_number, n);
+        ring = reinterpret_cast<uint64_t *>(to->events) + 2 * (size_t)ring_number * to->n_events;
+        first_word = who << GSH_TRACE_EVENT_TIME_BITS | GSH_TRACE_EVENT_TIME(clock_ns());
+    }
+
+    __device__ __forceinline__ void set_time(uint64_t ns)
+    {
+        const uint64_t who = first_word >> GSH_TRACE_EVENT_TIME_BITS;
+        first_word = who << GSH_TRACE_EVENT_TIME_BITS | GSH_TRACE_EVENT_TIME(ns);
+    }
+
+    /* Where the next event is to be, and its first word without a time. */
+    __device__ __forceinline__ uint64_t *slot() const
+    {
+        return ring + 2 * (size_t)(number & (to->n_events - 1));
+    }
+    __device__ __forceinline__ uint64_t first(uint64_t kind) const
+    {
+        const uint64_t lap = (uint64_t)GSH_TRACE_LAP(number, to->lap_shift) << 56;
+        return lap | kind << 52 |
+               (first_word >> GSH_TRACE_EVENT_TIME_BITS << GSH_TRACE_EVENT_TIME_BITS);
+    }
+
+    /* No order is needed: both words say whether they are this event's. */
+    __device__ __forceinline__ static void store(uint64_t *slot, uint64_t first, uint64_t ns,
+                                                 uint64_t payload)
+    {
+        const uint64_t lap = first >> 56 << 56;
+        store_relaxed_words(reinterpret_cast<words2 *>(slot),
+                            {first | GSH_TRACE_EVENT_TIME(ns), lap | GSH_TRACE_PAYLOAD(payload)});
+    }
+
+    __device__ __forceinline__ void put(uint64_t kind, uint64_t payload)
+    {
+        store(slot(), first(kind), first_word, payload);
+        number++;
+    }
+};
+
+} // namespace detail
+} // namespace gshmem
+
+#endif
