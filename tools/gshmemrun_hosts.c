@@ -121,8 +121,8 @@ static bool travels(const char *variable)
 {
     static const char *const begins[] = {"GSHMEM_", "UCX_", "CUDA_", "NCCL_", "NVSHMEM_", "OMP_"};
     static const char *const names[] = {
-        "PATH=",          "LD_LIBRARY_PATH=", "PYTHONPATH=",  "ASAN_OPTIONS=",
-        "UBSAN_OPTIONS=", "TSAN_OPTIONS=",    "LSAN_OPTIONS="};
+        "PATH=",          "LD_LIBRARY_PATH=", "PYTHONPATH=",   "ASAN_OPTIONS=",
+        "UBSAN_OPTIONS=", "TSAN_OPTIONS=",    "LSAN_OPTIONS=", "NVTX_INJECTION64_PATH="};
     for (size_t i = 0; i < GSH_ARRAY_LEN(begins); i++) {
         if (strncmp(variable, begins[i], strlen(begins[i])) == 0) {
             return true;
