@@ -152,3 +152,40 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
                         : gsh_agree_fail(a, v.outcome, "%s failed on PE %d: %s", what,
                                          pe_of(a, v.culprit), v.text);
 }
+
+/* Whether all have succeeded and vote alike; `stride` bytes apart. */
+static bool are_same(const uint8_t *all, int n, size_t stride)
+{
+    struct gsh_vote first, other;
+    memcpy(&first, all, sizeof(first));
+    bool is_good = true;
+    for (int rank = 0; rank < n; rank++) {
+        memcpy(&other, all + (size_t)rank * stride, sizeof(other));
+        is_good = is_good && other.outcome == GSH_OK && gsh_vote_is_same(&other, &first);
+    }
+    return is_good;
+}
+
+enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struct gsh_vote vote, const char *what,
+                                 const void *mine, size_t bytes, void *all_out)
+{
+    struct gsh_bootstrap *b = a->bootstrap;
+    const size_t n = (size_t)b->size, stride = sizeof(vote) + bytes;
+    uint8_t *all = calloc(n + 1, stride), *own = all + n * stride;
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs", b->size);
+    }
+    memcpy(own, &vote, sizeof(vote));
+    memcpy(own + sizeof(vote), mine, bytes);
+    enum gsh_result r = b->ops->allgather(b, own, stride, all);
+    const bool is_good = r == GSH_OK && are_same(all, b->size, stride);
+    for (size_t rank = 0; is_good && rank < n; rank++) {
+        memcpy((uint8_t *)all_out + rank * bytes, all + rank * stride + sizeof(vote), bytes);
+    }
+    free(all);
+    if (r != GSH_OK || is_good) {
+        return r;
+    }
+    r = gsh_agree(a, vote, what, NULL); /* all have seen the same, and find whom to name */
+    return r == GSH_OK ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote") : r;
+}

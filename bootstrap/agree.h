@@ -43,4 +43,10 @@ enum gsh_result gsh_agree_fail(struct gsh_agreement *a, enum gsh_result r, const
 GSH_CHECK_RESULT enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine,
                                            const char *what, uint16_t *flags);
 
+/* Collective: as gsh_agree and, if that is GSH_OK, an allgather of `bytes` bytes; in one exchange
+ * unless it fails. all_out may be NULL on a rank whose vote is a failure. */
+GSH_CHECK_RESULT enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struct gsh_vote vote,
+                                                  const char *what, const void *mine, size_t bytes,
+                                                  void *all_out);
+
 #endif

@@ -10,7 +10,7 @@
 /* Who has only lost another PE does not know why: others come first. */
 #define LOSS_KEYS (UINT32_C(1) << 30)
 
-static bool is_same_vote(const struct gsh_vote *a, const struct gsh_vote *b)
+bool gsh_vote_is_same(const struct gsh_vote *a, const struct gsh_vote *b)
 {
     return a->call == b->call && memcmp(a->args, b->args, sizeof(a->args)) == 0;
 }
@@ -19,7 +19,7 @@ static void fold_common(void *into, const void *from)
 {
     struct gsh_voting_common *mine = into;
     const struct gsh_voting_common *theirs = from;
-    mine->is_mixed |= theirs->is_mixed | (uint64_t)!is_same_vote(&mine->vote, &theirs->vote);
+    mine->is_mixed |= theirs->is_mixed | (uint64_t)!gsh_vote_is_same(&mine->vote, &theirs->vote);
     mine->vote.flags &= theirs->vote.flags;
     mine->vote.outcome |= theirs->vote.outcome;
 }
@@ -138,7 +138,7 @@ bool gsh_voting_next(struct gsh_voting *v)
         return end_common(v);
     case GSH_VOTING_FIRST:
         take_pick(v, &v->first);
-        pick_vote(v, GSH_VOTING_OTHER, !is_same_vote(&v->mine, &v->first), 0);
+        pick_vote(v, GSH_VOTING_OTHER, !gsh_vote_is_same(&v->mine, &v->first), 0);
         return true;
     case GSH_VOTING_OTHER:
         take_pick(v, &v->other);

@@ -66,6 +66,9 @@ _Static_assert(sizeof(struct gsh_voting_common) <= GSH_COMBINE_MAX_BYTES, "one c
 _Static_assert(sizeof(struct gsh_voting_pick) <= GSH_COMBINE_MAX_BYTES, "one combine");
 _Static_assert(sizeof(struct gsh_vote) <= sizeof(((struct gsh_voting_pick *)0)->data), "a pick");
 
+/* Whether two votes are of the same call with the same arguments. */
+bool gsh_vote_is_same(const struct gsh_vote *a, const struct gsh_vote *b);
+
 /* words: why mine has failed, or "", cut to GSH_VOTING_TEXT_BYTES; NULL, on all ranks: nobody wants
  * to read them. */
 void gsh_voting_begin(struct gsh_voting *v, int rank, int n, struct gsh_vote mine,

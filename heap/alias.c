@@ -259,11 +259,8 @@ static enum gsh_result map_all(struct gsh_aliases *a, struct adding *x)
     }
     r = gsh_agree(x->group, step(r, 1), x->call, NULL);
     if (r == GSH_OK) {
-        r = gsh_agree(x->group, step(map_foreign(a, x), 2), x->call, NULL);
-        if (r == GSH_OK) {
-            const struct gsh_chunk whole = {x->it.whole_off, whole_bytes(a, &x->it)};
-            r = gsh_physical_tell(p, x->group, whole, x->call);
-        }
+        const struct gsh_chunk whole = {x->it.whole_off, whole_bytes(a, &x->it)};
+        r = gsh_physical_tell(p, x->group, whole, map_foreign(a, x), x->call);
         if (r != GSH_OK) {
             gsh_peers_unmap_pieces(&p->peers, &x->it.group);
             /* Another group may take the place at once, so wait until all have unmapped. */

@@ -90,27 +90,39 @@ static bool has_space(const void *entries, int pe)
     return ((const struct entry *)entries)[pe].space != 0;
 }
 
-/* entries: [size of the bootstrap]. */
+/* Votes on this PE's outcome so far, and gathers what all say of themselves. entries: [size of the
+ * bootstrap]. */
 static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
+                                        enum gsh_result outcome, const char *what,
                                         struct entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
-    struct gsh_bootstrap *b = o->bootstrap;
-    struct entry mine = {
-        .space = gsh_peers_publish(peers),
-        .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
-        .device = (uint64_t)o->cuda_device,
-    };
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), entries);
-    if (r != GSH_OK) {
-        return r;
+    struct entry mine = {0};
+    if (outcome == GSH_OK) {
+        mine = (struct entry){
+            .space = gsh_peers_publish(peers),
+            .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
+            .device = (uint64_t)o->cuda_device,
+        };
     }
+    enum gsh_result r = gsh_agree_gather(&heap->physical.agreement, create_vote(o, outcome), what,
+                                         &mine, sizeof(mine), entries);
+    if (r != GSH_OK && outcome == GSH_OK) {
+        gsh_peers_withdraw(peers);
+    }
+    return r;
+}
+
+static enum gsh_result use_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
+                                   const struct entry *entries)
+{
+    struct gsh_peers *peers = &heap->physical.peers;
     heap->max_align = o->stride_bytes & -o->stride_bytes;
-    for (int pe = 0; pe < b->size; pe++) {
+    for (int pe = 0; pe < o->bootstrap->size; pe++) {
         heap->max_align = gsh_min_u64(heap->max_align, entries[pe].align);
     }
     collect_devices(peers, o, entries);
-    r = gsh_peers_join(peers, entries[peers->leader_pe].space, o);
+    enum gsh_result r = gsh_peers_join(peers, entries[peers->leader_pe].space, o);
     return r == GSH_OK && peers->is_leader && peers->is_one_file
                ? gsh_peers_share_file(peers, has_space, entries)
                : r;
@@ -178,7 +190,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     if (r == GSH_OK) {
         r = gsh_peers_reserve(&p->peers, ops_of(o), o);
     }
-    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+    r = exchange_entries(heap, o, r, what, entries);
     if (r != GSH_OK) {
         return r;
     }
@@ -188,7 +200,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     heap->first_bytes = o->first_bytes;
     heap->room_bytes = o->room_bytes;
     heap->large_bytes = o->large_bytes;
-    r = exchange_entries(heap, o, entries);
+    r = use_entries(heap, o, entries);
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
         r = make_parts(heap, o);

@@ -30,9 +30,11 @@ struct gsh_heap_members {
 struct gsh_heap_events {
     /* [off, off + bytes) has come, at address `memory`. All members are told in step, so their
      * bootstrap may be used. If it fails on any of them the memory is removed again on all, and
-     * later subscribers never hear of it. Records the text of its failure. */
+     * later subscribers never hear of it. Records the text of its failure. prior: not GSH_OK if
+     * this member has failed before, of which the others do not know: it only takes part in what is
+     * collective, tells the others there, and returns prior. */
     enum gsh_result (*came)(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            const struct gsh_heap_members *members);
+                            enum gsh_result prior, const struct gsh_heap_members *members);
     /* The memory that came at off is about to go; no PE uses it. Called for all memory for which
      * `came` returned GSH_OK; of the heap's own parts, the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);

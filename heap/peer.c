@@ -163,6 +163,13 @@ uint64_t gsh_peers_publish(struct gsh_peers *peers)
     return (uint64_t)(uintptr_t)peers->space;
 }
 
+void gsh_peers_withdraw(struct gsh_peers *peers)
+{
+    if (peers->is_leader) {
+        peers->space->refs = 1;
+    }
+}
+
 enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
                                const struct gsh_heap_options *options)
 {

@@ -87,6 +87,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_peers_reserve(struct gsh_peers *peers,
 /* What the leader tells the members; from here on each of them must join, or the space leaks. 0 on
  * other PEs. */
 uint64_t gsh_peers_publish(struct gsh_peers *peers);
+/* The others did not get it: no PE joins. */
+void gsh_peers_withdraw(struct gsh_peers *peers);
 /* A member joins the space its leader published. GSH_ERR_ARG if its options name other slots. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_join(struct gsh_peers *peers, uint64_t published,
                                                 const struct gsh_heap_options *options);

@@ -84,16 +84,21 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
 }
 
 /* A phase for each subscriber: its work may be collective, so all members must know whether to
- * continue with the next. */
+ * continue with the next. The first one's has the outcome of what came before, too. */
 enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
-                                  struct gsh_chunk chunk, const char *what)
+                                  struct gsh_chunk chunk, enum gsh_result prior, const char *what)
 {
     void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
     const struct gsh_heap_members members = {
         .bootstrap = group->bootstrap, .pes = group->pes, .n = group->bootstrap->size};
+    if (p->n_subscribers == 0) {
+        return gsh_agree(group, step(prior, chunk.off, 2), what, NULL);
+    }
     for (int i = 0; i < p->n_subscribers; i++) {
         const struct gsh_heap_events *to = &p->subscribers[i];
-        enum gsh_result mine = to->came(to->context, memory, chunk.off, chunk.bytes, &members);
+        const enum gsh_result before = i == 0 ? prior : GSH_OK;
+        enum gsh_result mine =
+            to->came(to->context, memory, chunk.off, chunk.bytes, before, &members);
         enum gsh_result all = gsh_agree(group, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
         if (all != GSH_OK) {
             tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
@@ -123,17 +128,11 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
         return all;
     }
     mine = gsh_peers_map(&p->peers, p->memory, chunk);
-    all = gsh_agree(&p->agreement, step(mine, chunk.off, 2), what, NULL);
+    all = gsh_physical_tell(p, &p->agreement, chunk, mine, what);
     if (all != GSH_OK) {
         if (mine == GSH_OK) {
             gsh_peers_unmap(&p->peers, chunk);
         }
-        take_back(p, chunk);
-        return all;
-    }
-    all = gsh_physical_tell(p, &p->agreement, chunk, what);
-    if (all != GSH_OK) {
-        gsh_peers_unmap(&p->peers, chunk);
         take_back(p, chunk);
         return all;
     }

@@ -38,10 +38,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uin
                                                      uint64_t keep_bytes);
 
 /* For memory separate from what grows. Collective over the group: tells subscribers that it has
- * come; on failure each that heard of it is told that it goes. goes: not collective. */
+ * come; on failure each that heard of it is told that it goes. prior: the outcome of this PE's part
+ * of what came before, which is not known to the others yet. goes: not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_tell(struct gsh_physical *p,
                                                    struct gsh_agreement *group,
-                                                   struct gsh_chunk chunk, const char *what);
+                                                   struct gsh_chunk chunk, enum gsh_result prior,
+                                                   const char *what);
 void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
                             const struct gsh_heap_members *members);
 

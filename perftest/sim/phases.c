@@ -3,11 +3,22 @@
  * those of structures that its files do not share; tests/unit/sim.c counts what real PEs send. */
 #include "perftest/sim/phases.h"
 
+#include "bootstrap/vote.h"
 #include "runtime/instance/instance.h"
 
 static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
 {
     sim_add(s, phase, (struct sim_call){.kind = SIM_ALLGATHER, .way = way, .bytes = bytes});
+}
+
+/* A head with room for so much of what is told, and the whole of it if it does not fit. */
+static void gather_short(struct sim *s, const char *phase, enum sim_way way, uint64_t head,
+                         uint64_t room, double bytes)
+{
+    gather(s, phase, way, head + room);
+    if (bytes > (double)room) {
+        gather(s, phase, way, (uint64_t)bytes);
+    }
 }
 
 static void vote(struct sim *s, const char *phase, enum sim_way way, enum sim_voters voters)
@@ -31,9 +42,7 @@ static void grow(struct sim *s, const char *phase)
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, m->grow);
     vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
-    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
-    gather(s, phase, SIM_FAR, 8);
-    gather(s, phase, SIM_FAR, (uint64_t)m->key_bytes);
+    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes);
     sim_keep(s, (uint64_t)(m->key_bytes * sim_n_pes(s)));
     vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
 }
@@ -52,14 +61,12 @@ void sim_add_init(struct sim *s, enum sim_start start)
     for (int i = 0; i < (start == SIM_PROCESSES ? 3 : 1); i++) {
         vote(s, "node", tcp, SIM_ALL_ALIKE);
     }
-    gather(s, "addresses", tcp, 8); /* their lengths */
-    gather(s, "addresses", tcp, (uint64_t)m->address_bytes);
+    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes);
     sim_keep(s, n * (uint64_t)m->address_bytes);
-    gather(s, "addresses", tcp, 8); /* that they are good */
+    gather(s, "addresses", tcp, 4); /* that they are good */
     gather(s, "devices", SIM_FAR, 184);
     work(s, "heap", m->reserve);
-    vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
-    gather(s, "heap", SIM_FAR, 24);
+    gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);
     vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
     grow(s, "heap");
     barrier(s, "heap", SIM_FAR);

@@ -69,9 +69,12 @@ static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
 
 /* ---- regions ---- */
 
+/* What each PE tells the others of a region; a key that is longer follows. */
+enum { HEAD_KEY_BYTES = 64 };
 struct region_head {
     int32_t result;
     uint32_t key_bytes;
+    uint8_t key[HEAD_KEY_BYTES];
 };
 
 static int member_pe(const struct gsh_heap_members *members, int rank)
@@ -90,17 +93,18 @@ static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members 
     }
 }
 
+/* keys: with `stride` bytes between those of two members. */
 static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
                                    uint64_t off, uint64_t bytes, const struct region_head *heads,
-                                   const uint8_t *keys, size_t max)
+                                   const uint8_t *keys, size_t stride)
 {
     for (int i = 0; i < members->n; i++) {
         const int member = member_pe(members, i);
         if (!gsh_is_far(pe, member)) {
             continue;
         }
-        enum gsh_result r = gsh_proxy_add_peer_region(pe->proxy, member, off, bytes,
-                                                      keys + (size_t)i * max, heads[i].key_bytes);
+        enum gsh_result r = gsh_proxy_add_peer_region(
+            pe->proxy, member, off, bytes, keys + (size_t)i * stride, heads[i].key_bytes);
         if (r != GSH_OK) {
             forget_peers(pe, members, off, i);
             return r;
@@ -109,16 +113,19 @@ static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_hea
     return GSH_OK;
 }
 
-/* Gathers the keys, whose lengths are known, and adds the peers' regions. */
+/* Gathers keys that heads do not hold, and adds the peers' regions. */
 static enum gsh_result exchange_keys(struct gsh_instance *pe,
                                      const struct gsh_heap_members *members, uint64_t off,
                                      uint64_t bytes, const struct region_head *heads,
                                      const void *key)
 {
     struct gsh_bootstrap *b = members->bootstrap;
-    size_t max = 1;
+    size_t max = 0;
     for (int i = 0; i < members->n; i++) {
         max = gsh_max_u64(max, heads[i].key_bytes);
+    }
+    if (max <= HEAD_KEY_BYTES) {
+        return learn_peers(pe, members, off, bytes, heads, heads[0].key, sizeof(heads[0]));
     }
     uint8_t *mine = calloc(1, max), *keys = calloc((size_t)members->n, max);
     if (mine == NULL || keys == NULL) {
@@ -139,7 +146,7 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
 
 /* The result is this PE's own; the heap's vote reports failures of others. */
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            const struct gsh_heap_members *members)
+                            enum gsh_result prior, const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
     struct gsh_bootstrap *b = members->bootstrap;
@@ -149,11 +156,14 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     if (heads == NULL) {
         gsh_abort(pe, 1, "no host memory for the regions of %d PEs", members->n); /* as above */
     }
-    enum gsh_result mine = off == 0 ? give_memory(pe, memory) : GSH_OK;
+    enum gsh_result mine = prior == GSH_OK && off == 0 ? give_memory(pe, memory) : prior;
     if (mine == GSH_OK) {
         mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
     }
-    struct region_head head = {(int32_t)mine, (uint32_t)key_bytes};
+    struct region_head head = {.result = (int32_t)mine, .key_bytes = (uint32_t)key_bytes};
+    if (mine == GSH_OK && key_bytes > 0 && key_bytes <= sizeof(head.key)) {
+        memcpy(head.key, key, key_bytes);
+    }
     enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
     bool is_complete = r == GSH_OK;
     for (int i = 0; is_complete && i < members->n; i++) {

@@ -534,10 +534,11 @@ static enum gsh_result add_region(struct gsh_far_nic *nic, void *memory, uint64_
 }
 
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            const struct gsh_heap_members *members)
+                            enum gsh_result prior, const struct gsh_heap_members *members)
 {
     struct gsh_far_nic *nic = context;
-    enum gsh_result added = add_region(nic, memory, off, bytes), r = added;
+    const enum gsh_result added = prior == GSH_OK ? add_region(nic, memory, off, bytes) : prior;
+    enum gsh_result r = added;
     if (nic->stripes[0].adapter->ops->own_key != NULL) {
         r = exchange_keys(nic, added, members);
     }

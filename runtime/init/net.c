@@ -276,32 +276,79 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     return r;
 }
 
-/* What a PE first tells others of its address. */
-struct address_size {
+/* What a PE first tells others of its address; one that is longer follows. */
+enum { GREETING_ADDRESS_BYTES = 248 };
+struct greeting {
     int32_t result;
     uint32_t bytes;
+    uint8_t address[GREETING_ADDRESS_BYTES];
 };
 
-/* Gathers all sizes. An error if some PE has failed: the first such PE then prints its reason,
- * which it has only noted so far, and no PE returns before that. */
-static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                             struct address_size mine, struct address_size *sizes)
+/* The first PE whose outcome is a failure prints its reason, which it has only noted so far, and no
+ * PE returns before that. */
+static enum gsh_result fail_same(struct gsh_instance *pe, struct gsh_bootstrap *b, int first,
+                                 enum gsh_result its)
 {
-    int first = 0;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), sizes);
-    while (r == GSH_OK && first < pe->n_pes && sizes[first].result == GSH_OK) {
-        first++;
-    }
-    if (r != GSH_OK || first == pe->n_pes) {
-        return r;
-    }
     char why[512];
     snprintf(why, sizeof(why), "%s", gsh_last_error());
-    r = (enum gsh_result)sizes[first].result;
-    r = first == pe->my_pe
-            ? gsh_fail(r, "%s", why)
-            : gsh_note(r, "init: PE %d has no way to PEs whose memory it cannot map", first);
+    const enum gsh_result r =
+        first == pe->my_pe
+            ? gsh_fail(its, "%s", why)
+            : gsh_note(its, "init: PE %d has no way to PEs whose memory it cannot map", first);
     (void)b->ops->barrier(b);
+    return r;
+}
+
+/* Whether all PEs have what they need of each other. */
+static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b, enum gsh_result mine)
+{
+    const int32_t outcome = (int32_t)mine;
+    int32_t *all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
+    }
+    int first = 0;
+    enum gsh_result r = b->ops->allgather(b, &outcome, sizeof(outcome), all), its = GSH_OK;
+    while (r == GSH_OK && first < pe->n_pes && all[first] == GSH_OK) {
+        first++;
+    }
+    its = r == GSH_OK && first < pe->n_pes ? (enum gsh_result)all[first] : GSH_OK;
+    free(all);
+    return its != GSH_OK ? fail_same(pe, b, first, its) : r;
+}
+
+/* addresses: with `stride` bytes between those of two PEs. */
+static enum gsh_result set_peers(struct gsh_instance *pe, const struct greeting *greetings,
+                                 const uint8_t *addresses, size_t stride)
+{
+    enum gsh_result r = GSH_OK;
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            r = gsh_proxy_set_peer(pe->proxy, i, addresses + (size_t)i * stride,
+                                   greetings[i].bytes);
+        }
+    }
+    return r;
+}
+
+/* Gathers addresses of up to max bytes, which greetings do not hold, and sets the peers.
+ * *is_exchanged: the others await this PE in agree(). */
+static enum gsh_result exchange_long(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                     const struct greeting *greetings, const void *address,
+                                     size_t max, bool *is_exchanged)
+{
+    uint8_t *mine = calloc(1, max), *all = calloc((size_t)pe->n_pes, max);
+    enum gsh_result r = mine != NULL && all != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    if (r == GSH_OK) {
+        memcpy(mine, address, greetings[pe->my_pe].bytes);
+        r = b->ops->allgather(b, mine, max, all);
+    }
+    *is_exchanged = r == GSH_OK;
+    if (r == GSH_OK) {
+        r = set_peers(pe, greetings, all, max);
+    }
+    free(mine);
+    free(all);
     return r;
 }
 
@@ -310,40 +357,33 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
-    struct address_size *sizes = calloc((size_t)pe->n_pes, sizeof(*sizes));
-    uint8_t *mine = NULL, *all = NULL;
-    if (sizes == NULL) {
+    struct greeting mine = {0}, *greetings = calloc((size_t)pe->n_pes, sizeof(*greetings));
+    if (greetings == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     }
     if (r == GSH_OK) {
         r = gsh_proxy_address(pe->proxy, &address, &bytes);
     }
-    r = agree(pe, b, (struct address_size){(int32_t)r, (uint32_t)bytes}, sizes);
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        max = gsh_max_u64(max, sizes[i].bytes);
+    mine.result = (int32_t)r;
+    mine.bytes = (uint32_t)bytes;
+    if (r == GSH_OK && bytes <= sizeof(mine.address)) {
+        memcpy(mine.address, address, bytes);
     }
-    if (r == GSH_OK) {
-        mine = calloc(1, max);
-        all = calloc((size_t)pe->n_pes, max);
-        r = mine != NULL && all != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    int first = 0;
+    r = b->ops->allgather(b, &mine, sizeof(mine), greetings);
+    for (; r == GSH_OK && first < pe->n_pes && greetings[first].result == GSH_OK; first++) {
+        max = gsh_max_u64(max, greetings[first].bytes);
     }
-    if (r == GSH_OK) {
-        memcpy(mine, address, bytes);
-        r = b->ops->allgather(b, mine, max, all);
+    bool is_exchanged = r == GSH_OK && first == pe->n_pes;
+    if (r == GSH_OK && !is_exchanged) {
+        r = fail_same(pe, b, first, (enum gsh_result)greetings[first].result);
+    } else if (r == GSH_OK) {
+        r = max <= sizeof(mine.address)
+                ? set_peers(pe, greetings, greetings[0].address, sizeof(greetings[0]))
+                : exchange_long(pe, b, greetings, address, max, &is_exchanged);
     }
-    bool is_exchanged = r == GSH_OK;
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (i != pe->my_pe) {
-            r = gsh_proxy_set_peer(pe->proxy, i, all + (size_t)i * max, sizes[i].bytes);
-        }
-    }
-    if (is_exchanged) {
-        r = agree(pe, b, (struct address_size){.result = (int32_t)r}, sizes);
-    }
-    free(mine);
-    free(all);
-    free(sizes);
-    return r;
+    free(greetings);
+    return is_exchanged ? agree(pe, b, r) : r;
 }
 
 enum gsh_result gsh_net_create(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap)

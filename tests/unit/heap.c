@@ -403,7 +403,7 @@ struct watcher {
 
 /* Uses the bootstrap, as it may, and the memory. */
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            const struct gsh_heap_members *members)
+                            enum gsh_result prior, const struct gsh_heap_members *members)
 {
     struct watcher *w = context;
     CHECK(members->pes == NULL && members->n == w->pe->n);
@@ -412,6 +412,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     CHECK(w->before == NULL || w->before->end == off + bytes);
     CHECK(w->after == NULL || w->after->end == off);
     check_same(w->pe, bytes);
+    if (prior != GSH_OK) {
+        return prior;
+    }
     if (w->fails && w->pe->rank == w->pe->n - 1) {
         return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
     }

@@ -229,6 +229,18 @@ static enum gsh_result dying_allgather(struct gsh_bootstrap *b, const void *mine
     return true_allgather(b, mine, bytes, all_out);
 }
 
+static enum gsh_result (*true_combine)(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                       void (*fold)(void *into, const void *from));
+
+static enum gsh_result dying_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                     void (*fold)(void *into, const void *from))
+{
+    if (--calls_to_live == 0) {
+        pes_die(dying);
+    }
+    return true_combine(b, mine, bytes, fold);
+}
+
 static void death_main(struct pes *pe, int n_calls)
 {
     struct gsh_bootstrap_ops ops = *pe->bootstrap->ops;
@@ -238,6 +250,8 @@ static void death_main(struct pes *pe, int n_calls)
     if (pe->rank == 1) {
         true_allgather = ops.allgather;
         ops.allgather = dying_allgather;
+        true_combine = ops.combine;
+        ops.combine = dying_combine;
         calls_to_live = n_calls;
         dying = pe;
         pe->bootstrap->ops = &ops;
@@ -252,17 +266,17 @@ static void death_main(struct pes *pe, int n_calls)
 
 static void death_in_create_main(struct pes *pe)
 {
-    death_main(pe, 3);
+    death_main(pe, 2);
 }
 
 static void death_before_commit_main(struct pes *pe)
 {
-    death_main(pe, 7);
+    death_main(pe, 6);
 }
 
 static void death_before_map_main(struct pes *pe)
 {
-    death_main(pe, 8);
+    death_main(pe, 7);
 }
 
 /* ---- leaks ---- */

@@ -200,11 +200,14 @@ struct watcher {
 };
 
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            const struct gsh_heap_members *members)
+                            enum gsh_result prior, const struct gsh_heap_members *members)
 {
     CHECK(members->bootstrap->size == members->n);
     struct watcher *w = context;
     CHECK(memory != NULL);
+    if (prior != GSH_OK) {
+        return prior;
+    }
     if (w->fails) {
         return gsh_note(GSH_ERR_NOMEM, "no more can be registered");
     }
