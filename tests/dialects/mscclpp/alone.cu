@@ -309,6 +309,46 @@ static void test_alone()
     text.recv(&value, 4, 0, 1);
 }
 
+/* The other of two ranks takes what it is sent, and never answers. */
+class Unanswered : public Bootstrap
+{
+  public:
+    int getRank() const override { return 0; }
+    int getNranks() const override { return 2; }
+    int getNranksPerNode() const override { return 2; }
+    void send(void *, int, int, int) override { n_sent++; }
+    void recv(void *, int, int peer, int) override
+    {
+        throw Error("rank " + std::to_string(peer) + " does not answer", ErrorCode::Timeout);
+    }
+    void allGather(void *, int) override {}
+    void barrier() override {}
+    int n_sent = 0;
+};
+
+/* Each future fails in time, again and again, and those behind it, too; nothing is half made. */
+static void test_unanswered()
+{
+    auto bootstrap = std::make_shared<Unanswered>();
+    Communicator c(bootstrap);
+    OwnPages<char> bytes(64);
+    const RegisteredMemory memory = c.registerMemory(bytes.data(), 64, AllTransports);
+    const Endpoint end = c.context()->createEndpoint(Transport::CudaIpc);
+    const Connection own = c.context()->connect(end, end);
+    auto near = c.connect(Transport::CudaIpc, 1), far = c.connect(Transport::Ethernet, 1);
+    c.sendMemory(memory, 1);
+    auto theirs = c.recvMemory(1);
+    auto semaphore = c.buildSemaphore(own, 1);
+    CHECK(bootstrap->n_sent > 0);
+    for (int again = 0; again < 2; again++) {
+        CHECK(throws(ErrorCode::Timeout, [&] { semaphore.get(); }));
+        CHECK(throws(ErrorCode::Timeout, [&] { theirs.get(); }));
+        CHECK(throws(ErrorCode::Timeout, [&] { far.get(); }));
+        CHECK(throws(ErrorCode::Timeout, [&] { near.get(); }));
+    }
+    CHECK(throws(ErrorCode::InvalidUsage, [&] { c.remoteRankOf(own); }));
+}
+
 int main()
 {
     alarm(110);
@@ -324,5 +364,6 @@ int main()
     test_refused();
     test_garbage();
     test_alone();
+    test_unanswered();
     return test_result();
 }

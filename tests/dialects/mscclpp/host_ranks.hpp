@@ -4,7 +4,8 @@
  *     PROGRAM processes N    N processes of one host
  *     PROGRAM hosts N        the same, which take themselves for hosts of their own
  *     PROGRAM threads N      N threads
- *     gshmemrun -n N [--threads] PROGRAM    the PEs of a job, which has memory of its own besides
+ *     gshmemrun -n N [--threads] PROGRAM    the PEs of a job, which has memory of its own besides;
+ *         PEs that are far by the job's own routes (GSHMEM_NODE_PES=1) are so here, too
  */
 #ifndef GSH_TEST_HOST_RANKS_HPP
 #define GSH_TEST_HOST_RANKS_HPP
@@ -174,8 +175,10 @@ inline int run_pe(int, char **)
         }
     }
     gshmem_barrier_all();
-    const bool is_thread = std::strcmp(gshmemx_route_name((pe + 1) % n), "thread") == 0;
-    const int failed = run_rank(run_of_pe, {pe, n, false, is_thread, true, *id});
+    const std::string route = gshmemx_route_name((pe + 1) % n);
+    const bool is_far = route == "loop" || route == "ucx";
+    const int failed =
+        run_rank(run_of_pe, {pe, n, is_far, route == "thread" || route == "loop", true, *id});
     gshmem_barrier_all();
     gshmem_finalize();
     return failed;

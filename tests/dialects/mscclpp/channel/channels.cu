@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves channels between ranks that share nothing but a unique id (host_ranks.hpp): memory
  * channels where they are near, port channels also where they take themselves for hosts of their
- * own; each rank with itself; memory from gshmem_malloc; triggers that ask for what is not there;
- * and, of two processes, a wait that ends since the other one has exited.
+ * own; each rank with itself; in a job, memory from gshmem_malloc; triggers that ask for what is
+ * not there; and, of two processes, a wait that ends since the other one has exited.
  *
- * usage: channels processes|hosts|threads N, or channels death 2 */
+ * usage: channels processes|hosts|threads N, gshmemrun channels, or channels death 2 */
 #include <mscclpp/core.hpp>
 #include <mscclpp/gpu_utils.hpp>
 #include <mscclpp/memory_channel.hpp>
@@ -115,12 +115,20 @@ __global__ static void wait_once(BaseMemoryChannelDeviceHandle channel)
 
 /* ---- the host's part ------------------------------------------------------------------------- */
 
+static std::shared_ptr<int> allocate(const Rank &r, size_t bytes)
+{
+    if (!r.is_pe)
+        return GpuBuffer<int>(bytes / sizeof(int)).memory();
+    return std::shared_ptr<int>(static_cast<int *>(gshmem_malloc(bytes)), gshmem_free);
+}
+
 struct everything {
     std::shared_ptr<TcpBootstrap> bootstrap;
     std::unique_ptr<Communicator> communicator;
     std::vector<int> peers; /* itself, too */
     std::vector<Connection> connections;
-    std::unique_ptr<GpuBuffer<int>> mine, theirs;
+    size_t bytes;
+    std::shared_ptr<int> mine, theirs;
     RegisteredMemory mine_memory;
     std::vector<RegisteredMemory> their_memories;
 
@@ -130,11 +138,11 @@ struct everything {
         bootstrap->initialize(r.id);
         communicator = std::make_unique<Communicator>(bootstrap);
         const Transport transport = r.is_far ? Transport::Ethernet : Transport::CudaIpc;
-        mine = std::make_unique<GpuBuffer<int>>((size_t)(r.n * n_ints));
-        theirs = std::make_unique<GpuBuffer<int>>((size_t)(r.n * n_ints));
-        mine_memory = communicator->registerMemory(mine->data(), mine->bytes(), transport);
-        const RegisteredMemory inbox =
-            communicator->registerMemory(theirs->data(), theirs->bytes(), transport);
+        bytes = (size_t)(r.n * n_ints) * sizeof(int);
+        mine = allocate(r, bytes);
+        theirs = allocate(r, bytes);
+        mine_memory = communicator->registerMemory(mine.get(), bytes, transport);
+        const RegisteredMemory inbox = communicator->registerMemory(theirs.get(), bytes, transport);
         std::vector<std::shared_future<Connection>> coming;
         std::vector<std::shared_future<RegisteredMemory>> memories;
         for (int peer = 0; peer < r.n; peer++) {
@@ -183,8 +191,8 @@ static void exchange(Kernel kernel, const Rank &r, everything &all, on_device<Ha
     /* Of its own: the kernels of all ranks have to run at a time, also where these are threads. */
     CudaStreamWithFlags stream(cudaStreamNonBlocking);
     CHECK(gshmem_launch(kernel, (int)channels.handles.size(), 64, 0, stream,
-                        channels.device_handles, channels.device_peers, all.mine->data(),
-                        all.theirs->data(), r.rank, channels.n_wrong) == cudaSuccess);
+                        channels.device_handles, channels.device_peers, all.mine.get(),
+                        all.theirs.get(), r.rank, channels.n_wrong) == cudaSuccess);
     CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
     CHECK_EQ(*channels.n_wrong, 0);
     all.bootstrap->barrier();
@@ -247,7 +255,7 @@ static void wrong_triggers(const Rank &r, everything &all)
     refuses(1, 1, 0, 16);
     refuses(0, 2, 0, 16);
     refuses(0, 1, 511, 16);
-    refuses(0, 1, 0, all.theirs->bytes() + 4);
+    refuses(0, 1, 0, all.bytes + 4);
     ProxyService other(4);
     CHECK(throws(ErrorCode::InvalidUsage, [&] { other.basePortChannel(0); }));
     CHECK(throws(ErrorCode::InvalidUsage, [&] { other.portChannel(7, 0, 0); }));

@@ -2,9 +2,9 @@
  * Proves the FIFO of triggers and its proxy, in one process without a PE: triggers of any bits,
  * also zeros; more pushing threads than slots, in blocks, warps and alone, over many laps; none
  * lost, none twice, each thread's in its order; what was written before a push is seen by the
- * handler, and what the handler wrote by sync(). A proxy that stops, one whose handler stops it or
- * throws, and one that is started again. Sizes that are refused; a wait for room that ends at the
- * time limit.
+ * handler, and what the handler wrote by sync() and poll(). A proxy that stops, one whose handler
+ * stops it or throws, and one that is started again. Sizes that are refused; a wait for room that
+ * ends at the time limit.
  *
  * usage: fifo [soak [triggers]]: so many from 32 threads instead, a million if not given */
 #include <mscclpp/fifo.hpp>
@@ -33,7 +33,7 @@ __host__ __device__ static inline uint64_t mixed(uint64_t fst)
 }
 
 /* Each thread pushes n triggers; data[t * n + i] is written before trigger (t, i) is pushed, and
- * replies[t * n + i] is the handler's, seen after sync() of each 8th one. */
+ * replies[t * n + i] is the handler's, seen after sync() or poll() of each 8th one. */
 __global__ static void push_all(FifoDeviceHandle fifo, uint32_t n, uint32_t *data,
                                 const uint32_t *replies, uint32_t *n_wrong)
 {
@@ -43,7 +43,11 @@ __global__ static void push_all(FifoDeviceHandle fifo, uint32_t n, uint32_t *dat
         data[t * n + i] = t + i + 1;
         const uint64_t position = fifo.push(ProxyTrigger(fst, mixed(fst)), -1);
         if (i % 8 == 7) {
-            fifo.sync(position, -1);
+            if (i % 16 == 7)
+                fifo.sync(position, -1);
+            else
+                while (!fifo.poll(position)) {
+                }
             if (replies[t * n + i] != t + 2 * i + 1 || !fifo.poll(position))
                 atomicAdd(n_wrong, 1u);
         }

@@ -78,6 +78,40 @@ static_assert(
     std::is_constructible_v<Host2HostSemaphore, Communicator &, const Connection &> &&
     std::is_constructible_v<Host2DeviceSemaphore, Communicator &, const Connection &>);
 
+/* A member function of exactly that type. */
+#define IS(name, ...) static_assert(sizeof(static_cast<__VA_ARGS__>(&name)) > 0)
+IS(Fifo::poll, bool (Fifo::*)(ProxyTrigger &));
+IS(Fifo::pop, void (Fifo::*)());
+IS(Fifo::tail, uint64_t (Fifo::*)() const);
+IS(Fifo::size, int (Fifo::*)() const);
+IS(Fifo::deviceHandle, FifoDeviceHandle (Fifo::*)() const);
+IS(Proxy::start, void (Proxy::*)(bool));
+IS(Proxy::stop, void (Proxy::*)());
+IS(Proxy::fifo, std::shared_ptr<Fifo> (Proxy::*)());
+IS(BaseProxyService::startProxy, void (BaseProxyService::*)(bool));
+IS(BaseProxyService::stopProxy, void (BaseProxyService::*)());
+IS(ProxyService::buildAndAddSemaphore,
+   SemaphoreId (ProxyService::*)(Communicator &, const Connection &));
+IS(ProxyService::addSemaphore, SemaphoreId (ProxyService::*)(const Semaphore &));
+IS(ProxyService::addSemaphore,
+   SemaphoreId (ProxyService::*)(std::shared_ptr<Host2DeviceSemaphore>));
+IS(ProxyService::addMemory, MemoryId (ProxyService::*)(RegisteredMemory));
+IS(ProxyService::nextMemoryId, MemoryId (ProxyService::*)(uint32_t) const);
+IS(ProxyService::semaphore,
+   std::shared_ptr<Host2DeviceSemaphore> (ProxyService::*)(SemaphoreId) const);
+IS(ProxyService::basePortChannel, BasePortChannel (ProxyService::*)(SemaphoreId));
+IS(ProxyService::portChannel, PortChannel (ProxyService::*)(SemaphoreId, MemoryId, MemoryId));
+IS(Host2DeviceSemaphore::connection, Connection &(Host2DeviceSemaphore::*)());
+IS(Host2DeviceSemaphore::signal, void (Host2DeviceSemaphore::*)());
+IS(Host2HostSemaphore::connection, Connection &(Host2HostSemaphore::*)());
+IS(Host2HostSemaphore::signal, void (Host2HostSemaphore::*)());
+IS(Host2HostSemaphore::poll, bool (Host2HostSemaphore::*)());
+IS(Host2HostSemaphore::wait, void (Host2HostSemaphore::*)(int64_t));
+IS(MemoryDevice2DeviceSemaphore::connection, Connection &(MemoryDevice2DeviceSemaphore::*)());
+IS(connectNvlsCollective,
+   std::shared_ptr<NvlsConnection> (*)(std::shared_ptr<Communicator>, std::vector<int>, size_t));
+#undef IS
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #if !defined(__CUDACC__) /* nvcc warns by itself */
@@ -147,6 +181,31 @@ __global__ static void every_call(MemoryChannelDeviceHandle m, PortChannelDevice
     s.broadcast<float>(0, s.reduce<float>(0));
     s.barrier().signal();
     s.barrier().wait();
+    s.barrier().relaxedSignal();
+    s.barrier().relaxedWait();
+    SwitchChannelDeviceHandle::multimemStore(
+        SwitchChannelDeviceHandle::multimemLoadReduce(static_cast<uint32_t *>(memory)),
+        static_cast<uint32_t *>(memory));
+    SwitchChannelDeviceHandle::multimemStoreReduce(one, static_cast<uint32_t *>(memory));
+#if MSCCLPP_BULK_AVAILABLE
+    __shared__ BulkBarrier barrier;
+    barrier.init(2);
+    barrier.relaxedInit();
+    barrier.expect(16);
+    barrier.arrive();
+    barrier.arriveAndExpect(16);
+    uint32_t phase = barrier.poll(0);
+    barrier.wait(phase);
+    bulkLoad(s.devicePtr, memory, 16, barrier);
+    bulkFence();
+    bulkStore(memory, s.devicePtr, 16);
+    bulkReduceStore<float, BulkRedOp::Add>(memory, s.devicePtr, 16);
+    bulkReduceStore<uint32_t>(memory, s.devicePtr, 16);
+    bulkStoreCommit();
+    bulkStoreWaitSource<1>();
+    bulkStoreWait<0>();
+    barrier.invalidate();
+#endif
 }
 
 int main()
