@@ -261,6 +261,12 @@ def test_wrong_arguments():
     wrong(ValueError, 'put: pe is -1', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(4, 'i4'), -1))
     wrong(TypeError, 'put: dest is of int32, source of float64', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(2), 0))
     wrong(ValueError, 'put: dest has 16 bytes, source 8', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(2, 'i4'), 0))
+    fixed = numpy.zeros(4, 'i4')
+    fixed.flags.writeable = False
+    wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, zeros(4, 'i4'), 0))
+    fixed = numpy.zeros(4, 'M8[s]')  # a dtype that has no format
+    fixed.flags.writeable = False
+    wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, fixed, 0))
     wrong(ValueError, 'get: source is not contiguous', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(8, 'i4')[::2], 0))
     wrong(TypeError, 'put: source: list is no array', lambda: gshmem.put(zeros(4), [1, 2, 3, 4], 0))
     wrong(TypeError, 'put: source: bytes is no array', lambda: gshmem.put(zeros(4, 'u1'), b'abcd', 0))

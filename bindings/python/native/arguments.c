@@ -290,6 +290,7 @@ static bool describe_buffer(PyObject *object, struct array *out, bool *is_contig
     *is_contiguous = PyBuffer_IsContiguous(&view, 'C');
     out->address = (uint64_t)(uintptr_t)view.buf;
     out->bytes = (uint64_t)view.len;
+    out->is_read_only = view.readonly != 0;
     out->type = name_of_format(view.format, view.itemsize);
     PyBuffer_Release(&view);
     return out->type != NULL;
@@ -312,6 +313,7 @@ static bool describe_other(const char *call, const char *argument, PyObject *obj
     *is_contiguous = PyObject_IsTrue(PyTuple_GetItem(row, 2)) == 1;
     out->type = PyTuple_GetItem(row, 3);
     Py_IncRef(out->type);
+    out->is_read_only = PyObject_IsTrue(PyTuple_GetItem(row, 4)) == 1;
     Py_DecRef(row);
     return PyErr_Occurred() == NULL;
 }
@@ -378,8 +380,10 @@ static bool describe_two(const char *call, PyObject *dest, PyObject *source, int
         Py_DecRef(d->type);
         return false;
     }
-    bool is_good = d->type == s->type;
-    if (!is_good)
+    bool is_good = d->type == s->type && !d->is_read_only;
+    if (d->is_read_only)
+        PyErr_Format(PyExc_ValueError, "%s: dest is read-only", call);
+    else if (!is_good)
         PyErr_Format(PyExc_TypeError, "%s: dest is of %S, source of %S", call, d->type, s->type);
     Py_DecRef(d->type); /* interned strings that tables keep */
     Py_DecRef(s->type);

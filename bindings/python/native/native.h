@@ -87,6 +87,7 @@ struct array {
     uint64_t address;
     uint64_t bytes;
     PyObject *type; /* its dtype's name, an interned string of which the caller owns a reference */
+    bool is_read_only;
 };
 
 struct pair {
