@@ -213,10 +213,10 @@ __device__ GSHMEM_NOINLINE_BODY bool batch_put(const Context &c, void *dest, con
 
 /* From now on non-blocking puts by single threads of the calling block to far PEs wait for others,
  * up to 256 KiB each: they are published together when the batch is full, a thread of the block
- * makes a fence, quiet or barrier, or the batch ends. That saves most of what a small put costs.
- * Blocking calls, atomics and signals may overtake them, as without a batch. All threads of the
- * block must call it, and end_batch before the block ends. In files without GSHMEM_BATCH_PUTS they
- * have no effect. */
+ * makes a fence, quiet or barrier, or the batch ends. That saves each put's atomic operation on the
+ * ring and its fence; what the proxy and the network do for each stays. Blocking calls, atomics and
+ * signals may overtake them, as without a batch. All threads of the block must call it, and
+ * end_batch before the block ends. In files without GSHMEM_BATCH_PUTS they have no effect. */
 __device__ __forceinline__ void begin_batch()
 {
     if constexpr (detail::has_batches) {
