@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a timeline costs: round trips between PE 0 and PE 1, each a put with signal and a wait on
+ * both sides, with some arithmetic before each put that sets the rate. Compiled with
+ * GSHMEM_TRACE_KERNELS, each PE writes 10 events in a round trip while a timeline is recorded
+ * (6 of the put, 4 of the wait). Run it with and without GSHMEM_TRACE, and compare it with the
+ * same program compiled without the macro.
+ *
+ *     trace [WORK [ROUNDS [BYTES]]]    WORK: dependent multiplications before each put
+ *
+ * Prints the median of 9 launches, in us for a round trip, and the events that go with it. */
+#include <algorithm>
+#include <gshmem_device.cuh>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LAUNCHES = 9, EVENTS = 10 };
+
+__global__ void round_trips(char *dest, const char *source, size_t bytes, uint64_t *signal,
+                            uint64_t first, int rounds, int work, float *sink, uint64_t *ns)
+{
+    const int me = gshmem_my_pe(), other = 1 - me;
+    float x = (float)(threadIdx.x + 1);
+    const uint64_t begin = gshmem::detail::clock_ns();
+    for (int i = 0; i < rounds; i++) {
+        if (me == 1 && threadIdx.x == 0)
+            gshmem_signal_wait_until(signal, GSHMEM_CMP_GE, first + (uint64_t)i);
+        for (int k = 0; k < work; k++)
+            x = x * 1.0001f + 0.5f;
+        __syncthreads();
+        gshmemx_putmem_signal_block(dest, source, bytes, signal, first + (uint64_t)i,
+                                    GSHMEM_SIGNAL_SET, other);
+        if (me == 0 && threadIdx.x == 0)
+            gshmem_signal_wait_until(signal, GSHMEM_CMP_GE, first + (uint64_t)i);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        *ns = gshmem::detail::clock_ns() - begin;
+        *sink = x;
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    const int work = argc > 1 ? atoi(argv[1]) : 0, rounds = argc > 2 ? atoi(argv[2]) : 20000;
+    size_t bytes = argc > 3 ? (size_t)atoi(argv[3]) : 64;
+    double us[LAUNCHES];
+    gshmem_init();
+    char *dest = (char *)gshmem_malloc(bytes), *source = (char *)gshmem_malloc(bytes);
+    uint64_t *signal = (uint64_t *)gshmem_calloc(1, sizeof *signal), first = 1;
+    char *result = (char *)gshmem_calloc(2, sizeof(uint64_t)); /* ns, and the arithmetic's */
+    for (int i = 0; i < LAUNCHES && gshmem_my_pe() < 2; i++, first += (uint64_t)rounds) {
+        const char *from = source;
+        uint64_t ns = 0;
+        gshmem_launch(round_trips, dim3(1), dim3(32), 0, (cudaStream_t)0, dest, from, bytes, signal,
+                      first, rounds, work, (float *)(result + 8), (uint64_t *)result);
+        if (cudaDeviceSynchronize() != cudaSuccess)
+            return 1;
+        gshmem_getmem(&ns, result, sizeof ns, gshmem_my_pe());
+        us[i] = (double)ns / 1e3 / rounds;
+    }
+    std::sort(us, us + LAUNCHES);
+    if (gshmem_my_pe() == 0)
+        printf("work %d, %zu bytes: %.3f us a round trip (%.3f to %.3f), %.2f million events/s\n",
+               work, bytes, us[LAUNCHES / 2], us[0], us[LAUNCHES - 1], EVENTS / us[LAUNCHES / 2]);
+    gshmem_barrier_all();
+    gshmem_finalize();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return gshmemx_run(run, argc, argv);
+}
