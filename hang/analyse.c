@@ -37,7 +37,11 @@ static void add_site(struct text *t, const struct gsh_hang_wait *w)
 {
     switch (w->site) {
     case GSH_HANG_OBJECT:
-        add(t, "allocation %d + 0x%" PRIx64, w->object, w->object_off);
+        add(t, "allocation %d ", w->object);
+        if (w->made_at[0] != '\0') {
+            add(t, "(made at %s) ", w->made_at);
+        }
+        add(t, "+ 0x%" PRIx64, w->object_off);
         break;
     case GSH_HANG_GLOBAL:
         add(t, "the program's globals + 0x%" PRIx64, w->object_off);

@@ -27,7 +27,7 @@ static void print_range(FILE *out, const char *what, const uint32_t first[3],
 
 static void print_wait(FILE *out, const struct gsh_hang_wait *w)
 {
-    char text[256];
+    char text[320];
     gsh_hang_word_wait(w, text, sizeof(text));
     fprintf(out, "    ");
     if (w->is_host) {
@@ -144,7 +144,8 @@ static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
     if (w->what != GSH_HANG_ARRIVAL) {
         fprintf(out, ",\"address\":%" PRIu64 ",", w->address);
         print_string(out, "site", sites[w->site]);
-        fprintf(out, ",\"allocation\":%d,\"offset\":%" PRIu64, w->object, w->object_off);
+        fprintf(out, ",\"allocation\":%d,\"offset\":%" PRIu64 ",", w->object, w->object_off);
+        print_string(out, "made_at", w->made_at);
     } else {
         fprintf(out, ",\"team\":%d,\"channel\":%d", w->team, w->channel);
     }

@@ -29,7 +29,7 @@ static bool is_sound_wait(const struct gsh_hang_wait *w)
            w->other < GSH_HANG_PES_MAX && w->holder >= -1 && w->holder < GSH_HANG_PES_MAX &&
            w->copy_pe >= -1 && w->copy_pe < GSH_HANG_PES_MAX && w->cmp >= 0 && w->cmp <= 5 &&
            w->site >= GSH_HANG_ELSEWHERE && w->site <= GSH_HANG_LIBRARY && w->n_threads > 0 &&
-           ends(w->call, sizeof(w->call));
+           ends(w->call, sizeof(w->call)) && ends(w->made_at, sizeof(w->made_at));
 }
 
 bool gsh_hang_is_sound(const struct gsh_hang_record *r, size_t bytes)

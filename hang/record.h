@@ -91,6 +91,7 @@ struct gsh_hang_wait {
      * word nearby that is, as a distance in bytes, 0: none */
     int32_t copy_pe, near_off;
     char call[40];
+    char made_at[48]; /* OBJECT: from where it was allocated, as a place in a file; "": not known */
 };
 
 struct gsh_hang_record {

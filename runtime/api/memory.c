@@ -8,9 +8,12 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/sites.h"
 #include "runtime/trace/call.h"
 
-static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes)
+/* caller: where the public call returns to. */
+static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignment, size_t bytes,
+                      const void *caller)
 {
     struct gsh_instance *pe = gsh_instance_set_up(call);
     GSH_TRACE_CALL(pe, call);
@@ -26,6 +29,7 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
         gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
     }
     gsh_trace_memory(pe, call, p, bytes, GSH_TRACE_ALLOC);
+    gsh_sites_note(pe, (uint64_t)(uintptr_t)p - pe->state.base, caller);
     /* malloc's last barrier: no PE returns before all may use the memory */
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;
@@ -33,12 +37,12 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
 
 void *gshmem_malloc(size_t size)
 {
-    return allocate(GSH_HEAP_MALLOC, "gshmem_malloc", 0, size);
+    return allocate(GSH_HEAP_MALLOC, "gshmem_malloc", 0, size, __builtin_return_address(0));
 }
 
 void *gshmem_align(size_t alignment, size_t size)
 {
-    return allocate(GSH_HEAP_ALIGN, "gshmem_align", alignment, size);
+    return allocate(GSH_HEAP_ALIGN, "gshmem_align", alignment, size, __builtin_return_address(0));
 }
 
 void *gshmem_calloc(size_t count, size_t size)
@@ -47,20 +51,21 @@ void *gshmem_calloc(size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes)) {
         bytes = SIZE_MAX; /* refused as too large, on all PEs */
     }
-    return allocate(GSH_HEAP_CALLOC, "gshmem_calloc", 0, bytes);
+    return allocate(GSH_HEAP_CALLOC, "gshmem_calloc", 0, bytes, __builtin_return_address(0));
 }
 
 void *gshmem_malloc_with_hints(size_t size, long hints)
 {
     (void)hints; /* all memory is fit for all of them */
-    return allocate(GSH_HEAP_MALLOC, "gshmem_malloc_with_hints", 0, size);
+    return allocate(GSH_HEAP_MALLOC, "gshmem_malloc_with_hints", 0, size,
+                    __builtin_return_address(0));
 }
 
 void *gshmem_realloc(void *ptr, size_t size)
 {
     static const char call[] = "gshmem_realloc";
     if (ptr == NULL) {
-        return allocate(GSH_HEAP_REALLOC, call, 0, size);
+        return allocate(GSH_HEAP_REALLOC, call, 0, size, __builtin_return_address(0));
     }
     if (size == 0) {
         gshmem_free(ptr);
@@ -86,6 +91,7 @@ void *gshmem_realloc(void *ptr, size_t size)
                 pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, p, ptr, gsh_min_u64(before, size)));
     gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* detects pointers that differ */
     gsh_trace_memory(pe, call, p, size, GSH_TRACE_ALLOC);
+    gsh_sites_note(pe, (uint64_t)(uintptr_t)p - pe->state.base, __builtin_return_address(0));
     gsh_trace_memory(pe, call, ptr, 0, GSH_TRACE_FREE);
     gsh_require(pe, call, gsh_setup_publish_allocations(pe));
     gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));

@@ -14,6 +14,7 @@
 #include "heap/heap.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+#include "runtime/instance/sites.h"
 #include "runtime/instance/waits.h"
 #include "runtime/team/absent.h"
 #include "wire/lock.h"
@@ -78,6 +79,7 @@ static void find_site(const struct part *p, struct gsh_hang_wait *w)
             w->object = (int)i + 1;
             w->object_off = off - p->objects[i].off;
             w->object_bytes = p->objects[i].bytes;
+            gsh_sites_word(pe, p->objects[i].off, w->made_at, sizeof(w->made_at));
             return;
         }
     }

@@ -14,12 +14,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 LIMIT = 60.0  # seconds until a case must have been named
 AT_ONCE = 2
 
-WORD = r"allocation 1 \+ 0x"
+WORD = r"allocation 1 \(made at hang_cpu\+0x[0-9a-f]+\) \+ 0x"
 # name: (PEs, kind, words of the sentence)
 CASES = {
     "missing_signal": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: " + WORD +
@@ -105,50 +106,40 @@ def run_case(args, name):
     return f"{name}: {errors.decode()}" if b"Sanitizer" in errors else result
 
 
-def quit_key(args):
-    """SIGQUIT to gshmemrun prints the report, and the job goes on."""
-    job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, "host_missing_signal"], stderr=subprocess.PIPE,
+def ask_by_signal(args, name, send, words):
+    """None if the job prints a line with the words, and goes on, after signals; else what is wrong. A report may come
+    before all waits answer, so each that says something else is asked for again."""
+    job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, name], stderr=subprocess.PIPE,
                            stdout=subprocess.DEVNULL, start_new_session=True, text=True)
+    end = threading.Timer(LIMIT, job.kill)
+    end.start()
+    said = ""
     try:
-        while ask(args.info, job.pid) is None and job.poll() is None:
-            pass
-        job.send_signal(signal.SIGQUIT)
+        report = None
+        while job.poll() is None and not (report and report["pes"][0]["waits"] and report["pes"][1].get("process")):
+            report = ask(args.info, job.pid)
+        send(job, report)
         for line in job.stderr:
+            said += line
+            if re.search(words, line):
+                return None if job.poll() is None else f"a signal in {name}: the job has ended"
             if "gshmem: cause: " in line:
-                return None if job.poll() is None else "SIGQUIT: the job has ended"
-        return "SIGQUIT: the job ends without a report"
+                send(job, report)
+        return f"a signal in {name}: no line says {words!r}: {said}"
     finally:
+        end.cancel()
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
         job.communicate()
 
 
-def hang_signal(args):
-    """GSHMEM_HANG_SIGNAL to a PE prints the report, and the job goes on; a program's own handler stays."""
-    wrong = []
-    for name, setting, words in (("host_missing_signal", "usr2", r"gshmem: cause: PE 1 has not written the word"),
-                                 ("own_handler", "usr2", r"^own handler$")):
-        job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, name], stderr=subprocess.PIPE,
-                               stdout=subprocess.DEVNULL, start_new_session=True, text=True,
-                               env={**os.environ, "GSHMEM_HANG_SIGNAL": setting})
-        try:
-            report = None
-            while job.poll() is None and not (report and all(pe.get("process") for pe in report["pes"]) and
-                                              report["pes"][0]["waits"]):
-                report = ask(args.info, job.pid)
-            os.kill(report["pes"][1]["process"], signal.SIGUSR2)
-            for line in job.stderr:
-                if re.search(words, line):
-                    break
-                if re.search("cause|handler", line):
-                    wrong.append(f"SIGUSR2 in {name}: {line}")
-            if job.poll() is not None:
-                wrong.append(f"SIGUSR2 in {name}: the job has ended")
-        finally:
-            if job.poll() is None:
-                os.killpg(job.pid, signal.SIGKILL)
-            job.communicate()
-    return "\n".join(wrong)
+def signals(args):
+    """SIGQUIT to gshmemrun and SIGUSR2 to a PE print the report; a program's own handler stays. What is wrong."""
+    cause = r"gshmem: cause: PE 1 has not written the word"
+    to_pe = lambda job, report: os.kill(report["pes"][1]["process"], signal.SIGUSR2)
+    return [ask_by_signal(args, "host_missing_signal", lambda job, report: job.send_signal(signal.SIGQUIT), cause),
+            ask_by_signal(args, "host_missing_signal", to_pe, cause),
+            ask_by_signal(args, "own_handler", to_pe, "^own handler$")]
 
 
 def main():
@@ -162,7 +153,7 @@ def main():
     names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
-    wrong += [w for w in [quit_key(args), hang_signal(args)] if w]
+    wrong += [w for w in signals(args) if w]
     print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
     return 1 if wrong else 0
 

@@ -45,6 +45,7 @@ static struct gsh_hang_wait wait_of(int what, int other)
         .expected = 3,
         .site = GSH_HANG_OBJECT,
         .object = 1,
+        .made_at = "prog+0x10",
         .call = "gshmem_call",
     };
 }
@@ -108,7 +109,7 @@ static void test_causes(void)
     add_wait(&job, 2, GSH_HANG_LOCK, 1);
     expect(&job, GSH_HANG_CYCLE, 1,
            "PEs wait for each other: PE 1 waits for PE 2 in gshmem_call: arrival 3, and PE 2 waits "
-           "for PE 1 in gshmem_call: the lock at allocation 1 + 0x0");
+           "for PE 1 in gshmem_call: the lock at allocation 1 (made at prog+0x10) + 0x0");
 
     job = job_of(2); /* a wait of a PE that has not answered */
     job.members[1].answer = GSH_HANG_SILENT;
@@ -172,6 +173,8 @@ static void test_bounds(void)
     bad = r, bad.pe = -1;
     refuse(bad);
     bad = r, memset(bad.wait.call, 'x', sizeof(bad.wait.call));
+    refuse(bad);
+    bad = r, memset(bad.wait.made_at, 'x', sizeof(bad.wait.made_at));
     refuse(bad);
     bad = record(GSH_HANG_PE, 0);
     refuse(bad); /* no PEs */
