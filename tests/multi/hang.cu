@@ -349,10 +349,10 @@ static void stop_thread(int thread)
 
 static void proxy_dead(const scene &s)
 {
-    if (s.pe->me == 1)
-        stop_thread(find_thread("gshmem-proxy"));
     gshmem_sync_all();
-    while (s.pe->me == 0) { /* PE 1's host answers as long as it is in the sync itself */
+    if (s.pe->me == 1) /* perhaps while it has the proxy's lock: this PE calls gshmem no more */
+        stop_thread(find_thread("gshmem-proxy"));
+    while (s.pe->me == 0) { /* until PE 1 answers no more */
         test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
         test_sync(s.pe);
     }
