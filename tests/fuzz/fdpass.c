@@ -115,7 +115,11 @@ static void say(int pe)
         size_t n = fuzz_take(&in, 1) % sizeof(junk) + 1;
         memcpy(junk, &m, sizeof(m));
         fuzz_take_bytes(&in, junk + fuzz_take(&in, 1) % 8, 8);
-        (void)send_with(links[pe], junk, n, gsh_max_u64(n_fds, 0) % (MAX_FDS + 1));
+        memcpy(&m, junk, sizeof(m)); /* it may be a message after all */
+        bool is_message = n == sizeof(m) && m.kind == GSH_FDPASS_DESCRIPTOR && m.tag <= EXCHANGES;
+        if (send_with(links[pe], junk, n, n_fds > 0 ? n_fds : 0)) {
+            n_sent[pe][is_message ? m.tag : 0] += is_message && n_fds > 0;
+        }
         return;
     }
     m.result = m.kind == GSH_FDPASS_FAILED ? 1 + (uint32_t)fuzz_take(&in, 1) % 16 : 0;
