@@ -29,9 +29,8 @@ static uint64_t read_number(const char *path)
 
 struct least {
     uint64_t n;
-    char *what; /* [WHAT_BYTES] */
+    struct gsh_limits_text *what;
 };
-enum { WHAT_BYTES = 512 };
 
 __attribute__((format(printf, 3, 4))) static void consider(struct least *least, uint64_t n,
                                                            const char *format, ...)
@@ -40,7 +39,7 @@ __attribute__((format(printf, 3, 4))) static void consider(struct least *least, 
     if (n < least->n) {
         least->n = n;
         va_start(args, format);
-        vsnprintf(least->what, WHAT_BYTES, format, args);
+        vsnprintf(least->what->text, sizeof(least->what->text), format, args);
         va_end(args);
     }
 }
@@ -82,12 +81,11 @@ static void consider_own_cgroups(struct least *least)
     }
 }
 
-uint64_t gsh_limits_threads(const char **what)
+uint64_t gsh_limits_threads(struct gsh_limits_text *what)
 {
-    static _Thread_local char text[WHAT_BYTES];
-    struct least least = {.n = UINT64_MAX, .what = text};
+    struct least least = {.n = UINT64_MAX, .what = what};
     struct rlimit limit;
-    text[0] = '\0';
+    what->text[0] = '\0';
     /* the kernel does not apply it to root */
     if (getuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
         consider(&least, (uint64_t)limit.rlim_cur, "raise ulimit -u");
@@ -95,13 +93,12 @@ uint64_t gsh_limits_threads(const char **what)
     consider_own_cgroups(&least);
     consider(&least, read_number("/proc/sys/kernel/threads-max"), "raise kernel.threads-max");
     consider(&least, read_number("/proc/sys/kernel/pid_max"), "raise kernel.pid_max");
-    *what = text;
     return least.n;
 }
 
 bool gsh_limits_have_threads(uint64_t n, char *text, size_t size)
 {
-    const char *what;
+    struct gsh_limits_text what;
     const uint64_t most = gsh_limits_threads(&what);
     if (n <= most) {
         return true;
@@ -109,20 +106,20 @@ bool gsh_limits_have_threads(uint64_t n, char *text, size_t size)
     snprintf(text, size,
              "%" PRIu64 " PEs on this host are more than the %" PRIu64
              " threads and processes that there may be: %s",
-             n, most, what);
+             n, most, what.text);
     return false;
 }
 
-const char *gsh_limits_hint(int error)
+const char *gsh_limits_hint(int error, struct gsh_limits_text *room)
 {
-    static _Thread_local char text[WHAT_BYTES + 64];
-    const char *what;
+    struct gsh_limits_text what;
     const uint64_t most = error == EAGAIN ? gsh_limits_threads(&what) : UINT64_MAX;
-    text[0] = '\0';
+    room->text[0] = '\0';
     if (most != UINT64_MAX) {
-        snprintf(text, sizeof(text), " (of %" PRIu64 " threads that there may be: %s)", most, what);
+        snprintf(room->text, sizeof(room->text),
+                 " (of %" PRIu64 " threads that there may be: %.480s)", most, what.text);
     }
-    return text;
+    return room->text;
 }
 
 uint64_t gsh_limits_files(void)

@@ -159,7 +159,7 @@ static bool start_process(struct gshmemrun_launcher *l, int i, const char *path,
         const int error = errno;
         gshmemrun_say("cannot start %s: %s%s", gshmemrun_name_of(l, i, name), strerror(error),
                       error == EMFILE ? " (each takes two; see ulimit -n)"
-                                      : gsh_limits_hint(error));
+                                      : gsh_limits_hint(error, &(struct gsh_limits_text){0}));
     }
     gsh_socket_close(&out[0]);
     gsh_socket_close(&out[1]);

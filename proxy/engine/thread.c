@@ -151,7 +151,7 @@ enum gsh_result gsh_thread_start(struct gsh_proxy *proxy)
     int error = gsh_create_thread(&proxy->thread, NULL, thread_main, proxy);
     if (error != 0) {
         return gsh_fail(GSH_ERR_SYSTEM, "the proxy's thread: %s%s", strerror(error),
-                        gsh_limits_hint(error));
+                        gsh_limits_hint(error, &(struct gsh_limits_text){0}));
     }
     pthread_setname_np(proxy->thread, "gshmem-proxy");
     proxy->has_thread = true;

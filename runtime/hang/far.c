@@ -238,7 +238,7 @@ static void add_member(struct answer *a, const struct gsh_hang_job *job, int pe)
     r.about.n_nodes = a->pe->n_nodes;
     r.about.node = a->pe->peers[pe].node;
     r.about.os_pid = has_answered ? m->about.os_pid : m->os_pid;
-    r.about.state = m->state;
+    r.about.state = (unsigned char)m->state;
     add(a, &r);
     r.kind = GSH_HANG_WAIT;
     for (int i = 0; i < job->n_waits && has_answered; i++) {

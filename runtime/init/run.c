@@ -56,7 +56,7 @@ static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int 
             pthread_create(&threads[started].thread, NULL, run_thread_main, &threads[started]);
         if (error != 0) {
             gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: cannot start thread %d of %d%s", started, n,
-                     gsh_limits_hint(error));
+                     gsh_limits_hint(error, &(struct gsh_limits_text){0}));
             gsh_handler_tell(-1, 1, gsh_last_error());
             _exit(1); /* the running ones wait for PEs that never come */
         }

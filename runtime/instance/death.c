@@ -289,7 +289,7 @@ static enum gsh_result start(struct gsh_deaths *d)
     int e = gsh_create_thread(&d->thread, NULL, deaths_main, d);
     if (e != 0) {
         return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s%s",
-                        strerror(e), gsh_limits_hint(e));
+                        strerror(e), gsh_limits_hint(e, &(struct gsh_limits_text){0}));
     }
     d->is_running = true;
     return GSH_OK;

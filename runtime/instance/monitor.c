@@ -408,7 +408,7 @@ static enum gsh_result start(struct gsh_monitor *w)
     int e = gsh_create_thread(&w->thread, NULL, monitor_main, w);
     if (e != 0) {
         return gsh_fail(GSH_ERR_SYSTEM, "init: cannot start the monitor: %s%s", strerror(e),
-                        gsh_limits_hint(e));
+                        gsh_limits_hint(e, &(struct gsh_limits_text){0}));
     }
     w->is_running = true;
     return GSH_OK;

@@ -315,19 +315,21 @@ static void count_publications(mail *m, verdict *v)
 
 __global__ void batch_kernel(mail *m, verdict *v)
 {
-    const int me = gshmem_my_pe(), n = gshmem_n_pes();
+    const int me = gshmem_my_pe(), n = gshmem_n_pes(), to = (me + 1) % n;
+    bool is_sent = false;
     for (int i = 0; i < 56; i++)
         m->out[i] = 1000 * me + i;
 #if !defined(__CUDACC__)
-    if (gshmem_ptr(m, (me + 1) % n) == NULL) {
+    if (gshmem_ptr(m, to) == NULL) {
         count_publications(m, v);
-        gshmem_barrier_all();
-        for (int i = 0; i < 56; i++)
-            EXPECT_EQ(v, m->in[0][i], 1000 * ((me + n - 1) % n) + i);
-        return;
+        is_sent = true;
     }
 #endif
+    if (!is_sent)
+        gshmem_long_put_nbi(m->in[0], m->out, 56, to);
     gshmem_barrier_all();
+    for (int i = 0; i < 56; i++)
+        EXPECT_EQ(v, m->in[0][i], 1000 * ((me + n - 1) % n) + i);
 }
 
 /* ---- store buffering ------------------------------------------------------------------------- */

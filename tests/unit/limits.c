@@ -16,18 +16,18 @@ enum { USERS_LIMIT = 77 };
 
 static void test_system(void)
 {
-    const char *what = NULL;
+    struct gsh_limits_text what, room;
     char text[640] = "", number[32];
     const uint64_t most = gsh_limits_threads(&what);
     CHECK(most > 0 && most < UINT64_MAX); /* a kernel has a largest process number */
-    CHECK(strncmp(what, "raise ", 6) == 0);
+    CHECK(strncmp(what.text, "raise ", 6) == 0);
     CHECK(gsh_limits_have_threads(1, text, sizeof(text)));
     CHECK_STR(text, "");
     CHECK(!gsh_limits_have_threads(most + 1, text, sizeof(text)));
     snprintf(number, sizeof(number), "more than the %llu ", (unsigned long long)most);
-    CHECK(strstr(text, number) != NULL && strstr(text, what) != NULL);
-    CHECK(strstr(gsh_limits_hint(EAGAIN), what) != NULL);
-    CHECK_STR(gsh_limits_hint(ENOMEM), "");
+    CHECK(strstr(text, number) != NULL && strstr(text, what.text) != NULL);
+    CHECK(strstr(gsh_limits_hint(EAGAIN, &room), what.text) != NULL);
+    CHECK_STR(gsh_limits_hint(ENOMEM, &room), "");
     CHECK(gsh_limits_files() > 2);
 }
 
@@ -43,14 +43,14 @@ static int limited(void)
 {
     const struct rlimit few = {USERS_LIMIT, USERS_LIMIT};
     char name[] = "limits", *argv[] = {name, NULL};
-    const char *what = NULL;
+    struct gsh_limits_text what;
     CHECK_EQ(setrlimit(RLIMIT_NPROC, &few), 0);
     if (getuid() == 0) {
         CHECK(gsh_limits_threads(&what) != USERS_LIMIT); /* the kernel does not apply it */
         CHECK_EQ(setuid(65534), 0);
     }
     CHECK_EQ(gsh_limits_threads(&what), USERS_LIMIT);
-    CHECK_STR(what, "raise ulimit -u");
+    CHECK_STR(what.text, "raise ulimit -u");
     setenv("GSHMEM_THREADS", "78", 1);
     CHECK_EQ(gshmemx_run(never, 1, argv), 1);
     CHECK(strstr(gsh_last_error(), "78 PEs on this host are more than the 77 threads") != NULL);
