@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define PROCESSES_MAX 8192
+#define LIST_READS    4
 
 /* A process that has a listener, or what one says of other nodes. */
 struct process {
@@ -30,6 +31,7 @@ struct asking {
     struct process *process;
     int n;
     struct gsh_hang_jobs *jobs;
+    uint64_t only_job; /* 0: all */
     bool asks_far;
 };
 
@@ -70,8 +72,9 @@ static int send_question(const struct process *p, struct gsh_hang_question quest
 }
 
 /* Those whose names are listed; a name may be listed once more for each of its connections. */
-static bool find_processes(struct asking *a)
+static bool read_list(struct asking *a)
 {
+    const struct gsh_hang_question question = {.job = a->only_job};
     char line[512];
     FILE *list = fopen("/proc/net/unix", "re");
     if (list == NULL) {
@@ -87,12 +90,24 @@ static bool find_processes(struct asking *a)
         for (int i = 0; i < a->n; i++) {
             is_new = is_new && a->process[i].id != p.id;
         }
-        if (is_new && (p.fd = send_question(&p, (struct gsh_hang_question){0})) >= 0) {
+        if (is_new && (p.fd = send_question(&p, question)) >= 0) {
             a->process[a->n++] = p;
         }
     }
     fclose(list);
     return true;
+}
+
+/* The kernel gives the list a page at a time, and leaves out a socket if one before it has been
+ * closed since the page before; a listener may refuse a connection while many ask. So it is read
+ * several times. */
+static bool find_processes(struct asking *a)
+{
+    bool can_read = true;
+    for (int i = 0; i < LIST_READS && can_read; i++) {
+        can_read = read_list(a);
+    }
+    return can_read;
 }
 
 static struct gsh_hang_job *job_of(struct gsh_hang_jobs *jobs, uint64_t name)
@@ -214,11 +229,12 @@ static void name_silent(struct asking *a)
     }
 }
 
-bool gsh_hang_ask(struct gsh_hang_jobs *out, bool asks_far)
+bool gsh_hang_ask(struct gsh_hang_jobs *out, uint64_t job, bool asks_far)
 {
     *out = (struct gsh_hang_jobs){0};
     struct asking a = {.process = calloc(PROCESSES_MAX, sizeof(struct process)),
                        .jobs = out,
+                       .only_job = job,
                        .asks_far = asks_far};
     struct pollfd *polls = calloc(PROCESSES_MAX, sizeof(*polls));
     bool is_done = a.process != NULL && polls != NULL && find_processes(&a);

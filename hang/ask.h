@@ -17,8 +17,9 @@ struct gsh_hang_jobs {
     struct gsh_hang_job *job; /* [n] */
 };
 
-/* False: no memory, or the system does not list sockets. asks_far: also for other nodes. */
-bool gsh_hang_ask(struct gsh_hang_jobs *out, bool asks_far);
+/* job: of this one alone, so that the processes of others do no work for it; 0: of all. asks_far:
+ * also for other nodes. False: no memory, or the system does not list sockets. */
+bool gsh_hang_ask(struct gsh_hang_jobs *out, uint64_t job, bool asks_far);
 void gsh_hang_jobs_free(struct gsh_hang_jobs *jobs);
 /* By its name as the report has it, or by the number of gshmemrun's or of one of its processes. */
 const struct gsh_hang_job *gsh_hang_find(const struct gsh_hang_jobs *jobs, const char *name);

@@ -37,7 +37,7 @@ enum gsh_hang_kind {
 struct gsh_hang_question {
     uint32_t magic;
     int32_t is_far; /* 1: what the other nodes of the job say */
-    uint64_t job;   /* far: which */
+    uint64_t job;   /* far: which; else that one alone, 0: all */
 };
 
 struct gsh_hang_pe {

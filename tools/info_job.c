@@ -43,7 +43,7 @@ int gsh_info_job(int argc, char **argv)
             return 2;
         }
     }
-    if (!gsh_hang_ask(&jobs, true)) {
+    if (!gsh_hang_ask(&jobs, 0, true)) {
         fprintf(stderr, "gshmem-info: cannot ask: %s\n", strerror(errno));
         return 1;
     }

@@ -256,7 +256,7 @@ void gsh_hang_answer_far(struct gsh_instance *pe, int to_pe, uint32_t serial)
                        .notice = {.magic = GSH_HANG_MAGIC, .kind = ANSWER, .serial = serial}};
     const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
     struct gsh_hang_jobs jobs;
-    if (!gsh_hang_ask(&jobs, false)) {
+    if (!gsh_hang_ask(&jobs, gsh_hang_job_of(pe), false)) {
         return;
     }
     for (int i = 0; i < jobs.n; i++) {

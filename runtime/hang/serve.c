@@ -67,6 +67,16 @@ static bool has_asked(int fd, struct gsh_hang_question *question)
            question->magic == GSH_HANG_MAGIC;
 }
 
+/* Under the lock. */
+static bool concerns_a_pe(const struct gsh_hang_question *question)
+{
+    bool is = question->job == 0;
+    for (size_t i = 0; i < n_pes; i++) {
+        is = is || gsh_hang_job_of(pes[i]) == question->job;
+    }
+    return is;
+}
+
 static void answer(void)
 {
     const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
@@ -82,7 +92,9 @@ static void answer(void)
     }
     if (is_asked) {
         pthread_mutex_lock(&lock);
-        gsh_hang_collect(pes, (int)n_pes, send_record, &fd);
+        if (concerns_a_pe(&question)) {
+            gsh_hang_collect(pes, (int)n_pes, send_record, &fd);
+        }
         pthread_mutex_unlock(&lock);
         (void)send_record(&fd, &end);
     }

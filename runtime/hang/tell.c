@@ -117,7 +117,7 @@ static void print(const struct gsh_instance *pe)
 {
     struct gsh_hang_jobs jobs;
     char *text = NULL;
-    if (!gsh_hang_ask(&jobs, true)) {
+    if (!gsh_hang_ask(&jobs, gsh_hang_job_of(pe), true)) {
         return;
     }
     for (int i = 0; i < jobs.n; i++) {
