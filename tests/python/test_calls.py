@@ -266,7 +266,7 @@ def test_wrong_arguments():
     wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, zeros(4, 'i4'), 0))
     fixed = numpy.zeros(4, 'M8[s]')  # a dtype that has no format
     fixed.flags.writeable = False
-    wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, fixed, 0))
+    wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, zeros(4, 'i8').view('M8[s]'), 0))
     wrong(ValueError, 'get: source is not contiguous', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(8, 'i4')[::2], 0))
     wrong(TypeError, 'put: source: list is no array', lambda: gshmem.put(zeros(4), [1, 2, 3, 4], 0))
     wrong(TypeError, 'put: source: bytes is no array', lambda: gshmem.put(zeros(4, 'u1'), b'abcd', 0))
