@@ -132,7 +132,8 @@ static void test_counts(ncclComm_t *comms)
     }
 }
 
-static unsigned blocks_with(ncclComm_t comm, int least, int most, bool is_in_group)
+/* By all ranks: a build with checks compares their calls. */
+static unsigned blocks_with(ncclComm_t *comms, int least, int most, bool is_in_group)
 {
     ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
     config.minCTAs = least;
@@ -141,7 +142,10 @@ static unsigned blocks_with(ncclComm_t comm, int least, int most, bool is_in_gro
     if (is_in_group) {
         OK(ncclGroupStart());
     }
-    OK(ncclAllReduceConfig(source[0], dest[0], 40000000, ncclFloat, ncclSum, comm, NULL, &config));
+    for (int i = 0; i < N; i++) {
+        OK(ncclAllReduceConfig(source[i], dest[i], 40000000, ncclFloat, ncclSum, comms[i], NULL,
+                               &config));
+    }
     if (is_in_group) {
         OK(ncclGroupEnd());
     }
@@ -149,19 +153,20 @@ static unsigned blocks_with(ncclComm_t comm, int least, int most, bool is_in_gro
 }
 
 /* As if on a GPU, where launches have many blocks; nothing runs. */
-static void test_limits(ncclComm_t comm, struct gsh_device_ops *table)
+static void test_limits(ncclComm_t *comms, struct gsh_device_ops *table)
 {
-    struct gsh_instance *pe = pe_of(comm);
     const int none = NCCL_CONFIG_UNDEF_INT;
     is_dry = true;
     table->memory = GSH_MEMORY_CUDA;
-    pe->coll_table.max_blocks = 24;
+    for (int i = 0; i < N; i++) {
+        pe_of(comms[i])->coll_table.max_blocks = 24;
+    }
     for (int is_in_group = 0; is_in_group < 2; is_in_group++) {
-        const unsigned best = blocks_with(comm, none, none, is_in_group != 0);
+        const unsigned best = blocks_with(comms, none, none, is_in_group != 0);
         CHECK(best > 3 && best <= 24);
-        CHECK_EQ(blocks_with(comm, none, 3, is_in_group != 0), 3);
-        CHECK_EQ(blocks_with(comm, 1, 1, is_in_group != 0), 1);
-        CHECK_EQ(blocks_with(comm, 100, 200, is_in_group != 0), best);
+        CHECK_EQ(blocks_with(comms, none, 3, is_in_group != 0), 3);
+        CHECK_EQ(blocks_with(comms, 1, 1, is_in_group != 0), 1);
+        CHECK_EQ(blocks_with(comms, 100, 200, is_in_group != 0), best);
     }
 }
 
@@ -181,7 +186,7 @@ int main(void)
     device = pe_of(comms[0])->device_ops;
     use_table(comms, &table);
     test_counts(comms);
-    test_limits(comms[0], &table);
+    test_limits(comms, &table);
     for (int i = 0; i < N; i++) {
         pe_of(comms[i])->device_ops = device;
     }
