@@ -79,19 +79,24 @@ struct gsh_lines_rounds {
     uint32_t n_blocks, n_rounds, lines;
 };
 
-/* total: lines of a block of data, at least 1; per_block: how many lines of each member a block is
- * to handle before another one is taken along; both at least 1. */
+/* The blocks for an item. total: lines of a block of data, at least 1; per_block: how many lines of
+ * each member a block is to handle before another one is taken along; both at least 1. */
+GSH_ROUNDS_INLINE uint32_t gsh_lines_blocks(const struct gsh_lines_inbox *in, uint64_t total,
+                                            uint32_t per_block)
+{
+    const uint64_t blocks = gsh_lines_divide_up(total, per_block);
+    return blocks < in->n_channels ? (uint32_t)blocks : in->n_channels;
+}
+
+/* n_blocks: at least 1; more than there are lines, or channels, are not used. */
 GSH_ROUNDS_INLINE struct gsh_lines_rounds gsh_lines_plan(const struct gsh_lines_inbox *in,
-                                                         uint64_t total, uint32_t per_block,
-                                                         uint32_t most_blocks)
+                                                         uint64_t total, uint32_t n_blocks)
 {
     struct gsh_lines_rounds p;
-    uint64_t blocks = gsh_lines_divide_up(total, per_block);
-    most_blocks = most_blocks < in->n_channels ? most_blocks : in->n_channels;
-    blocks = blocks < most_blocks ? blocks : most_blocks;
-    const uint64_t each = gsh_lines_divide_up(total, blocks);
+    const uint32_t most_blocks = gsh_lines_blocks(in, total, 1);
+    p.n_blocks = n_blocks < most_blocks ? n_blocks : most_blocks;
+    const uint64_t each = gsh_lines_divide_up(total, p.n_blocks);
     const uint64_t rounds = gsh_lines_divide_up(each, in->slot_lines);
-    p.n_blocks = (uint32_t)blocks;
     p.n_rounds = (uint32_t)rounds;
     p.lines = (uint32_t)gsh_lines_divide_up(each, rounds);
     return p;

@@ -196,10 +196,9 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
 {
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
     const uint32_t per_block = n_others < GROUPS ? GROUPS / n_others : 1;
-    const uint32_t best =
-        (uint32_t)gsh_min_u64(gsh_lines_divide_up(n_lines, per_block), inbox->n_channels);
+    const unsigned best = gsh_lines_blocks(inbox, n_lines, per_block);
     const struct gsh_lines_rounds p =
-        gsh_lines_plan(inbox, n_lines, 1, gsh_block_limit_apply(limit, best, inbox->n_channels));
+        gsh_lines_plan(inbox, n_lines, gsh_block_limit_apply(limit, best, inbox->n_channels));
     const uint64_t groups = t->way == GSH_LINES_MOVE ? (uint64_t)p.lines * n_others : p.lines;
     const uint64_t threads = gsh_align_up(groups * GSH_LINE_THREADS, 32);
     t->n_rounds = p.n_rounds;

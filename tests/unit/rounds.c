@@ -44,7 +44,8 @@ static void check_slots(int n)
 static void check_plan(uint64_t total, uint32_t per_block, uint32_t channels, uint32_t slot_lines)
 {
     const struct gsh_lines_inbox in = {.n_channels = channels, .slot_lines = slot_lines};
-    const struct gsh_lines_rounds p = gsh_lines_plan(&in, total, per_block, channels);
+    const struct gsh_lines_rounds p =
+        gsh_lines_plan(&in, total, gsh_lines_blocks(&in, total, per_block));
     uint8_t *times = calloc(1, total);
     uint64_t in_vain = 0;
     CHECK(p.n_blocks >= 1 && p.n_blocks <= channels);
