@@ -4,7 +4,7 @@
 
 #include "gshmem/types.h"
 
-static uint64_t offset_of(const struct gsh_instance *pe, const void *address)
+uint64_t gsh_trace_offset(const struct gsh_instance *pe, const void *address)
 {
     if (address == NULL || !pe->is_device_ready) {
         return GSH_TRACE_NONE;
@@ -23,7 +23,7 @@ void gsh_trace_data(struct gsh_trace_scope *scope, struct gsh_instance *pe, cons
 {
     gsh_trace_begin_scope(scope, pe->trace, call, target);
     scope->slot.bytes = bytes;
-    scope->slot.off = offset_of(pe, address);
+    scope->slot.off = gsh_trace_offset(pe, address);
 }
 
 void gsh_trace_team(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call,
@@ -38,7 +38,7 @@ void gsh_trace_word(struct gsh_trace_scope *scope, struct gsh_instance *pe, cons
                     enum gsh_trace_op op, uint64_t value)
 {
     scope->slot.op = (uint8_t)op;
-    scope->slot.word_off = offset_of(pe, word);
+    scope->slot.word_off = gsh_trace_offset(pe, word);
     scope->slot.value = value;
 }
 
@@ -48,7 +48,7 @@ void gsh_trace_wait(struct gsh_trace_scope *scope, struct gsh_instance *pe,
     gsh_trace_begin_scope(scope, pe->trace, wait->call, -1);
     scope->slot.kind = GSH_TRACE_WAIT;
     scope->slot.op = (uint8_t)(GSH_TRACE_OP_AWAIT + (unsigned)wait->cmp);
-    scope->slot.word_off = offset_of(pe, wait->ivars);
+    scope->slot.word_off = gsh_trace_offset(pe, wait->ivars);
     scope->slot.off = wait->kind.bytes; /* of a word */
     scope->slot.bytes = wait->nelems * wait->kind.bytes;
     scope->slot.value = scope->slot.seen = wait->value;
@@ -72,7 +72,7 @@ void gsh_trace_memory(struct gsh_instance *pe, const char *call, const void *add
                                       .pe = -1,
                                       .end_ns = gsh_now_ns(),
                                       .bytes = bytes,
-                                      .off = offset_of(pe, address),
+                                      .off = gsh_trace_offset(pe, address),
                                       .word_off = GSH_TRACE_NONE};
         gsh_trace_write(pe->trace, call, &slot);
     }

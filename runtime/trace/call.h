@@ -53,6 +53,8 @@
         gsh_trace_seen(&gsh_traced, index, bits); \
     }
 
+/* The address's offset in the heap; GSH_TRACE_NONE: it is not symmetric. */
+uint64_t gsh_trace_offset(const struct gsh_instance *pe, const void *address);
 void gsh_trace_call(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call);
 void gsh_trace_data(struct gsh_trace_scope *scope, struct gsh_instance *pe, const char *call,
                     int target, const void *address, uint64_t bytes);

@@ -21,9 +21,9 @@ void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t
 /* Where kernels have a clock of their own: finds out what it says, and in which steps. The state is
  * uploaded, or kernels are done. */
 void gsh_trace_kernels_note_clock(struct gsh_instance *pe);
-/* Kernels are done: takes the rest. */
 /* The number of a stream, which its track has. Any thread; there are rings. */
 uint32_t gsh_trace_kernels_number_stream(struct gsh_instance *pe, gsh_stream stream);
+/* Kernels are done: takes the rest. */
 void gsh_trace_kernels_stop(struct gsh_instance *pe);
 void gsh_trace_kernels_destroy(struct gsh_instance *pe);
 

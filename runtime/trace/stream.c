@@ -14,13 +14,6 @@ static void put(struct gsh_kernel_trace_args *args, enum gsh_trace_event_kind ki
     args->payload[args->n++] = payload;
 }
 
-/* GSH_TRACE_NONE: it is not symmetric. */
-static uint64_t offset_of(const struct gsh_instance *pe, const void *address)
-{
-    uint64_t off = address != NULL ? gsh_symmetric_off(pe, address) : GSH_TRACE_NONE;
-    return off < pe->state.stride ? off : GSH_TRACE_NONE;
-}
-
 static void put_word(struct gsh_kernel_trace_args *args, uint64_t off,
                      const struct gsh_trace_stream_call *what)
 {
@@ -41,15 +34,16 @@ static void launch(struct gsh_instance *pe, struct gsh_kernel_trace_args *args, 
     (void)pe->device_ops->stream_trace(pe, args, stream);
 }
 
-void gsh_trace_stream_begin(struct gsh_trace_on_stream *on, struct gsh_instance *pe,
-                            const char *call, gsh_stream stream,
+void gsh_trace_stream_begin(struct gsh_trace_scope *scope, struct gsh_trace_on_stream *on,
+                            struct gsh_instance *pe, const char *call, gsh_stream stream,
                             const struct gsh_trace_stream_call *what)
 {
-    if (pe->trace_kernels == NULL) {
+    gsh_trace_call(scope, pe, call);
+    if (scope->trace == NULL || scope->is_inner || pe->trace_kernels == NULL) {
         return;
     }
     struct gsh_kernel_trace_args args = {.n = 0};
-    uint64_t data = offset_of(pe, what->data), word = offset_of(pe, what->word);
+    uint64_t data = gsh_trace_offset(pe, what->data), word = gsh_trace_offset(pe, what->word);
     put(&args, GSH_TRACE_EVENT_BEGIN, gsh_trace_name(pe->trace, call) | (uint64_t)what->kind << 48);
     if (what->target >= 0 || what->bytes > 0) {
         uint64_t to = what->target < 0 ? GSH_TRACE_NO_PE : (uint64_t)what->target;
@@ -85,12 +79,9 @@ void gsh_trace_coll(struct gsh_trace_scope *scope, struct gsh_trace_on_stream *o
 {
     const struct gsh_trace_stream_call what = {
         .target = -1, .data = data, .bytes = bytes, .team = &team};
-    if (!is_on_stream) {
+    if (is_on_stream) {
+        gsh_trace_stream_begin(scope, on, pe, call, stream, &what);
+    } else {
         gsh_trace_team(scope, pe, call, team, data, bytes);
-        return;
-    }
-    gsh_trace_call(scope, pe, call);
-    if (scope->trace != NULL && !scope->is_inner) {
-        gsh_trace_stream_begin(on, pe, call, stream, &what);
     }
 }

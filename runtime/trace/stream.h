@@ -31,8 +31,9 @@ struct gsh_trace_on_stream {
     uint32_t word_bytes;
 };
 
-void gsh_trace_stream_begin(struct gsh_trace_on_stream *on, struct gsh_instance *pe,
-                            const char *call, gsh_stream stream,
+/* scope: the host's slice of the call. */
+void gsh_trace_stream_begin(struct gsh_trace_scope *scope, struct gsh_trace_on_stream *on,
+                            struct gsh_instance *pe, const char *call, gsh_stream stream,
                             const struct gsh_trace_stream_call *what);
 void gsh_trace_stream_end(struct gsh_trace_on_stream *on);
 
@@ -44,16 +45,13 @@ static inline void gsh_trace_stream_leave(struct gsh_trace_on_stream *on)
 }
 
 /* In a call's body, after its checks; the rest: struct gsh_trace_stream_call. */
-#define GSH_TRACE_STREAM(PE, CALL, STREAM, ...)                                         \
-    GSH_TRACE_SCOPE(gsh_traced);                                                        \
-    struct gsh_trace_on_stream gsh_on_stream                                            \
-        __attribute__((cleanup(gsh_trace_stream_leave))) = {.pe = NULL};                \
-    if (gsh_trace_is_recording()) {                                                     \
-        const struct gsh_trace_stream_call gsh_stream_call = {__VA_ARGS__};             \
-        gsh_trace_call(&gsh_traced, PE, CALL);                                          \
-        if (gsh_traced.trace != NULL && !gsh_traced.is_inner) {                         \
-            gsh_trace_stream_begin(&gsh_on_stream, PE, CALL, STREAM, &gsh_stream_call); \
-        }                                                                               \
+#define GSH_TRACE_STREAM(PE, CALL, STREAM, ...)                                                  \
+    GSH_TRACE_SCOPE(gsh_traced);                                                                 \
+    struct gsh_trace_on_stream gsh_on_stream                                                     \
+        __attribute__((cleanup(gsh_trace_stream_leave))) = {.pe = NULL};                         \
+    if (gsh_trace_is_recording()) {                                                              \
+        const struct gsh_trace_stream_call gsh_stream_call = {__VA_ARGS__};                      \
+        gsh_trace_stream_begin(&gsh_traced, &gsh_on_stream, PE, CALL, STREAM, &gsh_stream_call); \
     }
 
 /* The same for a collective, which on the host is a slice of the host's track: struct
