@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "base/limits.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/private_fd.h"
 #include "base/util.h"
 #include "bootstrap/descriptor.h"

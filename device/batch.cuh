@@ -100,8 +100,8 @@ __device__ __forceinline__ void publish_in_ring(const Context &c, put_batch *b, 
     r.ring = index;
     r.group = own_group();
     bool has_room;
-    const gsh_ring *const ring = ring_at(c, index);
-    r.position = reserve_short(ring_at(c, index), view_of(ring), n, &has_room);
+    gsh_ring *const ring = ring_at(c, index);
+    r.position = reserve_short(ring, view_of(ring), n, &has_room);
     if (!has_room)
         call_noinline<await_room<Context>>(c, (const request *)&r);
     uint64_t at = r.position;

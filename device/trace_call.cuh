@@ -48,9 +48,8 @@ struct trace_call {
     uint64_t to, at, word, value; /* payloads; trace_none: not there */
     uint64_t team;                /* likewise */
     uint64_t begin_ns;
-    uint64_t
-        *end; /* where the event of its end is to be, and what that begins with; NULL: nothing */
-    uint64_t end_words; /* is written yet */
+    uint64_t *end;      /* where the event of its end is to be; NULL: nothing is written yet */
+    uint64_t end_words; /* what that event begins with */
 
     __device__ __forceinline__ uint32_t n_events() const
     {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-#include "base/limits.h"
 #include "base/array.h"
+#include "base/limits.h"
 #include "base/private_fd.h"
 #include "base/process.h"
 #include "base/thread.h"

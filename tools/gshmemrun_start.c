@@ -12,8 +12,8 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "base/limits.h"
 #include "base/env.h"
+#include "base/limits.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid.h"

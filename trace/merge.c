@@ -13,10 +13,10 @@
 #include "base/array.h"
 #include "trace/clocks.h"
 #include "trace/flows.h"
-#include "trace/rows.h"
 #include "trace/load.h"
 #include "trace/perfetto.h"
 #include "trace/record.h"
+#include "trace/rows.h"
 
 struct paths {
     char **list;

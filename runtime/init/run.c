@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "base/limits.h"
 #include "base/env.h"
 #include "base/handler.h"
+#include "base/limits.h"
 #include "bootstrap/bootstrap.h"
 #include "gshmemx.h"
 #include "runtime/init/launch.h"
@@ -39,15 +39,14 @@ static void *run_thread_main(void *arg)
 
 static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int n)
 {
-    struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
-    int result = threads == NULL ? 1 : 0;
-    int started = 0;
     char limit[640];
     if (!gsh_limits_have_threads((uint64_t)n, limit, sizeof(limit))) {
         gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: %s", limit);
-        free(threads);
         return 1;
     }
+    struct run_thread *threads = calloc((size_t)n, sizeof(*threads));
+    int result = threads == NULL ? 1 : 0;
+    int started = 0;
     gsh_threads_running(n);
     for (; result == 0 && started < n; started++) {
         threads[started] = (struct run_thread){
