@@ -8,6 +8,7 @@
 #include "fold.cuh"
 #include "../group.cuh"
 #include "../memory.cuh"
+#include "../push.cuh"
 #include "../../wire/lines.h"
 
 namespace gshmem
@@ -230,7 +231,7 @@ __device__ __forceinline__ bool all_of_warp(bool is)
 __device__ __forceinline__ uint32_t least_of_warp(uint32_t x)
 {
 #if defined(__CUDACC__)
-    return __reduce_min_sync(~0u, x);
+    return lowest_of(~0u, x);
 #else
     return x;
 #endif
