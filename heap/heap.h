@@ -24,6 +24,12 @@ struct gsh_heap_members {
     int n;
 };
 
+/* The PE that has this rank among them. */
+static inline int gsh_heap_member_pe(const struct gsh_heap_members *members, int rank)
+{
+    return members->pes != NULL ? members->pes[rank] : rank;
+}
+
 /* A subscriber to changes of this PE's own physical memory: parts by which the heap grows and
  * shrinks, each adjacent to the last, and memory that the program registers, which is separate.
  * Subscribers hear of added memory in order, and of removal in reverse order. */

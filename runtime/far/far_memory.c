@@ -77,18 +77,13 @@ struct region_head {
     uint8_t key[HEAD_KEY_BYTES];
 };
 
-static int member_pe(const struct gsh_heap_members *members, int rank)
-{
-    return members->pes != NULL ? members->pes[rank] : rank;
-}
-
 /* Removes the region at the members with ranks below `end`. */
 static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
                          uint64_t off, int end)
 {
     for (int i = 0; i < end; i++) {
-        if (gsh_is_far(pe, member_pe(members, i))) {
-            (void)!gsh_proxy_remove_peer_region(pe->proxy, member_pe(members, i), off);
+        if (gsh_is_far(pe, gsh_heap_member_pe(members, i))) {
+            (void)!gsh_proxy_remove_peer_region(pe->proxy, gsh_heap_member_pe(members, i), off);
         }
     }
 }
@@ -99,7 +94,7 @@ static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_hea
                                    const uint8_t *keys, size_t stride)
 {
     for (int i = 0; i < members->n; i++) {
-        const int member = member_pe(members, i);
+        const int member = gsh_heap_member_pe(members, i);
         if (!gsh_is_far(pe, member)) {
             continue;
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The adapters to which this PE's kernels post by themselves: whether there are any, their queues
- * to the far PEs, the heap's memory under their keys, and the host's quiet for them. Host calls go
- * through the proxy all the same. Stripe r of a PE is joined to stripe r of each other. */
+ * Makes the adapters to which this PE's kernels post by themselves: finds out whether there are
+ * any, and joins their queues to those of the far PEs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,74 +11,16 @@
 #include "nic/nic.h"
 #include "runtime/far/far.h"
 #include "runtime/far/nic_numbers.h"
+#include "runtime/far/nic_queues.h"
 #include "runtime/instance/end.h"
-#include "runtime/instance/host_wait.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 
 #define ADDRESS_MAX 128
-#define STRIPES_MAX 4
 
 #define SPEAK_NS      300000000u
 #define SPEAK_STEP_NS 200000000u
 #define SPEAK_STEPS   20u
-
-struct stripe {
-    struct gsh_adapter *adapter;
-    uint64_t device_memory;    /* of its queues */
-    uint64_t device_registers; /* 0: kernels do not reach its registers, or it has none */
-};
-
-struct gsh_far_nic {
-    struct gsh_instance *pe;
-    struct stripe stripes[STRIPES_MAX];
-    uint32_t n_stripes;
-    uint64_t table;                 /* struct gsh_nic in device memory; 0: not written yet */
-    uint32_t n_queues;              /* to each PE, in the default context */
-    struct gsh_adapter_site *sites; /* [n_all_queues]; of far PEs alone */
-    struct gsh_nic_wake wake;       /* of all stripes */
-};
-
-_Static_assert(GSH_NIC_CONTEXTS >= GSH_CONTEXTS, "kernels list the used queues of each context");
-
-/* ---- which queues ---- */
-
-/* How many lead to each PE. */
-static uint32_t n_queues_to(const struct gsh_far_nic *nic)
-{
-    return nic->n_queues + (uint32_t)nic->pe->env.contexts;
-}
-
-/* Queue k of those to peer: first the default context's, then one of each other. With another PE in
- * place of peer: that PE's queue. */
-static uint32_t queue_to(const struct gsh_far_nic *nic, int peer, uint32_t k)
-{
-    return k < nic->n_queues ? (uint32_t)peer * nic->n_queues + k
-                             : (uint32_t)nic->pe->n_pes * k + (uint32_t)peer;
-}
-
-static uint32_t n_all_queues(const struct gsh_far_nic *nic)
-{
-    return (uint32_t)nic->pe->n_pes * n_queues_to(nic);
-}
-
-/* Queue k of those to a PE is its stripe's; there, it is one of stripe_queues_to to that PE. */
-static const struct stripe *stripe_of(const struct gsh_far_nic *nic, uint32_t k)
-{
-    return &nic->stripes[k % nic->n_stripes];
-}
-
-static uint32_t stripe_queues_to(const struct gsh_far_nic *nic)
-{
-    return (n_queues_to(nic) + nic->n_stripes - 1) / nic->n_stripes;
-}
-
-static uint32_t in_stripe(const struct gsh_far_nic *nic, int peer, uint32_t k)
-{
-    return (uint32_t)peer * stripe_queues_to(nic) + k / nic->n_stripes;
-}
-
-/* ---- making them ---- */
 
 /* A PE that does not answer has perhaps found the reason, and will say it: others speak only if it
  * does not, one after another. */
@@ -135,17 +76,17 @@ static enum gsh_result check_settings(const struct gsh_instance *pe)
         return gsh_note(GSH_ERR_ARG, "GSHMEM_NIC_DEPTH=%d is not a power of two from %u to %u",
                         depth, GSH_WQ_DEPTH_MIN, GSH_WQ_DEPTH_MAX);
     }
-    if (pe->env.nic_stripes > STRIPES_MAX || pe->env.nic_stripes > queues) {
+    if (pe->env.nic_stripes > GSH_NIC_STRIPES_MAX || pe->env.nic_stripes > queues) {
         return gsh_note(GSH_ERR_ARG,
                         "GSHMEM_NIC_STRIPES=%d is more than %d, or than GSHMEM_NIC_QUEUES=%d",
-                        pe->env.nic_stripes, STRIPES_MAX, queues);
+                        pe->env.nic_stripes, GSH_NIC_STRIPES_MAX, queues);
     }
     return GSH_OK;
 }
 
 static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic *nic, uint32_t i)
 {
-    struct stripe *stripe = &nic->stripes[i];
+    struct gsh_nic_stripe *stripe = &nic->stripes[i];
     char pci_bus[32] = "";
     struct gsh_adapter_options options = {
         .my_pe = pe->my_pe,
@@ -162,7 +103,7 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .timeout = pe->env.nic_timeout,
         .stripe = i,
         .n_stripes = nic->n_stripes,
-        .n_queues = (uint32_t)pe->n_pes * stripe_queues_to(nic),
+        .n_queues = (uint32_t)pe->n_pes * gsh_nic_stripe_queues_to(nic),
         .depth = (uint32_t)pe->env.nic_depth,
         .is_one_process = pe->is_one_process,
         .outlives_losses = pe->outlives_deaths,
@@ -203,10 +144,10 @@ static enum gsh_result make_adapters(struct gsh_instance *pe, struct gsh_far_nic
     }
     if (r == GSH_OK) {
         nic->wake = (struct gsh_nic_wake){.call = wake_all, .context = nic};
-        nic->sites = calloc(n_all_queues(nic), sizeof(*nic->sites));
+        nic->sites = calloc(gsh_nic_n_all_queues(nic), sizeof(*nic->sites));
         r = nic->sites != NULL
                 ? GSH_OK
-                : gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", n_all_queues(nic));
+                : gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", gsh_nic_n_all_queues(nic));
     }
     return r;
 }
@@ -246,10 +187,11 @@ static enum gsh_result create_queues(struct gsh_instance *pe, struct gsh_far_nic
 {
     enum gsh_result r = GSH_OK;
     for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
-        for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
-            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
-            r = a->ops->create_queue(a, in_stripe(nic, peer, k),
-                                     &nic->sites[queue_to(nic, peer, k)]);
+        for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < gsh_nic_n_queues_to(nic);
+             k++) {
+            struct gsh_adapter *a = gsh_nic_stripe_of(nic, k)->adapter;
+            r = a->ops->create_queue(a, gsh_nic_in_stripe(nic, peer, k),
+                                     &nic->sites[gsh_nic_queue_to(nic, peer, k)]);
         }
     }
     return r;
@@ -268,10 +210,10 @@ static enum gsh_result send_numbers(struct gsh_instance *pe, const struct gsh_fa
     enum gsh_result r = GSH_OK;
     for (int d = 1; r == GSH_OK && d < pe->n_pes; d++) {
         const int to = far_at(pe, d);
-        for (uint32_t k = 0; to >= 0 && k < n_queues_to(nic); k++) {
-            numbers[k] = nic->sites[queue_to(nic, to, k)].number;
+        for (uint32_t k = 0; to >= 0 && k < gsh_nic_n_queues_to(nic); k++) {
+            numbers[k] = nic->sites[gsh_nic_queue_to(nic, to, k)].number;
         }
-        r = to >= 0 ? gsh_nic_numbers_send(pe, to, numbers, n_queues_to(nic)) : r;
+        r = to >= 0 ? gsh_nic_numbers_send(pe, to, numbers, gsh_nic_n_queues_to(nic)) : r;
     }
     return r;
 }
@@ -279,10 +221,10 @@ static enum gsh_result send_numbers(struct gsh_instance *pe, const struct gsh_fa
 static enum gsh_result connect_to(struct gsh_far_nic *nic, int peer, const uint32_t *numbers)
 {
     enum gsh_result r = GSH_OK;
-    for (uint32_t k = 0; r == GSH_OK && k < n_queues_to(nic); k++) {
-        struct gsh_adapter *a = stripe_of(nic, k)->adapter;
-        r = a->ops->connect_queue(a, in_stripe(nic, peer, k), peer,
-                                  in_stripe(nic, nic->pe->my_pe, k), numbers[k]);
+    for (uint32_t k = 0; r == GSH_OK && k < gsh_nic_n_queues_to(nic); k++) {
+        struct gsh_adapter *a = gsh_nic_stripe_of(nic, k)->adapter;
+        r = a->ops->connect_queue(a, gsh_nic_in_stripe(nic, peer, k), peer,
+                                  gsh_nic_in_stripe(nic, nic->pe->my_pe, k), numbers[k]);
     }
     return r;
 }
@@ -291,7 +233,7 @@ static enum gsh_result connect_to(struct gsh_far_nic *nic, int peer, const uint3
 static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
     const bool tells = nic->stripes[0].adapter->tells_numbers;
-    uint32_t *numbers = calloc(n_queues_to(nic), sizeof(*numbers));
+    uint32_t *numbers = calloc(gsh_nic_n_queues_to(nic), sizeof(*numbers));
     if (numbers == NULL) {
         gsh_abort(pe, 1, "no host memory for the NICs of %d PEs", pe->n_pes); /* as in exchange */
     }
@@ -301,7 +243,7 @@ static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_ni
         if (peer < 0) {
             continue;
         }
-        r = tells ? gsh_nic_numbers_receive(pe, peer, numbers, n_queues_to(nic)) : GSH_OK;
+        r = tells ? gsh_nic_numbers_receive(pe, peer, numbers, gsh_nic_n_queues_to(nic)) : GSH_OK;
         if (r == GSH_OK && connected == GSH_OK) {
             connected = connect_to(nic, peer, numbers);
         }
@@ -311,7 +253,8 @@ static enum gsh_result connect_queues(struct gsh_instance *pe, struct gsh_far_ni
 }
 
 /* What kernels reach of it; *rings_for_kernels: not the registers. */
-static enum gsh_result map(struct gsh_instance *pe, struct stripe *stripe, bool *rings_for_kernels)
+static enum gsh_result map(struct gsh_instance *pe, struct gsh_nic_stripe *stripe,
+                           bool *rings_for_kernels)
 {
     struct gsh_adapter *a = stripe->adapter;
     const bool is_asked = strcmp(pe->env.nic_doorbell, "gpu") == 0;
@@ -336,7 +279,7 @@ static enum gsh_result map(struct gsh_instance *pe, struct stripe *stripe, bool 
     return r;
 }
 
-static enum gsh_result start(struct gsh_instance *pe, struct stripe *stripe)
+static enum gsh_result start(struct gsh_instance *pe, struct gsh_nic_stripe *stripe)
 {
     bool rings_for_kernels = false;
     enum gsh_result r = map(pe, stripe, &rings_for_kernels);
@@ -419,7 +362,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
     }
     nic->pe = pe;
     nic->n_queues = (uint32_t)pe->env.nic_queues;
-    nic->n_stripes = (uint32_t)gsh_min_u64((uint64_t)pe->env.nic_stripes, STRIPES_MAX);
+    nic->n_stripes = (uint32_t)gsh_min_u64((uint64_t)pe->env.nic_stripes, GSH_NIC_STRIPES_MAX);
     enum gsh_result r = make_all(pe, nic);
     snprintf(why, sizeof(why), "%s", gsh_last_error());
     if (r != GSH_OK) {
@@ -448,203 +391,5 @@ void gsh_far_nic_destroy(struct gsh_instance *pe)
     if (pe->far != NULL && pe->far->nic != NULL) {
         destroy(pe, pe->far->nic);
         pe->far->nic = NULL;
-    }
-}
-
-/* ---- memory ---- */
-
-static enum gsh_result write_word(struct gsh_instance *pe, uint64_t address, uint32_t value)
-{
-    return pe->device_ops->proxy_copy(pe, (void *)(uintptr_t)address, &value, sizeof(value));
-}
-
-/* Writes the keys into the tables of kernels, if they are there. Kernels that run may still use the
- * earlier ones, which are good for all memory that they can know of. */
-static enum gsh_result write_keys(struct gsh_far_nic *nic)
-{
-    struct gsh_instance *pe = nic->pe;
-    enum gsh_result r = GSH_OK;
-    if (nic->table == 0) {
-        return GSH_OK;
-    }
-    for (int peer = 0; r == GSH_OK && peer < pe->n_pes; peer++) {
-        for (uint32_t k = 0; r == GSH_OK && gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
-            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
-            const uint64_t queue = nic->table + sizeof(struct gsh_nic) +
-                                   queue_to(nic, peer, k) * sizeof(struct gsh_nic_queue);
-            r = write_word(pe, queue + offsetof(struct gsh_nic_queue, remote_key),
-                           a->ops->remote_key(a, peer));
-            if (r == GSH_OK) {
-                r = write_word(pe, queue + offsetof(struct gsh_nic_queue, local_key), a->local_key);
-            }
-        }
-    }
-    return r;
-}
-
-/* Collective over the members, also after a failure. */
-static enum gsh_result exchange_keys(struct gsh_far_nic *nic, enum gsh_result mine,
-                                     const struct gsh_heap_members *members)
-{
-    struct own_keys {
-        int32_t result;
-        uint32_t key[STRIPES_MAX];
-    } own = {.result = (int32_t)mine}, *all = calloc((size_t)members->n, sizeof(*all));
-    struct gsh_bootstrap *b = members->bootstrap;
-    if (all == NULL) {
-        gsh_abort(nic->pe, 1, "no host memory for the NICs of %d PEs", members->n);
-    }
-    for (uint32_t i = 0; i < nic->n_stripes; i++) {
-        own.key[i] = nic->stripes[i].adapter->ops->own_key(nic->stripes[i].adapter);
-    }
-    enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), all);
-    for (int i = 0; r == GSH_OK && i < members->n; i++) {
-        const int member = members->pes != NULL ? members->pes[i] : i;
-        const bool is_told = all[i].result == GSH_OK && gsh_is_far(nic->pe, member);
-        for (uint32_t k = 0; is_told && k < nic->n_stripes; k++) {
-            struct gsh_adapter *a = nic->stripes[k].adapter;
-            a->ops->set_remote_key(a, member, all[i].key[k]);
-        }
-    }
-    free(all);
-    r = r == GSH_OK ? write_keys(nic) : r;
-    return mine != GSH_OK ? mine : r;
-}
-
-/* From the first n stripes. */
-static void remove_region(struct gsh_far_nic *nic, uint32_t n, uint64_t off)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        (void)!nic->stripes[i].adapter->ops->remove_region(nic->stripes[i].adapter, off);
-    }
-}
-
-static enum gsh_result add_region(struct gsh_far_nic *nic, void *memory, uint64_t off,
-                                  uint64_t bytes)
-{
-    enum gsh_result r = GSH_OK;
-    for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
-        struct gsh_adapter *a = nic->stripes[i].adapter;
-        r = a->ops->add_region(a, memory, off, bytes);
-        if (r != GSH_OK) {
-            remove_region(nic, i, off);
-        }
-    }
-    return r;
-}
-
-static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
-                            enum gsh_result prior, const struct gsh_heap_members *members)
-{
-    struct gsh_far_nic *nic = context;
-    const enum gsh_result added = prior == GSH_OK ? add_region(nic, memory, off, bytes) : prior;
-    enum gsh_result r = added;
-    if (nic->stripes[0].adapter->ops->own_key != NULL) {
-        r = exchange_keys(nic, added, members);
-    }
-    if (added == GSH_OK && r != GSH_OK) {
-        remove_region(nic, nic->n_stripes, off);
-    }
-    return r;
-}
-
-static void goes(void *context, uint64_t off, const struct gsh_heap_members *members)
-{
-    struct gsh_far_nic *nic = context;
-    (void)members;
-    remove_region(nic, nic->n_stripes, off);
-}
-
-struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe)
-{
-    return (struct gsh_heap_events){.came = came, .goes = goes, .context = pe->far->nic};
-}
-
-/* ---- tables ---- */
-
-uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe)
-{
-    const struct gsh_far_nic *nic = gsh_far_has_nic(pe) ? pe->far->nic : NULL;
-    return nic != NULL
-               ? sizeof(struct gsh_nic) + (uint64_t)n_all_queues(nic) * sizeof(struct gsh_nic_queue)
-               : 0;
-}
-
-static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic, int peer, uint32_t k)
-{
-    const struct stripe *stripe = stripe_of(nic, k);
-    const struct gsh_adapter_site *site = &nic->sites[queue_to(nic, peer, k)];
-    struct gsh_adapter *a = stripe->adapter;
-    const bool has_registers = stripe->device_registers != 0;
-    return (struct gsh_nic_queue){
-        .entries = stripe->device_memory + site->entries,
-        .record = stripe->device_memory + site->record,
-        .doorbell = has_registers ? stripe->device_registers + site->doorbell_register
-                                  : stripe->device_memory + site->doorbell,
-        .completion = stripe->device_memory + site->completion,
-        .number = site->number,
-        .depth = a->options.depth,
-        .remote_key = a->ops->remote_key(a, peer),
-        .local_key = a->local_key,
-        .pe = peer,
-    };
-}
-
-void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table)
-{
-    struct gsh_far_nic *nic = pe->far->nic;
-    struct gsh_nic_queue *queues = (struct gsh_nic_queue *)((struct gsh_nic *)table + 1);
-    const bool is_woken = pe->device_ops->can_wake && nic->stripes[0].adapter->wake != NULL;
-    *(struct gsh_nic *)table = (struct gsh_nic){
-        .flags = nic->stripes[0].adapter->flags,
-        .n_queues = nic->n_queues,
-        .n_contexts = (uint32_t)pe->env.contexts,
-        .wake = is_woken ? (uint64_t)(uintptr_t)&nic->wake : 0,
-    };
-    nic->table = device_table;
-    for (int peer = 0; peer < pe->n_pes; peer++) {
-        for (uint32_t k = 0; gsh_is_far(pe, peer) && k < n_queues_to(nic); k++) {
-            queues[queue_to(nic, peer, k)] = queue_at(nic, peer, k);
-        }
-    }
-}
-
-/* ---- while kernels post ---- */
-
-/* Whether the context's queues to all PEs are. */
-static bool is_idle(const struct gsh_far_nic *nic, gsh_context ctx)
-{
-    const bool is_default = ctx == GSH_CONTEXT_DEFAULT;
-    const uint32_t first = is_default ? 0 : nic->n_queues + (uint32_t)ctx - 1;
-    const uint32_t end = is_default ? nic->n_queues : first + 1;
-    for (int peer = 0; peer < nic->pe->n_pes; peer++) {
-        for (uint32_t k = first; gsh_is_far(nic->pe, peer) && k < end; k++) {
-            struct gsh_adapter *a = stripe_of(nic, k)->adapter;
-            if (!a->ops->is_idle(a, in_stripe(nic, peer, k), 1)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx)
-{
-    unsigned backoff = 0;
-    uint64_t start_ns = 0;
-    while (!is_idle(pe->far->nic, ctx)) {
-        gsh_far_nic_help(pe);
-        gsh_host_wait_poll(pe, &backoff, &start_ns, NULL);
-    }
-}
-
-void gsh_far_nic_help(struct gsh_instance *pe)
-{
-    const struct gsh_far_nic *nic = pe->far->nic;
-    for (uint32_t i = 0; i < nic->n_stripes; i++) {
-        struct gsh_adapter *a = nic->stripes[i].adapter;
-        if (a->ops->help != NULL) {
-            a->ops->help(a);
-        }
     }
 }

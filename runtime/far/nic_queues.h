@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The adapters of a PE whose kernels post by themselves, and which of their queues leads where.
+ * Stripe r of a PE is joined to stripe r of each other. */
+#ifndef GSH_NIC_QUEUES_H
+#define GSH_NIC_QUEUES_H
+
+#include <stdint.h>
+#include "nic/nic.h"
+#include "runtime/instance/instance.h"
+
+#define GSH_NIC_STRIPES_MAX 4
+
+struct gsh_nic_stripe {
+    struct gsh_adapter *adapter;
+    uint64_t device_memory;    /* of its queues */
+    uint64_t device_registers; /* 0: kernels do not reach its registers, or it has none */
+};
+
+struct gsh_far_nic {
+    struct gsh_instance *pe;
+    struct gsh_nic_stripe stripes[GSH_NIC_STRIPES_MAX];
+    uint32_t n_stripes;
+    uint64_t table;                 /* struct gsh_nic in device memory; 0: not written yet */
+    uint32_t n_queues;              /* to each PE, in the default context */
+    struct gsh_adapter_site *sites; /* [gsh_nic_n_all_queues]; of far PEs alone */
+    struct gsh_nic_wake wake;       /* of all stripes */
+};
+
+_Static_assert(GSH_NIC_CONTEXTS >= GSH_CONTEXTS, "kernels list the used queues of each context");
+
+/* How many lead to each PE. */
+static inline uint32_t gsh_nic_n_queues_to(const struct gsh_far_nic *nic)
+{
+    return nic->n_queues + (uint32_t)nic->pe->env.contexts;
+}
+
+/* Queue k of those to peer: first the default context's, then one of each other. With another PE in
+ * place of peer: that PE's queue. */
+static inline uint32_t gsh_nic_queue_to(const struct gsh_far_nic *nic, int peer, uint32_t k)
+{
+    return k < nic->n_queues ? (uint32_t)peer * nic->n_queues + k
+                             : (uint32_t)nic->pe->n_pes * k + (uint32_t)peer;
+}
+
+static inline uint32_t gsh_nic_n_all_queues(const struct gsh_far_nic *nic)
+{
+    return (uint32_t)nic->pe->n_pes * gsh_nic_n_queues_to(nic);
+}
+
+/* Queue k of those to a PE is its stripe's; there, it is one of gsh_nic_stripe_queues_to to that
+ * PE. */
+static inline const struct gsh_nic_stripe *gsh_nic_stripe_of(const struct gsh_far_nic *nic,
+                                                             uint32_t k)
+{
+    return &nic->stripes[k % nic->n_stripes];
+}
+
+static inline uint32_t gsh_nic_stripe_queues_to(const struct gsh_far_nic *nic)
+{
+    return (gsh_nic_n_queues_to(nic) + nic->n_stripes - 1) / nic->n_stripes;
+}
+
+static inline uint32_t gsh_nic_in_stripe(const struct gsh_far_nic *nic, int peer, uint32_t k)
+{
+    return (uint32_t)peer * gsh_nic_stripe_queues_to(nic) + k / nic->n_stripes;
+}
+
+#endif
