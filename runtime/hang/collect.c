@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/keys.h"
+#include "base/sanitizer.h"
 #include "base/util.h"
 #include "gshmem/types.h"
 #include "heap/heap.h"
@@ -88,7 +89,11 @@ static void find_site(const struct part *p, struct gsh_hang_wait *w)
 static bool load(const struct gsh_instance *pe, uint64_t address, unsigned bytes, uint64_t *value)
 {
     struct gsh_instance *own = (struct gsh_instance *)pe;
-    return pe->device_ops->load(own, (const void *)(uintptr_t)address, bytes, 1, value) == GSH_OK;
+    const void *word = (const void *)(uintptr_t)address;
+    gsh_look_begin();
+    bool is_read = pe->device_ops->load(own, word, bytes, 1, value) == GSH_OK;
+    gsh_look_end();
+    return is_read;
 }
 
 /* The word's width: the largest at which it is what the wait has seen. 0: it has changed. */

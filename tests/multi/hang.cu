@@ -60,6 +60,14 @@ __global__ void fetch_kernel(uint64_t *word, int pe)
     (void)gshmem_uint64_atomic_fetch(word, pe);
 }
 
+__global__ void count_kernel(uint64_t *words)
+{
+    for (uint64_t i = 2;; i++)
+        for (int k = 0; k < 16; k++)
+            if (k != 8)
+                words[k] = i;
+}
+
 /* ---- cases: each PE's part, which need not return ---- */
 
 struct scene {
@@ -85,6 +93,15 @@ static void host_missing_signal(const scene &s)
 {
     if (s.pe->me == 0)
         gshmem_signal_wait_until(s.box + 8, GSHMEM_CMP_GE, 7);
+}
+
+/* The words beside the awaited one are plainly written while the report looks at them. */
+static void busy_words(const scene &s)
+{
+    if (s.pe->me == 0)
+        run(s, wait_kernel, 1, 1, s.box + 8, 1);
+    if (s.pe->me == 1)
+        test_collective(s.pe, count_kernel, 1, 1, (uint64_t *)gshmem_ptr(s.box, 0));
 }
 
 static void wrong_pe(const scene &s)
@@ -405,6 +422,7 @@ static const struct {
 } cases[] = {
     CASE(missing_signal),
     CASE(host_missing_signal),
+    CASE(busy_words),
     CASE(wrong_pe),
     CASE(wrong_address),
     CASE(wrong_value),

@@ -27,6 +27,7 @@ CASES = {
                        r"40 to be == 1, and it is 0: .* nothing is left on its streams"),
     "host_missing_signal": (3, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD +
                             r"40 to be >= 7, and it is 0; PEs 1 and 2, which do not wait, have not written it"),
+    "busy_words": (2, "first", r"PE 1 has not written .*" + WORD + r"40 to be == 1, and it is 0: .* its kernels run"),
     "wrong_pe": (3, "unsent", r"PE 1 waits .*" + WORD + r"0 to be == 1.*PE 2's copy .* written there instead"),
     "wrong_address": (2, "first", r"PE 0 has not written .* PE 1 waits .*" + WORD +
                       r"18 to be == 5.*the word 8 bytes further on is as it should be"),
