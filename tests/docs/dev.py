@@ -76,7 +76,7 @@ CASES = {
     'right': ('', ['test'], 0, ['10 passed, 0 failed', 'tests of the suite full']),
     'all': ('', ['test', '--all'], 0, ['27 passed, 0 failed']),
     'cuda': ('', ['test', '--cuda'], 0, ['27 passed, 0 failed']),
-    'fails': ('build', ['test'], 1, [', 1 failed', 'FAIL']),
+    'fails': ('build', ['test'], 1, [', 1 failed', 'FAIL', '== unit_2 of build: FAIL']),
     'dies': ('build-asan', ['test'], 1, ['tests of build-asan have a result', 'status 137']),
     'cut': ('build-tsan', ['test', '--all'], 1, ['2 of the 4 tests of build-tsan have a result', ', 3 failed']),
     'few': ('build-clang', ['test', '--all'], 1, ['1 of the 2 tests of build-clang have a result', ', 1 failed']),
@@ -112,6 +112,8 @@ def write(path, text):
 def run(root, case, where, words):
     with tempfile.TemporaryDirectory(prefix='gshmem-dev-') as home:
         shutil.copy(os.path.join(root, 'dev'), home)
+        os.mkdir(os.path.join(home, 'tests'))
+        shutil.copy(os.path.join(root, 'tests/failures.py'), os.path.join(home, 'tests'))
         for path in CHECKS:
             write(os.path.join(home, path), CHECK)
         for path in ['.ci/run', *(f'include/gshmem/{name}' for name in ('version.h.in', 'flat.py', 'list_calls.py'))]:
