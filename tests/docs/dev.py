@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that `./dev test`, in each of its forms, passes only when each test that it selects has passed: not when meson
 dies in the middle, ends with an error, has a result too few, or knows no test of a suite; that only --all runs the
-suite full, and runs every test. Meson and the compilers are stand-ins. And that `./dev check` runs each of its checks,
-all scripts that need the sources alone, and passes only when all have. The other commands run what they promise.
+suite full, and runs every test. Meson and the compilers are stand-ins, and nothing is installed. And that `./dev check`
+runs each of its checks, all scripts that need the sources alone, and passes only when all have. The other commands run
+what they promise.
 
     dev.py ROOT"""
 import glob, os, re, shutil, subprocess, sys, tempfile
@@ -55,6 +56,11 @@ exit $status
 '''
 SILENT = ['c++', 'clang', 'clang++', 'clang-format', 'clang-tidy', 'git', 'ip', 'mpicc', 'mpirun', 'ninja',
           'nvidia-smi', 'pkg-config']
+# Nothing is installed.
+INSTALL = '''#!/bin/sh
+echo "installs: $*"
+exit 1
+'''
 # In place of what ./dev check runs.
 CHECK = '''#!/bin/sh
 echo "ran $0"
@@ -125,6 +131,8 @@ def run(root, case, where, words):
         tools = os.path.join(home, 'tools')
         for name in ['meson', *SILENT]:
             write(os.path.join(tools, name), MESON if name == 'meson' else '#!/bin/sh\nexit 0\n')
+        for name in ['apt-get', 'sudo']:
+            write(os.path.join(tools, name), INSTALL)
         environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where,
                        'CXX': 'c++'}
         return subprocess.run([os.path.join(home, 'dev'), *words], env=environment, stdout=subprocess.PIPE,
