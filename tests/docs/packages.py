@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The recipes in packaging/ are well-formed, and have the version of meson.build; so has the changelog, which names it
-as the one that comes or as one that came.
+as the one that comes or as one that came. Every library, plug-in and tool is in a package, and packaging/README.md
+names each package. docs/versions.md has the sonames of the dialects and the number of the handshake.
 
     packages.py ROOT"""
 import os, re, sys
@@ -35,13 +36,26 @@ installed = {path for path in os.listdir(os.path.join(root, 'packaging/debian'))
 packages = set(re.findall(r'^Package: (\S+)', read('packaging/debian/control'), re.M))
 if {path.removesuffix('.install') for path in installed} != packages:
     complain(f'packaging/debian: {sorted(installed)} are not the packages of control, {sorted(packages)}')
+for package in sorted(packages):
+    if f'| `{package}` |' not in read('packaging/README.md'):
+        complain(f'packaging/README.md: its table has no package {package}')
 # The sources' tools and libraries all go into some package.
 names = ' '.join(read('packaging/debian/' + path) for path in installed)
-for library in re.findall(r"shared_library\('(\w+)'", ''.join(map(read, ('meson.build', 'dialects/shmem/meson.build',
-                                                                        'dialects/nvshmem/meson.build',
-                                                                        'dialects/nccl/meson.build')))):
+dialects = [f'dialects/{name}/meson.build' for name in sorted(os.listdir(os.path.join(root, 'dialects')))
+            if os.path.exists(os.path.join(root, 'dialects', name, 'meson.build'))]
+libraries = [(path, name) for path in ['meson.build', *dialects]
+             for name in re.findall(r"shared_library\('(\w+)'", read(path))]
+for path, library in libraries:
     if f'lib{library}.so' not in names:
         complain(f'packaging/debian: no package has lib{library}.so')
+    if path in dialects and library.startswith('gshmem_') and f'`lib{library}.so.0`' not in read('docs/versions.md'):
+        complain(f'docs/versions.md: lacks lib{library}.so.0')
+for tool in re.findall(r"executable\('(gshmem[\w-]*)'", read('meson.build')):
+    if f'usr/bin/{tool}\n' not in read('packaging/debian/gshmem-tools.install'):
+        complain(f'packaging/debian: no package has {tool}')
+number = re.search(r'"gshmhs\\0\\(\d+)"', read('bootstrap/uid_wire.c'))
+if not number or f'has a number of its own, now {number[1]} (`bootstrap/uid_wire.c`)' not in read('docs/versions.md'):
+    complain(f'docs/versions.md: the handshake has the number {number and number[1]}')
 try:
     import yaml
 except ImportError:
