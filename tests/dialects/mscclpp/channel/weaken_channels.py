@@ -19,7 +19,8 @@ from weaken import weaken  # noqa: E402
 
 RELEASE = "fence_release();"
 GPU = "fence_gpu();"
-# name: header, [(function, text, its replacement)], program, its arguments
+# name: header, [(function, text, its replacement)], program, its arguments. In the place of a header a file of the
+# library, whose functions then stand in the program, too, and take the place of the library's.
 WEAKENED = {
     "signal": ("semaphore_device.hpp", [("INLINE void signal()\n    {\n        /* Pairs", "gshmem::detail::" + RELEASE,
                                          ";")], "handles", ["put"]),
@@ -28,6 +29,10 @@ WEAKENED = {
     "poll": ("semaphore_device.hpp", [("bool pollSignal(", "load_awaited(", "load_relaxed("),
                                       ("bool pollSignal(", "acquire_awaited();", ";")], "handles", ["poll"]),
     "push": ("fifo_device.hpp", [("uint64_t push(", "gshmem::detail::" + RELEASE, ";")], "handles", ["ports"]),
+    "host_poll": ("channel/fifo.cc", [("bool Fifo::poll(ProxyTrigger &trigger)", "__ATOMIC_ACQUIRE",
+                                       "__ATOMIC_RELAXED")], "fifo", []),
+    "host_pop": ("channel/fifo.cc", [("void Fifo::pop()", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED")], "fifo", []),
+    "fifo_poll": ("fifo_device.hpp", [("bool poll(uint64_t position)", "load_acquire(", "load_relaxed(")], "fifo", []),
     "sync": ("fifo_device.hpp", [("void sync(", "waitWord(", "waitWord<true>(")], "fifo", []),
     "flush": ("port_channel_device.hpp", [("void awaitFlush(", "waitWord(", "waitWord<true>(")], "handles", ["ports"]),
     "syncer_arrive": ("concurrency_device.hpp", [("void sync(", GPU + "\n            reduce_add", "reduce_add")],
@@ -47,12 +52,24 @@ def fail(text):
 def build(name, root, overlay, command):
     header, changes = WEAKENED[name][:2]
     folder = pathlib.Path(overlay)
-    shutil.copytree(pathlib.Path(root) / "dialects/mscclpp/include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
-    text = (folder / "mscclpp" / header).read_text()
+    dialect = pathlib.Path(root) / "dialects/mscclpp"
+    shutil.copytree(dialect / "include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
+    is_source = header.endswith(".cc")
+    text = (dialect / header if is_source else folder / "mscclpp" / header).read_text()
     for change in changes:
         text = weaken(text, *change)
-    (folder / "mscclpp" / header).write_text(text)
+    changed = folder / pathlib.Path(header).name if is_source else folder / "mscclpp" / header
+    changed.write_text(text)
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
+    if is_source:
+        # As the library is compiled: without device code.
+        part = changed.with_suffix(".o")
+        options = [word for word in command if word.startswith(("-std", "-O", "-g", "-f", "-I", "-D"))]
+        failed = subprocess.call([*command[:first_option], f"-I{root}", *options, "-UGSHMEM_DEVICE_CODE",
+                                  "-DGSHMEM_MSCCLPP_LIBRARY=1", "-c", "-o", part, changed])
+        if failed:
+            return failed
+        command = command + [str(part)]
     return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
 
 
