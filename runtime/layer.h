@@ -30,6 +30,11 @@ int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
 /* Ends the PE, in any thread, once no thread makes calls for it; collective as finalize. A thread
  * whose PE it was has none from then on. */
 void gshmemx_layer_finalize(void *pe);
+/* A program that ends with status 0 may leave out finalize: when exit is called in this thread, for
+ * whose PE nobody has made it, by() makes it, and so waits for the other PEs. One that fails must
+ * not wait. Not for a PE whose process has others. Checking builds warn. After init, so that it
+ * comes before what the library and CUDA do at the end; after each init. */
+void gshmemx_layer_finalize_at_exit(void (*by)(void));
 /* From now on value stands for the variable GSHMEM_... where the environment has none; the first
  * one counts. Allowed before init, in any thread. */
 void gshmemx_layer_offer_setting(const char *name, const char *value);

@@ -19,6 +19,16 @@ __attribute__((constructor)) static void name_calls(void)
 /* Inits of this thread's PE after the first one, each to be followed by a finalize. */
 static _Thread_local int n_more_inits;
 
+static bool is_finalized_at_exit;
+
+/* A program that ends well may leave out the last finalize. */
+static void finalize_at_exit(void)
+{
+    n_more_inits = 0;
+    nvshmem_finalize();
+    is_finalized_at_exit = true;
+}
+
 /* A failing init has already printed why; the launcher ends the other PEs. */
 static void end_unless(int error)
 {
@@ -109,7 +119,13 @@ int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
     if (error == 0 && device_of(attr) >= 0) {
         error = choose_gpu(device_of(attr));
     }
-    return error != 0 ? error : gshmemx_init_attr(our_flags, &ours);
+    if (error == 0) {
+        error = gshmemx_init_attr(our_flags, &ours);
+    }
+    if (error == 0) {
+        gshmemx_layer_finalize_at_exit(finalize_at_exit);
+    }
+    return error;
 }
 
 int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
@@ -143,7 +159,9 @@ void nvshmem_finalize(void)
         n_more_inits--;
         return;
     }
-    gshmem_finalize();
+    if (!is_finalized_at_exit) { /* else an exit handler of the program, from before init */
+        gshmem_finalize();
+    }
 }
 
 void nvshmemx_hostlib_finalize(void)

@@ -27,57 +27,14 @@ static int is_initialized(void)
 
 /* ---- the end of the program ---- */
 
-/* The process in which this thread has made its PE, if that is the process's only one: a forked
- * child has this, too, but not the PE. */
-static _Thread_local pid_t init_process;
 static int is_finalized_at_exit;
 
-/* A program that ends well may leave out the last finalize: the PE then waits for the others here.
- * One that fails must not, or it would hang where the others wait for something else of it. */
-static void finalize_at_exit(int status)
+/* A program that ends well may leave out the last finalize. */
+static void finalize_at_exit(void)
 {
-    if (status != 0 || !is_initialized() || init_process != getpid()) {
-        return; /* what gshmem says of such an end */
-    }
-#if GSH_CHECKS
-    fprintf(
-        stderr,
-        "shmem: PE %d: warning: the program ends without shmem_finalize, which is done for it\n",
-        gshmem_my_pe());
-#endif
     is_finalized_at_exit = 1;
     n_more_inits = 0;
     shmem_finalize();
-}
-
-#ifdef __GLIBC__
-static void on_end(int status, void *unused)
-{
-    (void)unused;
-    finalize_at_exit(status);
-}
-#else
-static void on_end(void)
-{
-    finalize_at_exit(0); /* the C library does not tell */
-}
-#endif
-
-/* After init, so that it comes before what gshmem does at the program's end. */
-static void register_exit_handler(void)
-{
-    static int is_watched;
-    int level = SHMEM_THREAD_SINGLE;
-    gshmem_query_thread(&level);
-    /* funneled: others of its threads are PEs, for which an exit must not wait */
-    init_process = level == SHMEM_THREAD_FUNNELED ? 0 : getpid();
-    if (!__atomic_exchange_n(&is_watched, 1, __ATOMIC_RELAXED)) {
-#ifdef __GLIBC__
-        (void)on_exit(on_end, NULL);
-#else
-        (void)atexit(on_end);
-#endif
-    }
 }
 
 /* ---- init and finalize ---- */
@@ -99,7 +56,7 @@ static int init(int allow_threads)
         error = gshmemx_init_attr(GSHMEMX_INIT_STATIC_DATA, NULL);
     }
     if (error == 0) {
-        register_exit_handler();
+        gshmemx_layer_finalize_at_exit(finalize_at_exit);
         gsh_shmem_announce();
     }
     return error;
