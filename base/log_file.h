@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files that messages go to. Their names can be predicted, so a link there is followed only if
- * root or this user made it. */
+ * The files that messages go to (base/own_file.h). */
 #ifndef GSH_LOG_FILE_H
 #define GSH_LOG_FILE_H
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/own_file.h"
 #include "check.h"
 
 const char *const check_names[CHECK_N_MEASURES] = {
@@ -288,7 +289,7 @@ bool check_draw(const char *path, const struct check_pair *pairs, size_t n_pairs
     const int cell = n_pes <= 16 ? 16 : n_pes <= CHECK_MOST_PES ? 6 : 2;
     const int side = n_pes * cell + 40, width = 3 * (side < 140 ? 140 : side) + 20;
     const int step = (width - 20) / 3;
-    FILE *out = fopen(path, "we");
+    FILE *out = gsh_own_file_create(path);
     n_known = 0;
     if (out == NULL) {
         return false;

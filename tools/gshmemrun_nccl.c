@@ -56,7 +56,7 @@ static bool find_library(char *out, size_t bytes)
 /* Puts it before what the variable has. */
 static void put_first(const char *name, const char *value)
 {
-    const char *was = getenv(name);
+    const char *was = secure_getenv(name);
     char *text = NULL;
     if (was == NULL || was[0] == '\0') {
         setenv(name, value, 1);

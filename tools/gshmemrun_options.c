@@ -175,7 +175,7 @@ static bool is_program(const char *path)
 /* Searched for here and not by execvp, so that a missing program is reported once. */
 static void find_program(struct gshmemrun_options *o)
 {
-    const char *name = o->command[0], *dirs = getenv("PATH");
+    const char *name = o->command[0], *dirs = secure_getenv("PATH");
     if (strchr(name, '/') != NULL) {
         snprintf(o->path, sizeof(o->path), "%s", name);
         if (is_program(o->path)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/own_file.h"
 #include "base/util.h"
 #include "tools/trace_summary.h"
 
@@ -204,7 +205,7 @@ enum gsh_result trace_draw(const struct gsh_told *told, const struct trace_summa
         free(d.strip_of);
         return gsh_fail(GSH_ERR_NOMEM, "timeline: no memory");
     }
-    FILE *out = d.out = fopen(file, "we");
+    FILE *out = d.out = gsh_own_file_create(file);
     if (out == NULL) {
         free(d.strip_of);
         return gsh_fail_errno(GSH_ERR_SYSTEM, "timeline: cannot write %s", file);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/own_file.h"
 #include "trace/clocks.h"
 #include "trace/flows.h"
 #include "trace/load.h"
@@ -100,7 +101,7 @@ static void *map_part(const char *path, uint64_t job, size_t *bytes)
 
 static enum gsh_result write_file(struct gsh_timeline *t, const char *file)
 {
-    FILE *out = fopen(file, "we");
+    FILE *out = gsh_own_file_create(file);
     if (out == NULL) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "timeline: cannot write %s", file);
     }

@@ -19,7 +19,7 @@ static uid_t log_euid(void)
     return geteuid() + is_another_user;
 }
 #define geteuid log_euid
-#include "base/log_file.c"
+#include "base/own_file.c"
 #undef geteuid
 #include "base/log.h"
 #include "base/result.h"
@@ -113,9 +113,9 @@ static void test_prefix(FILE *f)
     gsh_log_set_prefix(NULL);
 }
 
-/* Whether a log through a link of this or of another user reaches the file. is_turned: the link is
- * another one when it is followed than when it is looked at. */
-static bool follows_link(bool is_anothers, bool is_turned)
+/* Whether what is written to a link of this or of another user, a log or a file of its own, reaches
+ * the file. is_turned: the link is another one when it is followed than when it is looked at. */
+static bool follows_link(bool is_anothers, bool is_turned, bool is_log)
 {
     char path[64], target[64];
     struct stat st;
@@ -131,8 +131,10 @@ static bool follows_link(bool is_anothers, bool is_turned)
     if (child == 0) { /* a process opens its log once */
         is_another_user = is_anothers && !is_root;
         swapped = is_turned ? path : NULL;
-        gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, path);
-        _exit(0);
+        if (is_log) {
+            gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, path);
+        }
+        _exit(!is_log && (gsh_own_file_create(path) != NULL) == is_anothers);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     bool is_there = stat(target, &st) == 0;
@@ -163,9 +165,11 @@ static void test_standard_output(void)
 
 int main(void)
 {
-    CHECK(follows_link(false, false));
-    CHECK(!follows_link(true, false));
-    CHECK(follows_link(false, true));
+    for (int is_log = 0; is_log <= 1; is_log++) {
+        CHECK(follows_link(false, false, is_log));
+        CHECK(!follows_link(true, false, is_log));
+        CHECK(follows_link(false, true, is_log));
+    }
     test_standard_output();
     char path[64], expanded[64];
     snprintf(path, sizeof(path), "/tmp/gshmem-log-%%p-%d", (int)getpid());
