@@ -436,6 +436,9 @@ static void begin_timeline(struct gshmemrun_options *o)
         o->trace = set;
     }
     if (o->trace != NULL) {
+        if (gsh_trace_try_file(o->trace) != GSH_OK) {
+            exit(2); /* with a line, as all that fails */
+        }
         gsh_trace_clear(o->trace);
         setenv("GSHMEM_TRACE", o->trace, 1);
         /* Ranges of NVTX come to the library (runtime/trace/nvtx.c), if no profiler wants them. */
@@ -447,8 +450,7 @@ static void begin_timeline(struct gshmemrun_options *o)
 static void end_timeline(struct gshmemrun_launcher *l)
 {
     if (l->options.trace != NULL && !l->options.is_branch &&
-        gsh_trace_merge(l->options.trace, 0, l->options.trace) != GSH_OK) {
-        gshmemrun_say("%s", gsh_last_error());
+        gsh_trace_merge(l->options.trace, 0, l->options.trace, NULL) != GSH_OK) {
         l->status = l->status == 0 ? 1 : l->status;
     }
 }

@@ -3,11 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/log.h"
 #include "base/util.h"
 #include "gshmem/version.h"
 #include "tools/trace_summary.h"
 #include "trace/merge.h"
+#include "trace/record.h"
 
 static const char usage[] =
     "usage: gshmem-trace [--svg OUT] FILE\n"
@@ -120,8 +123,12 @@ static void print_notes(const struct gsh_told *told)
     for (size_t i = 0; i < told->n_processes; i++) {
         const struct gsh_told_process *p = &told->processes[i];
         if (p->n_lost > 0) {
-            printf("PE %d: %" PRIu64 " events are missing: more came than were taken or fit\n",
-                   p->pe, p->n_lost);
+            printf("PE %d: %" PRIu64 " events are missing: more came than were taken\n", p->pe,
+                   p->n_lost);
+        }
+        if (p->n_left_out > 0) {
+            printf("PE %d: %" PRIu64 " events are missing, the last ones: %s\n", p->pe,
+                   p->n_left_out, p->left_why);
         }
         if (p->error_ns > 0) {
             printf("PE %d: its clock may be wrong by %" PRIu64 " ns\n", p->pe, p->error_ns);
@@ -132,11 +139,28 @@ static void print_notes(const struct gsh_told *told)
     }
 }
 
+/* A mistyped command line costs no timeline, nor anything else that is no picture. */
+static bool may_draw(const char *svg)
+{
+    int first = '<';
+    struct stat s;
+    FILE *old = stat(svg, &s) == 0 && S_ISREG(s.st_mode) ? fopen(svg, "re") : NULL;
+    if (old != NULL) {
+        first = fgetc(old);
+        fclose(old);
+    }
+    if (first != '<' && first != EOF) {
+        fprintf(stderr, "gshmem-trace: %s exists and is no picture; it stays as it is\n", svg);
+        return false;
+    }
+    return true;
+}
+
 static int summarise(const char *file, const char *svg)
 {
     struct gsh_told told;
     struct trace_summary s = {0};
-    if (gsh_told_read(file, &told) != GSH_OK) {
+    if ((svg != NULL && !may_draw(svg)) || gsh_told_read(file, &told) != GSH_OK) {
         return 1;
     }
     enum gsh_result r = trace_summarise(&told, &s);
@@ -152,6 +176,22 @@ static int summarise(const char *file, const char *svg)
     return r == GSH_OK ? 0 : 1;
 }
 
+/* gshmemrun has mostly made the file already. */
+static int merge(const char *file)
+{
+    size_t n_parts = 0;
+    if (gsh_trace_merge(file, 0, file, &n_parts) != GSH_OK) {
+        return 1;
+    }
+    if (n_parts == 0) {
+        bool is_there = access(file, F_OK) == 0;
+        fprintf(stderr, "gshmem-trace: there are no parts %s" GSH_TRACE_PART_INFIX "*%s\n", file,
+                is_there ? "; the file stays as it is" : "");
+        return is_there ? 0 : 1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     gsh_log_setup(GSH_LOG_WARN, GSH_LOG_ALL, NULL);
@@ -163,11 +203,14 @@ int main(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    if (argc == 3 && strcmp(argv[1], "--merge") == 0) {
-        return gsh_trace_merge(argv[2], 0, argv[2]) == GSH_OK ? 0 : 1;
+    if (argc == 3 && strcmp(argv[1], "--merge") == 0 && argv[2][0] != '-') {
+        return merge(argv[2]);
     }
     if (argc == 4 && strcmp(argv[1], "--svg") == 0 && argv[3][0] != '-') {
         return summarise(argv[3], argv[2]);
+    }
+    if (argc == 4 && strcmp(argv[2], "--svg") == 0 && argv[1][0] != '-') {
+        return summarise(argv[1], argv[3]);
     }
     if (argc == 2 && argv[1][0] != '-') {
         return summarise(argv[1], NULL);

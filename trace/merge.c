@@ -3,6 +3,7 @@
 #include "trace/merge.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/log.h"
 #include "base/own_file.h"
 #include "trace/clocks.h"
 #include "trace/flows.h"
@@ -42,15 +44,22 @@ static void add_path(struct paths *paths, const char *folder, const char *name)
     paths->list[paths->n++] = path;
 }
 
+/* Returns the name in the folder. */
+static const char *cut_path(const char *path, char *folder, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, room, "%.*s",
+             slash == NULL   ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash == NULL ? "." : path);
+    return slash != NULL ? slash + 1 : path;
+}
+
 static void find_parts(const char *beside, struct paths *paths)
 {
     char folder[4096], prefix[512];
-    const char *slash = strrchr(beside, '/'), *name = slash != NULL ? slash + 1 : beside;
-    snprintf(folder, sizeof(folder), "%.*s",
-             slash == NULL     ? 1
-             : slash == beside ? 1
-                               : (int)(slash - beside),
-             slash == NULL ? "." : beside);
+    const char *name = cut_path(beside, folder, sizeof(folder));
     snprintf(prefix, sizeof(prefix), "%s" GSH_TRACE_PART_INFIX, name);
     DIR *dir = opendir(folder);
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
@@ -80,6 +89,9 @@ static void *map_part(const char *path, uint64_t job, size_t *bytes)
     struct stat s;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     void *data = MAP_FAILED;
+    if (fd < 0 && errno != ENOENT) { /* another process may be done with it */
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "timeline: cannot read %s: %s", path, strerror(errno));
+    }
     if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
         s.st_size >= (off_t)sizeof(struct gsh_trace_head)) {
         *bytes = (size_t)s.st_size;
@@ -101,19 +113,37 @@ static void *map_part(const char *path, uint64_t job, size_t *bytes)
 
 static enum gsh_result write_file(struct gsh_timeline *t, const char *file)
 {
+    struct stat s;
     FILE *out = gsh_own_file_create(file);
     if (out == NULL) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "timeline: cannot write %s", file);
     }
     enum gsh_result r = gsh_perfetto_write(t, out);
-    bool has_failed = ferror(out) != 0;
+    bool has_failed = ferror(out) != 0, is_file = fstat(fileno(out), &s) == 0 && S_ISREG(s.st_mode);
     if ((fclose(out) != 0 || has_failed) && r == GSH_OK) {
         r = gsh_fail_errno(GSH_ERR_SYSTEM, "timeline: cannot write %s", file);
+    }
+    if (r != GSH_OK && is_file) {
+        unlink(file);
     }
     return r;
 }
 
-enum gsh_result gsh_trace_merge(const char *beside, uint64_t job, const char *file)
+enum gsh_result gsh_trace_try_file(const char *file)
+{
+    char folder[4096];
+    struct stat s;
+    bool is_there = stat(file, &s) == 0;
+    (void)cut_path(file, folder, sizeof(folder));
+    if (is_there && S_ISDIR(s.st_mode)) {
+        errno = EISDIR;
+    } else if (is_there ? access(file, W_OK) == 0 : access(folder, W_OK | X_OK) == 0) {
+        return GSH_OK;
+    }
+    return gsh_fail_errno(GSH_ERR_ARG, "timeline: cannot write %s", file);
+}
+
+enum gsh_result gsh_trace_merge(const char *beside, uint64_t job, const char *file, size_t *n_parts)
 {
     struct gsh_timeline t = {0};
     struct paths paths = {0};
@@ -127,8 +157,15 @@ enum gsh_result gsh_trace_merge(const char *beside, uint64_t job, const char *fi
             continue;
         }
         r = gsh_timeline_load(&t, data, bytes);
-        r = r == GSH_ERR_ARG ? GSH_OK : r;
         munmap(data, bytes);
+        if (r == GSH_ERR_ARG) {
+            gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "timeline: %s is no part of one", paths.list[i]);
+            paths.list[i][0] = '\0';
+            r = GSH_OK;
+        }
+    }
+    if (n_parts != NULL) {
+        *n_parts = t.n_parts;
     }
     if (r == GSH_OK && t.n_parts > 0) {
         gsh_timeline_set_clocks(&t);

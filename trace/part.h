@@ -30,6 +30,8 @@ struct gsh_trace_head {
     uint64_t n_dropped;        /* events for which there was no room in the file; atomic */
     char host_name[64];
     uint64_t device_step_ns; /* by how much the kernels' clock moves */
+    int32_t full_errno;      /* why there was no room; 0: the part's limit */
+    int32_t reserved;
 };
 
 /* What a slot says. New ones are appended. */

@@ -454,8 +454,11 @@ static void write_notes(struct writer *w, uint32_t number, uint64_t begin_ns, ui
         write_note(w, number, end_ns, "events of kernels lost", COUNT, part->n_lost, 0);
     }
     if (part->head.n_dropped > 0) {
-        write_note(w, number, end_ns, "calls left out: GSHMEM_TRACE_LIMIT", COUNT,
-                   part->head.n_dropped, 0);
+        int full = part->head.full_errno;
+        char name[128];
+        snprintf(name, sizeof(name), GSH_PERFETTO_LEFT_OUT "%s",
+                 full > 0 ? strerror(full) : "GSHMEM_TRACE_LIMIT");
+        write_note(w, number, end_ns, name, COUNT, part->head.n_dropped, 0);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "base/array.h"
 #include "base/util.h"
+#include "trace/perfetto.h"
 #include "trace/perfetto_fields.h"
 
 enum { DEPTH = 256, NAMES = 65536, KEYS = 16 };
@@ -144,7 +145,7 @@ static void add_process(struct reader *r, uint64_t uuid, const char *name)
         return;
     }
     t->processes[t->n_processes++] =
-        (struct gsh_told_process){.uuid = uuid, .pe = pe, .name = name};
+        (struct gsh_told_process){.uuid = uuid, .pe = pe, .name = name, .left_why = ""};
 }
 
 static void take_track(struct reader *r, struct bytes b)
@@ -185,6 +186,7 @@ static void take_track(struct reader *r, struct bytes b)
 struct event {
     uint64_t ns, type, uuid, flow, n_flows, end_flow, error_ns, count;
     struct gsh_told_slice slice;
+    const char *note; /* an instant's own name */
 };
 
 static void take_annotation(struct reader *r, struct bytes b, struct event *e)
@@ -238,6 +240,18 @@ static void begin_slice(struct reader *r, struct event *e)
     t->slices[t->n_slices++] = e->slice;
 }
 
+static void take_note(struct gsh_told_process *p, const struct event *e)
+{
+    size_t n = strlen(GSH_PERFETTO_LEFT_OUT);
+    p->error_ns = gsh_max_u64(p->error_ns, e->error_ns);
+    if (e->note != NULL && strncmp(e->note, GSH_PERFETTO_LEFT_OUT, n) == 0) {
+        p->n_left_out += e->count;
+        p->left_why = e->note + n;
+    } else {
+        p->n_lost += e->count;
+    }
+}
+
 static void take_event(struct reader *r, uint64_t ns, struct bytes b)
 {
     struct gsh_told *t = r->told;
@@ -259,6 +273,8 @@ static void take_event(struct reader *r, uint64_t ns, struct bytes b)
                     (size_t)(f.body.end - f.body.at) == n && memcmp(f.body.at, known[i], n) == 0;
                 e.slice.category = is_it ? known[i] : e.slice.category;
             }
+        } else if (f.number == EVENT_NAME && e.type == EVENT_INSTANT) {
+            e.note = keep_text(r, f.body);
         } else if (f.number == EVENT_FLOW_IDS) {
             e.flow = e.n_flows++ == 0 ? f.value : e.flow;
         } else if (f.number == EVENT_ANNOTATIONS) {
@@ -278,8 +294,7 @@ static void take_event(struct reader *r, uint64_t ns, struct bytes b)
     } else if (e.type == EVENT_INSTANT) {
         size_t p = find_process(t, e.uuid);
         if (p < t->n_processes) {
-            t->processes[p].error_ns = gsh_max_u64(t->processes[p].error_ns, e.error_ns);
-            t->processes[p].n_lost += e.count;
+            take_note(&t->processes[p], &e);
         }
     }
 }

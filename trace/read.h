@@ -12,8 +12,10 @@
 struct gsh_told_process {
     uint64_t uuid;
     int pe;
-    uint64_t error_ns; /* of its clock */
-    uint64_t n_lost;   /* events of kernels, and calls */
+    uint64_t error_ns;    /* of its clock */
+    uint64_t n_lost;      /* events of kernels that were not taken in time */
+    uint64_t n_left_out;  /* events for which there was no room in a part */
+    const char *left_why; /* why not; "": nothing was left out */
     const char *name;
 };
 

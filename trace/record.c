@@ -2,6 +2,7 @@
  * The recorder: hands out chunks of the part, numbers names, and writes slots. */
 #include "trace/record.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ struct spans {
 struct gsh_trace {
     uint64_t serial; /* tells it from an earlier one at the same address */
     int fd;
+    char *path;
     uint64_t limit_bytes;
     struct gsh_trace_head *head;
     pthread_mutex_t lock; /* of what follows */
@@ -84,9 +86,12 @@ enum gsh_result gsh_trace_create(const struct gsh_trace_options *o, struct gsh_t
     t->fd = n > 0 && (size_t)n < sizeof(path)
                 ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
                 : -1;
-    if (t->fd < 0 || posix_fallocate(t->fd, 0, GSH_TRACE_HEAD_BYTES) != 0) {
+    int error = t->fd < 0 ? errno : posix_fallocate(t->fd, 0, GSH_TRACE_HEAD_BYTES);
+    if (error != 0) {
+        errno = error;
         enum gsh_result r = gsh_fail_errno(GSH_ERR_SYSTEM, "GSHMEM_TRACE: cannot make %s", path);
         if (t->fd >= 0) {
+            unlink(path);
             close(t->fd);
         }
         free(t);
@@ -107,6 +112,7 @@ enum gsh_result gsh_trace_create(const struct gsh_trace_options *o, struct gsh_t
                                        .pid = getpid(),
                                        .begin_ns = gsh_now_ns()};
     gsh_copy_name(t->head->host_name, sizeof(t->head->host_name), host);
+    t->path = strdup(path); /* for a warning, which does without it */
     t->serial = serial;
     t->limit_bytes = o->limit_bytes;
     pthread_mutex_init(&t->lock, NULL);
@@ -142,6 +148,7 @@ void gsh_trace_destroy(struct gsh_trace **trace, bool is_over)
     munmap(t->head, GSH_TRACE_HEAD_BYTES);
     close(t->fd);
     pthread_mutex_destroy(&t->lock);
+    free(t->path);
     free(t);
 }
 
@@ -153,17 +160,22 @@ struct gsh_trace_head *gsh_trace_head(struct gsh_trace *trace)
 /* ---- slots ---- */
 
 /* Under the lock. The system gives the memory now: a store that finds the disk full would end the
- * process. */
+ * process. NULL: there is none, and the head says why. */
 static struct gsh_trace_chunk *map_chunk(struct gsh_trace *t)
 {
     off_t at = (off_t)(GSH_TRACE_HEAD_BYTES + t->n_chunks * GSH_TRACE_CHUNK_BYTES);
     struct mapped *m = malloc(sizeof(*m));
     void *chunk = MAP_FAILED;
-    if (m != NULL && (uint64_t)at + GSH_TRACE_CHUNK_BYTES <= t->limit_bytes &&
-        posix_fallocate(t->fd, at, GSH_TRACE_CHUNK_BYTES) == 0) {
+    bool is_within = (uint64_t)at + GSH_TRACE_CHUNK_BYTES <= t->limit_bytes;
+    int error = m == NULL   ? ENOMEM
+                : is_within ? posix_fallocate(t->fd, at, GSH_TRACE_CHUNK_BYTES)
+                            : 0;
+    if (is_within && error == 0) {
         chunk = mmap(NULL, GSH_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, at);
+        error = chunk == MAP_FAILED ? errno : 0;
     }
     if (chunk == MAP_FAILED) {
+        t->head->full_errno = error;
         free(m);
         return NULL;
     }
@@ -196,6 +208,7 @@ static bool take_chunk(struct gsh_trace *t)
     struct gsh_trace_slot track = {.kind = GSH_TRACE_TRACK, .pe = -1};
     bool is_new = own.serial != t->serial;
     pthread_mutex_lock(&t->lock);
+    bool was_full = t->is_full;
     if (is_new) {
         own.serial = t->serial;
         own.chunk = NULL;
@@ -210,6 +223,12 @@ static bool take_chunk(struct gsh_trace *t)
     t->is_full = own.chunk == NULL;
     pthread_mutex_unlock(&t->lock);
     if (own.chunk == NULL) {
+        if (!was_full) {
+            int error = t->head->full_errno;
+            gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "timeline: no room in %s: %s; what follows is lost",
+                    t->path != NULL ? t->path : "the part",
+                    error == 0 ? "GSHMEM_TRACE_LIMIT" : strerror(error));
+        }
         return false;
     }
     own.chunk->track = own.track;
@@ -226,12 +245,13 @@ static bool take_chunk(struct gsh_trace *t)
     return true;
 }
 
-static bool has_room(struct gsh_trace *t, uint32_t n_slots)
+/* n_events: how many are lost if there is none. */
+static bool has_room(struct gsh_trace *t, uint32_t n_slots, uint64_t n_events)
 {
     bool has =
         own.serial == t->serial && own.chunk != NULL && own.used + n_slots <= GSH_TRACE_CHUNK_SLOTS;
     if (!has && !take_chunk(t)) {
-        __atomic_add_fetch(&t->head->n_dropped, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&t->head->n_dropped, n_events, __ATOMIC_RELAXED);
         return false;
     }
     return true;
@@ -259,7 +279,8 @@ static void put_slots(const struct gsh_trace_slot *slot, const void *data, size_
 void gsh_trace_write_with(struct gsh_trace *t, struct gsh_trace_slot *slot, const void *data,
                           size_t bytes)
 {
-    if (has_room(t, 1 + slots_of(bytes))) {
+    uint64_t n_events = slot->kind == GSH_TRACE_KERNEL ? slot->bytes : 0; /* a text is none */
+    if (has_room(t, 1 + slots_of(bytes), n_events)) {
         put_slots(slot, data, bytes);
     }
 }
@@ -314,7 +335,7 @@ const char *gsh_trace_keep(struct gsh_trace *t, const char *text)
 void gsh_trace_write(struct gsh_trace *t, const char *name, struct gsh_trace_slot *slot)
 {
     slot->name = gsh_trace_name(t, name);
-    if (has_room(t, 1)) {
+    if (has_room(t, 1, 1)) {
         put_slots(slot, NULL, 0);
     }
 }
@@ -368,7 +389,7 @@ static struct spans *need_spans(struct gsh_trace *t)
 void gsh_trace_span_begin(struct gsh_trace *t, const char *name)
 {
     const char *kept = gsh_trace_keep(t, name);
-    if (own.serial != t->serial && !take_chunk(t)) {
+    if (own.serial != t->serial && !has_room(t, 1, 1)) {
         return;
     }
     struct spans *spans = need_spans(t);

@@ -48,6 +48,12 @@ static enum gsh_result note_clocks(struct gsh_instance *pe)
     return r;
 }
 
+/* Whether it makes the file when the job is over. */
+static bool is_merger(const struct gsh_instance *pe)
+{
+    return pe->my_pe == 0 && pe->env.launcher <= 0;
+}
+
 enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
 {
     uint8_t key[GSH_KEY_BYTES];
@@ -61,7 +67,11 @@ enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
                                         .n_pes = pe->n_pes,
                                         .host = pe->peers[pe->my_pe].host_hash};
     memcpy(&options.job, key, sizeof(options.job));
-    enum gsh_result r = gsh_trace_create(&options, &pe->trace);
+    enum gsh_result r = GSH_OK;
+    if (is_merger(pe)) {
+        r = gsh_trace_try_file(pe->env.trace);
+    }
+    r = r == GSH_OK ? gsh_trace_create(&options, &pe->trace) : r;
     return r == GSH_OK ? note_clocks(pe) : r;
 }
 
@@ -82,13 +92,13 @@ void gsh_trace_job_close(struct gsh_instance *pe)
 void gsh_trace_job_merge(struct gsh_instance *pe)
 {
     static uint32_t n_merged;
-    if (pe->trace == NULL || pe->my_pe != 0 || pe->env.launcher > 0) {
+    if (pe->trace == NULL || !is_merger(pe)) {
         return;
     }
     char file[sizeof(pe->env.trace) + 16];
     uint32_t n = __atomic_add_fetch(&n_merged, 1, __ATOMIC_RELAXED);
     snprintf(file, sizeof(file), n > 1 ? "%s.%u" : "%s", pe->env.trace, n);
-    if (gsh_trace_merge(pe->env.trace, gsh_trace_head(pe->trace)->job, file) != GSH_OK) {
+    if (gsh_trace_merge(pe->env.trace, gsh_trace_head(pe->trace)->job, file, NULL) != GSH_OK) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "GSHMEM_TRACE: the parts of the timeline are left");
     }
 }

@@ -168,6 +168,27 @@ def check_death(launcher, program, path):
     expect(calls, {"gshmem_malloc": 2, "gshmem_calloc": 2, "gshmem_barrier_all": 2}, "its calls")
 
 
+def check_mistakes(launcher, tool, program, path):
+    """Each is said at once, and costs no file."""
+    def refused(command, status, text, **env):
+        result = subprocess.run(command, env={**os.environ, **env}, timeout=60, capture_output=True, text=True)
+        expect((result.returncode, text in result.stderr), (status, True), f"{command}: {result.stderr}")
+
+    folder, before = path.parent, path.read_bytes()
+    nothing, picture = folder / "nothing", folder / "job.svg"
+    refused([tool, "--merge", nothing], 1, f"there are no parts {nothing}.part.*")
+    refused([tool, "--merge", path], 0, "the file stays as it is")
+    refused([tool, "--svg", path, path], 1, "is no picture")
+    subprocess.run([tool, path, "--svg", picture], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    refused([tool, "--svg", path, picture], 1, "is no picture")
+    subprocess.run([tool, "--svg", picture, path], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    picture.unlink()
+    refused([launcher, "-n", "1", "--trace", folder, program], 2, "Is a directory")
+    refused([program], 1, "Is a directory", GSHMEM_TRACE=str(folder))
+    expect(sorted(folder.iterdir()), [path], "files after mistakes")
+    expect(path.read_bytes() == before, True, "the timeline as it was")
+
+
 def main():
     launcher, tool, program, *options = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -188,6 +209,7 @@ def main():
         subprocess.run([launcher, "-n", str(PES), program], check=True, timeout=60)
         expect([p.name for p in path.parent.iterdir()], [path.name], "files of a job without a timeline")
         if not options:
+            check_mistakes(launcher, tool, program, path)
             check_death(launcher, program, path)
 
 

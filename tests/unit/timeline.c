@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timeline's steps after the job: clocks of two hosts and of a GPU become one within the error
  * that the file states, events of kernels become calls, also around a loss, a part that was cut
- * anywhere is read as far as it goes, and a file that is none is refused. */
+ * anywhere is read as far as it goes, a file that is none is refused, and what found no room in a
+ * part is counted, with the reason. */
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "gshmem/types.h"
@@ -13,7 +16,9 @@
 #include "trace/flows.h"
 #include "trace/kernel_events.h"
 #include "trace/load.h"
+#include "trace/merge.h"
 #include "trace/read.h"
+#include "trace/record.h"
 #include "wire/trace.h"
 
 /* ---- clocks ---- */
@@ -218,6 +223,82 @@ static void test_files(void)
     unlink(path);
 }
 
+/* ---- parts without room ---- */
+
+static struct gsh_trace_slot call_at(uint64_t ns)
+{
+    return (struct gsh_trace_slot){.kind = GSH_TRACE_CALL,
+                                   .pe = -1,
+                                   .begin_ns = ns,
+                                   .end_ns = ns,
+                                   .off = GSH_TRACE_NONE,
+                                   .word_off = GSH_TRACE_NONE};
+}
+
+/* One chunk fits: of its slots one is its head, one and its text name the track, and as many the
+ * call. Then come LATE calls and a batch of events. */
+static void check_full(const char *folder, uint64_t limit, const char *why)
+{
+    enum { LATE = 7, EVENTS = 5 };
+    const uint64_t fit = GSH_TRACE_CHUNK_SLOTS - 5;
+    uint64_t events[2 * EVENTS] = {0};
+    char file[64];
+    size_t n_parts = 0;
+    struct gsh_told told;
+    struct gsh_trace *t = NULL;
+    snprintf(file, sizeof(file), "%s/full", folder);
+    const struct gsh_trace_options options = {.file = file, .limit_bytes = limit, .n_pes = 1};
+    CHECK_EQ(gsh_trace_create(&options, &t), GSH_OK);
+    for (uint64_t i = 0; i < fit + LATE; i++) {
+        struct gsh_trace_slot slot = call_at(i + 1);
+        gsh_trace_write(t, "call", &slot);
+    }
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_KERNEL, .bytes = EVENTS};
+    gsh_trace_write_with(t, &slot, events, sizeof(events));
+    gsh_trace_destroy(&t, true);
+    CHECK_EQ(gsh_trace_merge(file, 0, file, &n_parts), GSH_OK);
+    CHECK_EQ(n_parts, 1);
+    CHECK_EQ(gsh_told_read(file, &told), GSH_OK);
+    CHECK_EQ(told.n_slices, fit);
+    CHECK_EQ(told.processes[0].n_left_out, LATE + EVENTS);
+    CHECK_STR(told.processes[0].left_why, why);
+    CHECK_EQ(told.processes[0].n_lost, 0);
+    gsh_told_free(&told);
+    CHECK_EQ(gsh_trace_merge(file, 0, file, &n_parts), GSH_OK);
+    CHECK_EQ(n_parts, 0);
+    unlink(file);
+}
+
+static void test_full(void)
+{
+    const uint64_t room = GSH_TRACE_HEAD_BYTES + GSH_TRACE_CHUNK_BYTES;
+    struct rlimit before;
+    char folder[] = "/tmp/gshmem-timeline-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL);
+    check_full(folder, room, "GSHMEM_TRACE_LIMIT");
+    /* the system's refusal; the file of the calls is shorter */
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit narrow = {.rlim_cur = room, .rlim_max = before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &narrow), 0);
+    check_full(folder, 4 * room, "File too large");
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    CHECK_EQ(rmdir(folder), 0); /* no part is left */
+}
+
+static void test_try_file(void)
+{
+    char folder[] = "/tmp/gshmem-timeline-XXXXXX", file[64];
+    CHECK(mkdtemp(folder) != NULL);
+    CHECK_EQ(gsh_trace_try_file(folder), GSH_ERR_ARG);
+    snprintf(file, sizeof(file), "%s/new", folder);
+    CHECK_EQ(gsh_trace_try_file(file), GSH_OK);
+    snprintf(file, sizeof(file), "%s/none/new", folder);
+    CHECK_EQ(gsh_trace_try_file(file), GSH_ERR_ARG);
+    CHECK_EQ(gsh_trace_try_file("new"), GSH_OK);
+    rmdir(folder);
+}
+
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, NULL);
@@ -226,5 +307,7 @@ int main(void)
     test_kernel_events();
     test_parts();
     test_files();
+    test_full();
+    test_try_file();
     return test_result();
 }
