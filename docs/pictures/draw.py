@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of the documents, as SVG that is readable on light and dark backgrounds.
 
-    draw.py OUTPUT_DIR     writes architecture.svg, heap.svg, put.svg and headline.svg; a test compares them with
-                           those in the tree"""
+    draw.py OUTPUT_DIR     writes architecture.svg, heap.svg, put.svg, hang.svg and headline.svg; a test compares
+                           them with those in the tree"""
 import html, os, pathlib, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -190,6 +190,29 @@ def put():
     return p.svg()
 
 
+def hang():
+    """The report of docs/guide/hangs.md as a picture of who waits for whom."""
+    p = Picture(860, 290, 'Who waits for whom in the hang report of three PEs')
+    p.text(20, 28, 'An arrow leads from a PE that waits to the PE that is to end the wait', 'title')
+    p.box(20, 60, 240, 66, 'mine', ['PE 0', 'gshmem_barrier_all of team 0,', 'arrival 2 of PE 1'])
+    p.box(310, 60, 240, 66, 'mine', ['PE 1', 'gshmem_signal_wait_until:', 'allocation 1 + 0x0 == 1, it is 0'])
+    p.box(600, 60, 240, 66, 'far', ['PE 2', 'does not wait in gshmem,', 'nothing is left on its streams'])
+    p.arrow([(260, 93), (308, 93)])
+    p.arrow([(550, 93), (598, 93)], 'dash')
+    p.text(284, 146, 'said by the wait', 'middle small')
+    p.text(575, 146, 'worked out: who could still write', 'middle small')
+    p.text(20, 186, 'The cause is where the arrows end: PE 2 has not written the word, so PE 1 does not come to the '
+           'barrier.', '')
+    p.text(20, 222, 'Arrows that end nowhere', 'title')
+    p.box(20, 240, 110, 34, 'mine', ['PE 0'])
+    p.box(190, 240, 110, 34, 'mine', ['PE 1'])
+    p.arrow([(130, 250), (188, 250)])
+    p.arrow([(190, 264), (132, 264)])
+    p.text(320, 254, 'A cycle: none of its PEs goes on. The report names each wait of it,', 'small')
+    p.text(320, 270, 'for example a barrier for which PE 0 waits, and a lock that PE 0 holds.', 'small')
+    return p.svg()
+
+
 def headline():
     """perftest/results/2026-11-22-h200-nvshmem.md, 'Puts and gets of one caller' and the tables after it."""
     rows = []
@@ -213,6 +236,7 @@ def headline():
     return p.svg()
 
 
-for name, draw in (('architecture', architecture), ('heap', heap), ('put', put), ('headline', headline)):
+for name, draw in (('architecture', architecture), ('heap', heap), ('put', put), ('hang', hang),
+                   ('headline', headline)):
     with open(os.path.join(sys.argv[1], name + '.svg'), 'w', encoding='utf-8') as file:
         file.write(draw())
