@@ -15,7 +15,7 @@ int gshmem_my_pe(void)
 {
     struct gsh_instance *pe = gsh_instance_current();
     if (pe == NULL) {
-        gsh_fail(GSH_ERR_STATE, "gshmem_my_pe: called before gshmem_init or after gshmem_finalize");
+        gsh_fail(GSH_ERR_STATE, "gshmem_my_pe: %s", gsh_instance_absence());
         return -1;
     }
     return pe->my_pe;
@@ -25,7 +25,7 @@ int gshmem_n_pes(void)
 {
     struct gsh_instance *pe = gsh_instance_current();
     if (pe == NULL) {
-        gsh_fail(GSH_ERR_STATE, "gshmem_n_pes: called before gshmem_init or after gshmem_finalize");
+        gsh_fail(GSH_ERR_STATE, "gshmem_n_pes: %s", gsh_instance_absence());
         return -1;
     }
     return pe->n_pes;

@@ -469,6 +469,9 @@ int gshmemx_init_attr(unsigned int flags, const gshmemx_init_attr_t *attr)
         return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: this PE is already "
                                                         "initialised"));
     }
+    if (gsh_instance_is_forked() && !gsh_instance_is_made_for_dialect()) {
+        return gsh_public_error(gsh_fail(GSH_ERR_STATE, "gshmem_init: %s", gsh_instance_absence()));
+    }
     return gsh_public_error(instance_create(flags, attr));
 }
 

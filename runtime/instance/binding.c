@@ -3,6 +3,7 @@
 #include "runtime/instance/binding.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,9 @@ static size_t n_entries;
  * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
 static int n_makers; /* threads, including those that have ended */
+
+/* In a process that was forked while its parent had PEs: what calls say; else empty. */
+static char forked_text[64];
 
 /* The entry of the record at the address, or the free one where it belongs. */
 static size_t entry_of(uint64_t address)
@@ -185,7 +189,7 @@ struct gsh_instance *gsh_instance_bound(void)
     return bound;
 }
 
-/* Only tries the lock: at exit, perhaps in a forked child, it may never be released. */
+/* Only tries the lock: at exit another thread may have it, and never release it. */
 struct gsh_instance *gsh_instance_first(void)
 {
     struct gsh_instance *pe = NULL;
@@ -227,12 +231,46 @@ struct gsh_instance *gsh_instance_of_program(void)
     return pe;
 }
 
+/* In a forked child: its only thread is the one that forked. Other threads of the parent may have
+ * had the lock. */
+static void forget_pes(void)
+{
+    const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&process_lock, &unlocked, sizeof(unlocked));
+    if (first_pe == NULL) {
+        return;
+    }
+    forget_ended();
+    const struct gsh_instance *pe = bound != NULL ? bound : first_pe;
+    snprintf(forked_text, sizeof(forked_text), "this process was forked by PE %d, and is no PE",
+             pe->my_pe);
+    first_pe = only_pe = gsh_lone_pe = NULL;
+    set_bound(NULL, WAS_BOUND);
+}
+
+__attribute__((constructor)) static void forget_pes_in_children(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_pes);
+}
+
+bool gsh_instance_is_forked(void)
+{
+    return forked_text[0] != '\0';
+}
+
+const char *gsh_instance_absence(void)
+{
+    if (gsh_instance_is_forked()) {
+        return forked_text;
+    }
+    return bound_state == WAS_BOUND ? "called after gshmem_finalize" : "called before gshmem_init";
+}
+
 struct gsh_instance *gsh_instance_need(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_current();
     if (pe == NULL) {
-        gsh_fail(GSH_ERR_STATE, "%s: called %s", call,
-                 bound_state == WAS_BOUND ? "after gshmem_finalize" : "before gshmem_init");
+        gsh_fail(GSH_ERR_STATE, "%s: %s", call, gsh_instance_absence());
         gsh_handler_tell(-1, 1, gsh_last_error());
         gsh_flush_stdout();
         _exit(1);

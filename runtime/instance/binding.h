@@ -27,9 +27,16 @@ static inline struct gsh_instance *gsh_instance_current(void)
 struct gsh_instance *gsh_instance_bound(void);
 /* One of the process's PEs, the latest; NULL: none. */
 struct gsh_instance *gsh_instance_first(void);
-/* The same for public calls: prints "<call>: called before gshmem_init" (or after finalize) and
- * ends the process when there is none. */
+/* The same for public calls: prints "<call>: " and why there is none, and ends the process, when
+ * there is none. */
 struct gsh_instance *gsh_instance_need(const char *call);
+/* Why the calling thread acts for no PE: "called before gshmem_init", "called after
+ * gshmem_finalize", or that the process was forked. The text stays. */
+const char *gsh_instance_absence(void);
+/* Whether the process was forked while its parent had PEs: it has none of them. fork arranges this
+ * in the child, so that no call pays for it. A child of vfork, posix_spawn or clone itself must
+ * make no call before exec. */
+bool gsh_instance_is_forked(void);
 
 /* For dialects: the PE that the calling thread itself made. If it made none: the process's only PE,
  * or NULL if a dialect made that PE, or is making it, for some thread. */

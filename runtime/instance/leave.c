@@ -64,8 +64,9 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
     _exit(status);
 }
 
-/* Not in a forked child, whose memory holds its parent's PEs, nor for a PE without peers. If the
- * program has given a PE up, or its peers outlive it, they notice its end themselves. */
+/* Not in a child made by clone itself, whose memory holds its parent's PEs, nor for a PE without
+ * peers. If the program has given a PE up, or its peers outlive it, they notice its end themselves.
+ */
 static bool is_missed(const struct gsh_instance *pe)
 {
     return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].process == gsh_process_id() &&
@@ -76,6 +77,9 @@ __attribute__((destructor)) static void at_exit(void)
 {
     struct gsh_instance *pe = gsh_instance_bound();
     int caller = -1;
+    if (gsh_instance_is_forked()) {
+        return; /* the PEs are its parent's */
+    }
     if (is_missed(pe)) {
         gsh_leave(pe, exit_status, "exited");
     }

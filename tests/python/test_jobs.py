@@ -62,6 +62,32 @@ def test_interrupt_in_a_wait():
     assert p.returncode != 0
 
 
+FORKS = r'''
+import os, signal
+import gshmem
+with gshmem.init():
+    a, me = gshmem.zeros(1), gshmem.my_pe()
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for call in (gshmem.barrier, gshmem.my_pe, gshmem.init, lambda: gshmem.put(a, a, 0)):
+            try:
+                call()
+            except gshmem.Error as e:
+                refused += f'this process was forked by PE {me}, and is no PE' in str(e)
+        is_own = signal.set_wakeup_fd(-1) == -1  # else Ctrl-C in the child would be the parent's
+        os._exit(refused if is_own and not gshmem.is_initialized() else 9)
+    status = os.waitpid(child, 0)[1]
+    gshmem.barrier()
+    assert os.WEXITSTATUS(status) == 4, status
+'''
+
+
+def test_a_forked_process_is_no_pe():
+    result = job(2, '-c', FORKS)
+    assert result.returncode == 0, result.stdout
+
+
 def test_headers_and_tools():
     assert os.path.exists(os.path.join(gshmem.get_include(), 'gshmem', 'gshmem.h'))
     with open('version.c', 'w') as file:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that the error handler runs once, on the thread that made the mistake, before the process
  * ends with the status it would have had, and learns the PE, the call and the message: before init,
- * when init fails, after it, under another prefix, and of PEs that are threads. A thread that makes
- * the same mistake meanwhile waits for it; a mistake in the handler ends the process. */
+ * when init fails, after it, under another prefix, in a process that a PE has forked, and of PEs
+ * that are threads. A thread that makes the same mistake meanwhile waits for it; a mistake in the
+ * handler ends the process. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -61,6 +62,57 @@ static void after_init(void)
 {
     gshmem_init();
     err();
+}
+
+/* Makes the mistake in a process that this one forks, after calls that say the same and return, and
+ * ends as that one did. */
+static void err_in_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        int is_initialised = 1;
+        gshmem_query_initialized(&is_initialised);
+        if (is_initialised || gshmem_my_pe() != -1 || gshmemx_init_attr(0, NULL) == 0) {
+            _exit(3);
+        }
+        err();
+        _exit(3);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    gshmem_barrier_all();
+    if (gshmem_n_pes() < 1) {
+        _exit(3);
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+}
+
+static void forked(void)
+{
+    gshmem_init();
+    err_in_child();
+}
+
+static void *fork_as_pe(void *arg)
+{
+    gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    gshmemx_set_attr_thread_args(*(int *)arg, 2, &n_calls, &attr);
+    CHECK_EQ(gshmemx_init_attr(GSHMEMX_INIT_THREAD_PES, &attr), 0);
+    gshmem_barrier_all();
+    if (*(int *)arg == 1) {
+        err_in_child();
+    }
+    gshmem_barrier_all();
+    return NULL;
+}
+
+static void forked_by_thread(void)
+{
+    int pes[2] = {0, 1};
+    pthread_t t;
+    pthread_create(&t, NULL, fork_as_pe, &pes[1]);
+    fork_as_pe(&pes[0]);
+    pthread_join(t, NULL);
 }
 
 static void renamed(void)
@@ -190,6 +242,12 @@ int main(void)
     CHECK_EQ(h.pe, 0);
     CHECK(h.is_same_thread && is_in(&h, "is not symmetric"));
     CHECK(strcmp(h.call, "gshmem_long_p") == 0);
+
+    CHECK_EQ(run(forked, &h), 1);
+    CHECK_EQ(h.pe, -1);
+    CHECK(is_in(&h, "gshmem_long_p: this process was forked by PE 0, and is no PE"));
+    CHECK_EQ(run(forked_by_thread, &h), 1);
+    CHECK(is_in(&h, "gshmem_long_p: this process was forked by PE 1, and is no PE"));
 
     CHECK_EQ(run(renamed, &h), 1);
     CHECK(strcmp(h.call, "other_long_p") == 0);

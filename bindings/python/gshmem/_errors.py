@@ -11,7 +11,7 @@ class Error(RuntimeError):
 
 
 class NotInitialized(Error):
-    """A call before init or after finalize."""
+    """A call before init or after finalize, or in a process that a PE has forked."""
 
 
 def check(result):

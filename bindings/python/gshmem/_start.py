@@ -193,6 +193,29 @@ def run_threads(n_pes, function, *args):
     return results
 
 
+# ---- fork -------------------------------------------------------------------------------------
+
+_forking_pe = None
+
+
+def _before_fork():
+    global _forking_pe
+    _forking_pe = library.gshmem_my_pe() if is_initialized() else None
+
+
+def _in_child():
+    """The library has forgotten its parent's PEs; Ctrl-C is Python's own again, as nobody reads our pipe here."""
+    global _is_watching
+    if _forking_pe is not None:
+        _native.set_forked_by(_forking_pe)
+    if _is_watching:
+        _is_watching = False
+        signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+
+
 # ---- Ctrl-C -----------------------------------------------------------------------------------
 #
 # Python's own handler runs only between its instructions: a thread that waits inside the library would never see it.

@@ -26,12 +26,27 @@ bool arguments_start(void)
     return type_names != NULL && PyErr_Occurred() == NULL;
 }
 
+static int forked_by = -1; /* the PE that has forked this process */
+
+/* (pe) */
+PyObject *native_set_forked_by(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    return check_count("set_forked_by", n, 1) &&
+                   int_of("set_forked_by", "pe", arguments[0], &forked_by)
+               ? none()
+               : NULL;
+}
+
 bool need_job(void)
 {
     if (library.is_bound && library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED)
         return true;
-    PyErr_Format(package.not_initialized != NULL ? package.not_initialized : PyExc_ValueError,
-                 "gshmem.init() has not been called, or gshmem.finalize() has");
+    PyObject *type = package.not_initialized != NULL ? package.not_initialized : PyExc_ValueError;
+    if (forked_by >= 0)
+        PyErr_Format(type, "this process was forked by PE %d, and is no PE", forked_by);
+    else
+        PyErr_Format(type, "gshmem.init() has not been called, or gshmem.finalize() has");
     return false;
 }
 

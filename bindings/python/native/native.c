@@ -59,6 +59,7 @@ static PyObject *native_is_initialized(PyObject *module, PyObject *const *argume
 static PyMethodDef methods[] = {METHOD(bind_library),
                                 METHOD(bind_package),
                                 METHOD(need),
+                                METHOD(set_forked_by),
                                 METHOD(is_initialized),
                                 METHOD(describe),
                                 METHOD(address_of),

@@ -115,7 +115,7 @@ bool signal_of(const char *call, PyObject *object, uint64_t **out);
 bool stream_of(PyObject *object, gshmemx_stream_t *out);
 
 python_function native_describe, native_address_of, native_check_pe, native_stream_of,
-    native_use_torch_streams;
+    native_use_torch_streams, native_set_forked_by;
 
 /* ---- waits.c: which call the main thread waits in, for Ctrl-C ---- */
 
