@@ -239,6 +239,11 @@ def test_wrong_kernels():
     wrong(TypeError, 'k: argument 0: str is no array', lambda: compiled().k(1, 1, 'x', 1.0))
     wrong(TypeError, 'k: argument 1 is an array', lambda: compiled().k(1, 1, gshmem.zeros(1), gshmem.zeros(1)))
     wrong(ValueError, 'k: block is', lambda: compiled().k(1, 0, gshmem.zeros(1), 1.0))
+    wrong(ValueError, 'which is 5000 threads; a block can have 1024',
+          lambda: compiled().k(1, (50, 100), gshmem.zeros(1), 1.0))
+    wrong(ValueError, 'k: grid is .4294967296, 1, 1.; it can have',
+          lambda: compiled().k(1 << 32, 1, gshmem.zeros(1), 1.0))
+    wrong(TypeError, 'k: grid is 1.5, not a number', lambda: compiled().k(1.5, 1, gshmem.zeros(1), 1.0))
     wrong(AttributeError, 'there is no kernel other among k', lambda: compiled().other)
 
 

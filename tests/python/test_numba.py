@@ -24,14 +24,26 @@ for line in ('.extern .func  (.param .b32 func_retval0) gshmem_my_pe', '.extern 
              '.extern .func gshmem_int_atomic_add'):
     assert line in ptx, ptx
 
-def wrong(box):
-    gs.gshmem_int_p(3, box, 0)
+doubles, constants = types.float64[::1], types.Array(types.int32, 1, 'C', readonly=True)
 
-try:
-    cuda.compile(wrong, types.void(numbers), cc=(9, 0))
-    raise AssertionError('a number is taken for an array')
-except Exception as e:
-    assert 'gshmem_int_p: dest is' in str(e) and 'not an array' in str(e), e
+def wrong(call, text, *given):
+    try:
+        cuda.compile(call, types.void(*given), cc=(9, 0))
+    except Exception as e:
+        assert text in str(e), e
+        return
+    raise AssertionError(f'refused nothing of: {text}')
+
+wrong(lambda box: gs.gshmem_int_p(3, box, 0), 'gshmem_int_p: dest is int64, not an array', numbers)
+wrong(lambda box: gs.gshmem_int_p(box, 3, 0), 'gshmem_int_p: dest is an array of float64, not of int32: C has int *',
+      doubles)
+wrong(lambda a, b: gs.gshmem_float_put(a, b, 1, 0), 'gshmem_float_put: dest is an array of float64, not of float32',
+      doubles, doubles)
+wrong(lambda box: gs.gshmem_int_p(box, 3, 0), 'gshmem_int_p: dest is a read-only array of int32', constants)
+wrong(lambda box, pe: gs.gshmem_int_p(box, 3, pe), 'gshmem_int_p: pe is float64, not an integer: C has int', numbers,
+      types.float64)
+cuda.compile(lambda a, b: gs.gshmem_int_put(a, b, 1, 0), types.void(numbers, constants), cc=(9, 0))
+cuda.compile(lambda a, b: gs.gshmem_putmem(a, b, 8, 0), types.void(doubles, words), cc=(9, 0))
 print('right')
 '''
 

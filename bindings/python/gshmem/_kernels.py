@@ -8,6 +8,8 @@ import ctypes
 import fcntl
 import glob
 import hashlib
+import math
+import operator
 import os
 import re
 import shlex
@@ -137,11 +139,30 @@ class Module:
         return kernels[name]
 
 
+_MAX_BLOCKS = (0x7fffffff, 0xffff, 0xffff)  # of a grid in x, y, z; of every GPU, and so everywhere
+_MAX_THREADS = 1024  # of a block, as above
+
+
 def _dim(call, what, value):
-    value = (value,) if isinstance(value, int) else tuple(value)
-    if not 1 <= len(value) <= 3 or any(n < 1 for n in value):
+    """Three numbers."""
+    try:
+        given = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
+    except TypeError:
+        raise TypeError(f'{call}: {what} is {value!r}, not a number or a tuple of numbers') from None
+    if not 1 <= len(given) <= 3 or any(n < 1 for n in given):
         raise ValueError(f'{call}: {what} is {value}: one to three numbers from 1')
-    return value + (1,) * (3 - len(value))
+    return given + (1,) * (3 - len(given))
+
+
+def _sizes(call, grid, block):
+    """Six numbers that a launch can have."""
+    blocks, threads = _dim(call, 'grid', grid), _dim(call, 'block', block)
+    if any(n > most for n, most in zip(blocks, _MAX_BLOCKS)):
+        raise ValueError(f'{call}: grid is {blocks}; it can have {_MAX_BLOCKS} blocks')
+    if math.prod(threads) > _MAX_THREADS:
+        raise ValueError(f'{call}: block is {threads}, which is {math.prod(threads)} threads; a block can have '
+                         f'{_MAX_THREADS}')
+    return blocks + threads
 
 
 def _argument(call, i, value, letter, size):
@@ -175,7 +196,8 @@ def _argument(call, i, value, letter, size):
 class Kernel:
     """kernel(grid, block, *arguments, stream=None, shared=0, collective=False) launches it.
 
-    grid, block: a number or up to three. Arguments: arrays for pointers; numbers; on GPUs a float for each
+    grid, block: how many blocks, and threads of a block: a number or up to three. A block has at most 1024 threads.
+    Arguments: arrays for pointers; numbers; on GPUs a float for each
     floating-point parameter. shared: bytes of dynamic shared memory. collective: all blocks run at the same time, so
     that they may wait for each other and for other PEs; each PE makes the call. stream: None: on GPUs torch's current
     one, or CUDA's default stream without torch; on the CPU device the default stream. Returns at once; synchronize()
@@ -188,7 +210,7 @@ class Kernel:
         need()
         if len(arguments) != len(self._parameters):
             raise TypeError(f'{self.name}: {len(arguments)} arguments for {len(self._parameters)} parameters')
-        sizes = _dim(self.name, 'grid', grid) + _dim(self.name, 'block', block)
+        sizes = _sizes(self.name, grid, block)
         values = [_argument(self.name, i, v, *p) for i, (v, p) in enumerate(zip(arguments, self._parameters))]
         pointers = (ctypes.c_void_p * (len(values) + 1))(*[ctypes.addressof(v) for v in values])
         self._launch((ctypes.c_uint * 6)(*sizes), pointers, shared, stream, collective)

@@ -8,8 +8,8 @@
     def to_the_right(box, value):
         gs.gshmem_int_p(box, value, (gs.gshmem_my_pe() + 1) % gs.gshmem_n_pes())
 
-Every function of gshmem.device.functions() is here under its name and its aliases. An array is given where C has a
-pointer: a[i:] is the address of element i. A kernel that makes such a call is linked with the library's LTO-IR for its
+Every function of gshmem.device.functions() is here under its name and its aliases. An array of the same type is given
+where C has a pointer, and an array of any type for `void *`: a[i:] is the address of element i. A kernel that makes such a call is linked with the library's LTO-IR for its
 GPU by nvJitLink, and its module is prepared before the first launch; other kernels are not touched. gshmem.init comes
 before the first launch. `gshmemrun -n 2 python -m gshmem.examples.numba_ring` is a program."""
 import ctypes as _ctypes
@@ -51,6 +51,25 @@ def _architecture():
     return 'sm_%d%d' % _cuda.get_current_device().compute_capability[:2]
 
 
+def _check_argument(call, argument, given):
+    """Raises TypeError if a value of that type of numba is not what the C type asks for."""
+    what, is_const = f'{call}: {argument["name"]} is', argument['type'].startswith('const ')
+    number = _NUMBERS.get(argument['type'])
+    if number is not None:
+        if not isinstance(given, (_types.Number, _types.Boolean)):
+            raise TypeError(f'{what} {given}, not a number')
+        if isinstance(number, _types.Integer) and not isinstance(given, (_types.Integer, _types.Boolean)):
+            raise TypeError(f'{what} {given}, not an integer: C has {argument["type"]}')
+        return
+    if not isinstance(given, _types.Array):
+        raise TypeError(f'{what} {given}, not an array')
+    element = argument['type'].removeprefix('const ').removesuffix('*').strip()
+    if element != 'void' and given.dtype != _NUMBERS[element]:
+        raise TypeError(f'{what} an array of {given.dtype}, not of {_NUMBERS[element]}: C has {argument["type"]}')
+    if not is_const and not given.mutable:
+        raise TypeError(f'{what} a read-only array of {given.dtype}')
+
+
 def _call(name, row):
     arguments, symbol = row['arguments'], row['name']
     result = _NUMBERS.get(row['result'], _types.void if row['result'] == 'void' else _types.uint64)  # else a pointer
@@ -59,12 +78,8 @@ def _call(name, row):
         given = given[0] if len(given) == 1 and isinstance(given[0], _types.BaseTuple) else given
         expected = []
         for argument, its_type in zip(arguments, given):
-            number = _NUMBERS.get(argument['type'])
-            if number is None and not isinstance(its_type, _types.Array):
-                raise TypeError(f'{name}: {argument["name"]} is {its_type}, not an array')
-            if number is not None and not isinstance(its_type, (_types.Number, _types.Boolean)):
-                raise TypeError(f'{name}: {argument["name"]} is {its_type}, not a number')
-            expected.append(its_type if number is None else number)
+            _check_argument(name, argument, its_type)
+            expected.append(_NUMBERS.get(argument['type'], its_type))
 
         def lower(context, builder, signature, values):
             context.active_code_library.add_linking_file(_linked(_architecture()))
