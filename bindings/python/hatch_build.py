@@ -25,7 +25,7 @@ def install(meson, root, folder, build):
     """Returns the prefix in which everything now is, and the package's native part."""
     staging, prefix = os.path.join(folder, 'staging'), '/prefix'
     if build is None:
-        build = os.path.join(root, 'build-wheel')  # kept: installers ask for the metadata first, then for the wheel
+        build = os.path.join(root, 'build-wheel')  # kept: the next build compiles what has changed
         subprocess.run([meson, 'setup', '--reconfigure', build, root, '--prefix', prefix, '--libdir', 'lib',
                         '--buildtype', 'release', '-Dtests=false', '-Dexamples=false', '-Dstrip=true',
                         *os.environ.get('GSHMEM_WHEEL_MESON_ARGS', '').split()], check=True)

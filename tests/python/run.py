@@ -28,6 +28,23 @@ def environment_of(sanitizers, root, folder):
     return added
 
 
+METADATA = '''
+import sys, build_backend
+folder = build_backend.prepare_metadata_for_build_wheel(sys.argv[1])
+text = open(f'{sys.argv[1]}/{folder}/METADATA').read()
+assert '\\nName: gshmem\\nVersion: ' in text and '\\nRequires-Dist: numpy\\n' in text, text
+'''
+
+
+def check_metadata(root, python, folder):
+    """pip learns the package's needs without a build: here there is nothing that could build it."""
+    place = os.path.join(folder, 'metadata')
+    os.mkdir(place)
+    subprocess.run([python, '-c', METADATA, place], cwd=root, check=True,
+                   env={'PATH': place, 'PYTHONPATH': os.path.join(root, 'bindings', 'python'),
+                        'PYTHONDONTWRITEBYTECODE': '1', 'PIP_BUILD_TRACKER': place})
+
+
 def main(root, build, *sanitizers):
     with tempfile.TemporaryDirectory(prefix='gshmem-python-') as folder:
         env = os.path.join(folder, 'venv')
@@ -49,6 +66,7 @@ def main(root, build, *sanitizers):
                         ['test_calls.py'])
         if os.path.getsize(wheel) > 25 << 20:
             sys.exit('the wheel has more than 25 MiB')
+        check_metadata(root, python, folder)
         audited = os.path.join(folder, 'audited')
         subprocess.run([python, '-m', 'auditwheel', 'repair', *[f'--exclude={name}' for name in FOUND_LATER],
                         '--plat', 'auto', '-w', audited, wheel], check=True, env=environment)
