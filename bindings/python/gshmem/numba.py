@@ -9,9 +9,10 @@
         gs.gshmem_int_p(box, value, (gs.gshmem_my_pe() + 1) % gs.gshmem_n_pes())
 
 Every function of gshmem.device.functions() is here under its name and its aliases. An array of the same type is given
-where C has a pointer, and an array of any type for `void *`: a[i:] is the address of element i. A kernel that makes such a call is linked with the library's LTO-IR for its
-GPU by nvJitLink, and its module is prepared before the first launch; other kernels are not touched. gshmem.init comes
-before the first launch. `gshmemrun -n 2 python -m gshmem.examples.numba_ring` is a program."""
+where C has a pointer, and an array of any type for `void *`: a[i:] is the address of element i. A kernel that makes
+such a call is linked with the library's LTO-IR for its GPU by nvJitLink, and its module is prepared before the first
+launch; other kernels are not touched. gshmem.init comes before the first launch. `gshmemrun -n 2 python -m
+gshmem.examples.numba_ring` is a program."""
 import ctypes as _ctypes
 import functools as _functools
 
