@@ -8,6 +8,8 @@
         gshmem.barrier()
 
 Started by gshmemrun, mpirun, srun or torchrun, or alone. docs/guide/python.md is the first hour."""
+from __future__ import annotations
+
 import os as _os
 
 from ._arrays import empty, free, is_on_gpu, on, zeros
@@ -18,13 +20,25 @@ from ._errors import Error, NotInitialized
 from ._library import package_folder as _package_folder
 from ._start import Session, finalize, get_unique_id, init, is_initialized, run_threads, watch_interrupts
 
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from ._kernels import Kernel, Module, compile, synchronize
+    from ._types import Array
+    __version__: str
+
 _LATER = ('Kernel', 'Module', 'compile', 'synchronize')
-__all__ = [*_LATER] + [name for name in dir() if not name.startswith('_') and name != 'watch_interrupts']
+__all__ = [
+    'Error', 'Kernel', 'Module', 'NotInitialized', 'Session', 'Team', 'alltoall', 'atomic_add', 'atomic_and',
+    'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or', 'atomic_set', 'atomic_swap', 'atomic_xor',
+    'barrier', 'broadcast', 'compile', 'empty', 'fcollect', 'fence', 'finalize', 'free', 'get', 'get_include',
+    'get_nbi', 'get_prefix', 'get_unique_id', 'init', 'is_initialized', 'is_on_gpu', 'my_pe', 'n_pes', 'on',
+    'preload_nccl', 'preload_nvshmem', 'put', 'put_nbi', 'put_signal', 'quiet', 'reduce', 'run_threads', 'signal',
+    'signal_wait', 'sync', 'synchronize', 'test', 'wait', 'zeros']
 
 watch_interrupts()
 
 
-def __getattr__(name):
+def _get_later(name: str) -> object:
     if name == '__version__':
         import ctypes
 
@@ -41,7 +55,11 @@ def __getattr__(name):
     raise AttributeError(f"module 'gshmem' has no attribute '{name}'")
 
 
-def get_include():
+if not TYPE_CHECKING:  # to which all names are known
+    __getattr__ = _get_later
+
+
+def get_include() -> str:
     """The folder of the C and CUDA headers, for compilers' -I."""
     folder = _package_folder()
     if folder is None:
@@ -49,7 +67,7 @@ def get_include():
     return _os.path.join(folder, 'include')
 
 
-def get_prefix():
+def get_prefix() -> str:
     """The folder that holds lib, include, bin and share, as `meson install` would fill it."""
     folder = _package_folder()
     if folder is None:
@@ -57,7 +75,7 @@ def get_prefix():
     return folder
 
 
-def _preload(call, *place):
+def _preload(call: str, *place: str) -> str:
     import ctypes
     import glob
     found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', *place), recursive=True)
@@ -67,7 +85,7 @@ def _preload(call, *place):
     return found[0]
 
 
-def preload_nccl():
+def preload_nccl() -> str:
     """Loads gshmem's NCCL library, so that packages that are imported later use it instead of their own: PyTorch's
     process group nccl, CuPy. Raises Error if torch is imported already. Returns the library's path, for variables such
     as VLLM_NCCL_SO_PATH."""
@@ -77,7 +95,7 @@ def preload_nccl():
     return _preload('preload_nccl', 'gshmem-nccl', 'libnccl.so.2')
 
 
-def preload_nvshmem():
+def preload_nvshmem() -> str:
     """Loads gshmem's NVSHMEM library under the name libnvshmem_host.so.3, so that NVSHMEM's Python bindings, imported
     later, use it. Raises Error if another library of that name is loaded. Returns the library's path. The program does
     not call gshmem.init: the bindings do."""

@@ -17,6 +17,8 @@ from ._start import need, waiting
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from typing import ClassVar
+
     from ._types import Array, Number, Stream
 
 
@@ -192,7 +194,9 @@ def atomic_xor(word: Array, value: int, pe: int) -> None:
 class Team:
     """PEs that make collective calls together. Team.world has all of them."""
 
-    def __init__(self, handle):
+    world: ClassVar[Team]
+
+    def __init__(self, handle: int) -> None:
         self._handle = handle
 
     @property
@@ -203,6 +207,7 @@ class Team:
 
     @property
     def n_pes(self) -> int:
+        """How many members the team has."""
         need()
         return library.gshmem_team_n_pes(self._handle)
 

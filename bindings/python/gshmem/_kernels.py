@@ -3,6 +3,8 @@
 
 gshmem's device library is headers alone, so there is nothing to link. What was compiled is kept in a cache folder,
 $XDG_CACHE_HOME/gshmem or ~/.cache/gshmem."""
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import fcntl
@@ -22,6 +24,12 @@ from ._arrays import is_on_gpu
 from ._errors import Error, check
 from ._library import library, package_folder
 from ._start import job_number, need
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    from ._types import Shape, Stream
 
 _PRELUDE = '#include <gshmem_device.cuh>\n#line 1 "{name}"\n'
 
@@ -114,7 +122,7 @@ def _include_folders():
     return os.path.join(folder, 'include', 'gshmem')
 
 
-def compile(source, options=(), name='kernel.cu'):
+def compile(source: str, options: Sequence[str] = (), name: str = 'kernel.cu') -> Module:
     """Compiles CUDA C++ whose kernels may make gshmem's device calls; <gshmem_device.cuh> is included already. Returns
     a Module: module.add is the kernel `__global__ void add(...)`. Not collective. options: more for the compiler, such
     as '-DN=3'. name: of the source, in the compiler's messages. Raises Error with these messages."""
@@ -129,10 +137,10 @@ def compile(source, options=(), name='kernel.cu'):
 class Module:
     """Kernels that were compiled together."""
 
-    def __init__(self, kernels, keep):
+    def __init__(self, kernels: dict[str, Kernel], keep: Any) -> None:
         self._kernels, self._keep = kernels, keep
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Kernel:
         kernels = self.__dict__.get('_kernels', {})
         if name not in kernels:
             raise AttributeError(f'there is no kernel {name} among {", ".join(kernels)}')
@@ -203,10 +211,11 @@ class Kernel:
     one, or CUDA's default stream without torch; on the CPU device the default stream. Returns at once; synchronize()
     waits."""
 
-    def __init__(self, name, parameters, launch):
+    def __init__(self, name: str, parameters: Any, launch: Any) -> None:
         self.name, self._parameters, self._launch = name, parameters, launch
 
-    def __call__(self, grid, block, *arguments, stream=None, shared=0, collective=False):
+    def __call__(self, grid: Shape, block: Shape, *arguments: Any, stream: Stream = None, shared: int = 0,
+                 collective: bool = False) -> None:
         need()
         if len(arguments) != len(self._parameters):
             raise TypeError(f'{self.name}: {len(arguments)} arguments for {len(self._parameters)} parameters')
@@ -395,7 +404,7 @@ def _gpu_launch(cuda, prepare, function):
     return do
 
 
-def synchronize():
+def synchronize() -> None:
     """Waits for this PE's kernels and for all work on its device."""
     need()
     from ._start import waiting

@@ -11,6 +11,11 @@ from . import _native
 from ._errors import Error, check
 from ._library import library
 
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any, Callable, TypeVar
+    Result = TypeVar('Result')
+
 _VERSION_SIZE = 1 << 16
 
 
@@ -124,10 +129,10 @@ def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = 
 class Session:
     """What init returns: `with gshmem.init(): ...` finalizes in the end."""
 
-    def __enter__(self):
+    def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         if not is_initialized():
             return
         if kind is None:
@@ -154,7 +159,7 @@ def _end():
     return kept
 
 
-def run_threads(n_pes, function, *args):
+def run_threads(n_pes: int, function: Callable[..., Result], *args: Any) -> list[Result]:
     """Calls function(*args) in n_pes threads of this process, each a PE of one job: for notebooks and tests. Returns
     the list of what they returned, by PE. An exception in one is raised here after all have ended; it ends the job of
     the others only if they wait for that PE longer than GSHMEM_WAIT_TIMEOUT."""

@@ -17,6 +17,8 @@ limit, which gshmem.triton's have not; they do not run in Triton's interpreter. 
 launch.
 Every function of gshmem.device.functions() is here; remote_ptr is gshmem_ptr. There is no remote_mc_ptr, and broadcast
 and fcollect are those of a warp or a block."""
+from __future__ import annotations
+
 import ctypes as _ctypes
 
 import triton as _triton
@@ -24,6 +26,12 @@ import triton.language as _tl
 from triton.language import core as _core
 
 from . import device as _device
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    def __getattr__(name: str) -> Any: ...
 
 _NUMBERS = {'int': _tl.int32, 'long': _tl.int64, 'size_t': _tl.uint64, 'gshmem_team_t': _tl.int32,
             'float': _tl.float32, 'double': _tl.float64,
@@ -40,7 +48,7 @@ TEAM_WORLD = NVSHMEM_TEAM_WORLD = _tl.constexpr(0)
 TEAM_SHARED = NVSHMEM_TEAM_SHARED = _tl.constexpr(1)
 
 
-def extern_libs():
+def extern_libs() -> dict[str, str]:
     """For a launch: extern_libs=extern_libs()."""
     _prepare_modules()
     return {'libgshmem_device': _device.bitcode()}

@@ -9,6 +9,8 @@
 
 Calls of a group are collective over the ranks that they name. The first use on a machine compiles a file, which takes a
 compiler for C++20. Errors are raised as gshmem.Error with the library's text."""
+from __future__ import annotations
+
 import ctypes
 import enum
 import glob
@@ -17,6 +19,12 @@ import os
 from . import _arrays
 from ._errors import Error
 from ._library import package_folder
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+    from ._types import Array
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _unit = None
@@ -44,7 +52,7 @@ def _include():
     return os.path.join(package_folder() or '', 'include', 'gshmem', 'dialects', 'mscclpp', 'include')
 
 
-def options():
+def options() -> list[str]:
     """For gshmem.compile: kernels may include <mscclpp/memory_channel_device.hpp> and the like."""
     if not _is_on_gpu():
         return ['-std=c++20', f'-I{_include()}']
@@ -88,7 +96,7 @@ def _call(name, *arguments):
     return result
 
 
-def create_unique_id():
+def create_unique_id() -> bytes:
     """128 bytes by which the ranks of a group find each other; the process serves the rendezvous until all have met."""
     out = ctypes.create_string_buffer(128)
     _call('unique_id', out)
@@ -98,15 +106,17 @@ def create_unique_id():
 class DeviceHandle:
     """What a kernel gets: raw, the bytes of the parameter."""
 
-    def __init__(self, raw):
+    def __init__(self, raw: bytes) -> None:
         self.raw = raw
 
 
 class _Channel:
+    """A channel to one other rank."""
+
     def __init__(self, group, address, kind):
         self._group, self._address, self._kind = group, address, kind
 
-    def device_handle(self):
+    def device_handle(self) -> DeviceHandle:
         """For a parameter of type mscclpp::MemoryChannelDeviceHandle or mscclpp::PortChannelDeviceHandle."""
         self._group._need()
         room = ctypes.create_string_buffer(512)
@@ -117,16 +127,16 @@ class _Channel:
 class ProxyService:
     """The thread that does what kernels ask of port channels. It belongs to a group."""
 
-    def __init__(self, group, fifo_size=512):
+    def __init__(self, group: CommGroup, fifo_size: int = 512) -> None:
         group._need()
         self._group, self._address = group, _call('service', group._address, fifo_size)
 
-    def start_proxy(self):
+    def start_proxy(self) -> None:
         """Until then kernels wait."""
         self._group._need()
         _call('run_service', self._address, 1)
 
-    def stop_proxy(self):
+    def stop_proxy(self) -> None:
         self._group._need()
         _call('run_service', self._address, 0)
 
@@ -136,7 +146,8 @@ class CommGroup:
     No job of gshmem is needed. close(), or the end of a `with`, frees its connections and channels; kernels must be
     done with them."""
 
-    def __init__(self, interfaceIpPortTrio=None, rank=None, size=None, unique_id=None):
+    def __init__(self, interfaceIpPortTrio: str | None = None, rank: int | None = None, size: int | None = None,
+                 unique_id: bytes | None = None) -> None:
         self._address = None
         if rank is None or size is None or not 0 <= rank < size:
             raise ValueError(f'CommGroup: rank is {rank} and size is {size}')
@@ -152,23 +163,23 @@ class CommGroup:
         if self._address is None:
             raise Error('mscclpp: the group is closed')
 
-    def __enter__(self):
+    def __enter__(self) -> CommGroup:
         return self
 
-    def __exit__(self, *unused):
+    def __exit__(self, *unused: Any) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         if self._address is not None:
             _unit.gshmem_channels_end(self._address)
             self._address = None
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Waits for all ranks."""
         self._need()
         _call('barrier', self._address)
 
-    def make_connection(self, ranks, transport=Transport.CudaIpc):
+    def make_connection(self, ranks: Iterable[int], transport: Transport = Transport.CudaIpc) -> dict[int, Any]:
         """{rank: connection} with each of these ranks, which make the same call."""
         self._need()
         ranks = list(ranks)
@@ -187,18 +198,20 @@ class CommGroup:
         self._kept.append(array)
         return {rank: _Channel(self, channel, kind) for rank, channel in zip(connections, out)}
 
-    def make_memory_channels(self, array, connections):
+    def make_memory_channels(self, array: Array, connections: dict[int, Any]) -> dict[int, _Channel]:
         """{rank: channel}: the other rank's array is its destination, this array its source. The other ranks make the
         same call with arrays of their own, of the same size."""
         return self._make('make_memory_channels', 'memory', array, connections)
 
-    def make_port_channels(self, proxy_service, array, connections):
+    def make_port_channels(self, proxy_service: ProxyService, array: Array,
+                           connections: dict[int, Any]) -> dict[int, _Channel]:
         """As make_memory_channels; the copies are made by the service."""
         return self._make('make_port_channels', 'port', array, connections, proxy_service._address)
 
     make_sm_channels = make_memory_channels  # the names of 0.6 and before
 
-    def make_proxy_channels(self, proxy_service, array, connections):
+    def make_proxy_channels(self, proxy_service: ProxyService, array: Array,
+                            connections: dict[int, Any]) -> dict[int, _Channel]:
         """The name of 0.6 and before of make_port_channels."""
         return self.make_port_channels(proxy_service, array, connections)
 

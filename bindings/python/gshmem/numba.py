@@ -13,6 +13,8 @@ where C has a pointer, and an array of any type for `void *`: a[i:] is the addre
 such a call is linked with the library's LTO-IR for its GPU by nvJitLink, and its module is prepared before the first
 launch; other kernels are not touched. gshmem.init comes before the first launch. `gshmemrun -n 2 python -m
 gshmem.examples.numba_ring` is a program."""
+from __future__ import annotations
+
 import ctypes as _ctypes
 import functools as _functools
 
@@ -23,6 +25,12 @@ from numba.core import cgutils as _cgutils
 from numba.cuda.extending import intrinsic as _intrinsic
 
 from . import device as _device
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    def __getattr__(name: str) -> Any: ...
 
 _NUMBERS = {'int': _types.int32, 'long': _types.int64, 'size_t': _types.uint64, 'gshmem_team_t': _types.int32,
             'float': _types.float32, 'double': _types.float64,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symmetric memory as PyTorch tensors, on GPUs and on machines without one; PyTorch's own symmetric memory and memory
 pools on gshmem's heap."""
+from __future__ import annotations
+
 import ctypes as _ctypes
 import os as _os
 
@@ -9,8 +11,12 @@ import torch as _torch
 from . import _arrays
 from ._errors import Error as _Error
 
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from ._types import Array, Shape
 
-def tensor(array):
+
+def tensor(array: Array) -> _torch.Tensor:
     """The torch tensor of a symmetric array, with the same memory. Calls of gshmem take either."""
     if isinstance(array, _torch.Tensor):
         return array
@@ -30,18 +36,18 @@ def _allocate(make, shape, dtype):
     return tensor(make(nbytes, 'uint8')).view(dtype).reshape(shape)  # by bytes: numpy lacks some of torch's dtypes
 
 
-def empty(shape, dtype=None):
+def empty(shape: Shape, dtype: _torch.dtype | None = None) -> _torch.Tensor:
     """A symmetric tensor with undefined contents: on the PE's GPU, or of the CPU on the CPU device. Collective over all
     PEs, with the same shape and dtype (None: float32). Freed by gshmem.free."""
     return _allocate(_arrays.empty, shape, dtype)
 
 
-def zeros(shape, dtype=None):
+def zeros(shape: Shape, dtype: _torch.dtype | None = None) -> _torch.Tensor:
     """As empty, with all elements 0."""
     return _allocate(_arrays.zeros, shape, dtype)
 
 
-def on(array, pe):
+def on(array: _torch.Tensor, pe: int) -> _torch.Tensor:
     """The same tensor on PE pe, which must be near: see gshmem.on."""
     _arrays.describe('on', 'array', array, True)
     flat = array.reshape(-1).view(_torch.uint8)
@@ -72,7 +78,7 @@ def _plug_in():
     return _unit
 
 
-def use_symmetric_memory():
+def use_symmetric_memory() -> None:
     """Makes gshmem the backend of torch.distributed._symmetric_memory, under the name GSHMEM: for the PE's GPU, or for
     tensors of the CPU on the CPU device. Call it after gshmem.init and before the first symmetric tensor. The first
     call on a machine compiles it, which takes some ten seconds and a C++ compiler.
@@ -85,7 +91,7 @@ def use_symmetric_memory():
     _symmetric_memory.set_backend('GSHMEM')
 
 
-def mem_pool():
+def mem_pool() -> _torch.cuda.MemPool:
     """A torch.cuda.MemPool on the heap: tensors that are made within `with torch.cuda.use_mem_pool(pool)` are symmetric
     if all PEs make the same ones in the same order. Keep the pool as long as its tensors."""
     if not _arrays.is_on_gpu():

@@ -25,6 +25,10 @@ import triton.language as tl
 from . import _arrays, _calls
 from ._library import library
 
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    import torch
+
 # The words of a world, int64, which is itself symmetric: my_pe, n_pes, n_channels, 0; for each PE what to add to a
 # symmetric address of this PE in order to have it there; then for each channel of barrier its epoch and for each PE a
 # flag. Invariants: epoch counts this PE's arrivals, and only this PE writes it; flag[i] is i's epoch at its latest
@@ -34,7 +38,7 @@ _ALL, _RELAXED = tl.constexpr(None), tl.constexpr('relaxed')  # compilers of Tri
 _AT_ONCE = tl.constexpr(32)  # of the PEs, barrier visits so many at a time
 
 
-def world(n_channels=1):
+def world(n_channels: int = 1) -> 'torch.Tensor':
     """What the calls in kernels need to know: a symmetric int64 tensor. Collective over all PEs, with the same
     n_channels: how many barriers may go on independently, as those of a kernel's programs do. gshmem.free frees it."""
     from .torch import zeros
