@@ -7,8 +7,8 @@
  *   3. /etc/gshmem.conf
  * Blanks around NAME and VALUE do not count, nor do double quotes around all of VALUE. A # at the
  * beginning of a line or after a blank begins a comment. The second file must belong to this user
- * or root, and no other may write to it. A program that has more rights than who started it reads
- * the third alone. */
+ * or root, and no other may write to it. A program that has more rights than the user who started
+ * it reads only the third. */
 #ifndef GSH_CONFIG_H
 #define GSH_CONFIG_H
 

@@ -244,8 +244,8 @@ bool gsh_env_offer(const char *name, const char *value)
 enum origin { FROM_DEFAULT, FROM_ENVIRONMENT, FROM_PROGRAM, FROM_FILE };
 
 /* The variable's text in the environment, else what was offered for it, else what a file of
- * settings says; NULL when it is unset or empty. A program that has more rights than who started it
- * has no such environment. */
+ * settings says; NULL when it is unset or empty. A program that has more rights than the user who
+ * started it has no such environment. */
 static const char *set_text(const struct row *row, enum origin *origin)
 {
     const char *text = secure_getenv(row->name);

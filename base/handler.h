@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program's error handler (gshmemx_set_error_handler). Whoever is about to end the process
- * because of an error, after the line that says so, calls gsh_handler_tell; it does nothing if no
- * handler is set.
+ * The program's error handler (gshmemx_set_error_handler). Code that is about to end the process
+ * because of an error prints the line that says so, and then calls gsh_handler_tell, which does
+ * nothing if no handler is set.
  *
  * The handler runs once in a process, for the error that comes first. A thread that finds another
  * error meanwhile waits for the handler to return, since ending the process would cut it short; a

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What may be made of a job's secret. The secret itself, made of 16 random bytes that rank 0
- * chooses at init and of what the ranks know already, never leaves the memory of the job's
- * processes; who reads the start-up's exchanges knows the random bytes alone. Names that others
- * can read and keys of messages are derived from it by a one-way function, each for one purpose, so
- * that none tells another. */
+ * What may be made of a job's secret. The secret is made of 16 random bytes that rank 0 chooses at
+ * init, and of what the ranks know already. It never leaves the memory of the job's processes: the
+ * start-up's exchanges carry the random bytes alone. Names that others can read, and keys of
+ * messages, are derived from it by a one-way function. Each serves one purpose, and none reveals
+ * another. */
 #ifndef GSH_KEYS_H
 #define GSH_KEYS_H
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/array.h"
 
-/* Held by whoever forks, so that the child has the list as it is between two calls. */
+/* A thread holds it while it forks, so that the child gets the list as it is between two calls. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int *fds; /* [n_fds] */
 static size_t n_fds, room;

@@ -32,9 +32,9 @@ bool gsh_process_is_child_of_pe(const char *const *names);
  * closes it. -1: it is no ancestor, as /proc numbers them, or the system does not say. */
 int gsh_process_note_ancestor(int pid);
 
-/* When a job ends, its processes are gone within milliseconds, and those that look see only that.
- * So whoever ends one for a reason first says it in its process's name, which /proc shows even of a
- * process that has ended and that its parent has not yet awaited. */
+/* When a job ends, its processes are gone within milliseconds, and others see no more than that. So
+ * a process that ends the job first puts the reason into its own name. /proc shows the name even
+ * when the process has ended, as long as its parent has not waited for it. */
 
 /* gshmemrun ends the job's other processes since PE `pe` has failed; -1: for another reason. */
 void gsh_process_say_ends_others(int pe);

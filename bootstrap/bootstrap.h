@@ -46,11 +46,11 @@ struct gsh_bootstrap {
     int rank;
     int size;
     uint64_t timeout_ns; /* of each call; 0 is none */
-    /* Set by the owner, who goes on without ranks that are gone, or says himself who is:
-     * GSH_ERR_PEER is noted, not printed. Only the bootstrap over TCP looks at it. */
+    /* Set by an owner that goes on without lost ranks, or names them itself: GSH_ERR_PEER is noted,
+     * not printed. Only the bootstrap over TCP looks at it. */
     bool may_lose_ranks;
-    /* What the ranks know and no exchange has carried, so who reads the exchanges does not know it;
-     * the same on all. Zeros: this kind has nothing of the sort. */
+    /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
+     * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
     /* Of the bootstrap over TCP; over the proxy: gsh_proxy_sent. */
     struct gsh_bootstrap_counts counts;

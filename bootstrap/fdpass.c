@@ -451,7 +451,8 @@ static enum gsh_result run(struct gsh_fdpass *f, struct exchange *x)
     }
 }
 
-/* The others must not wait for a rank that has failed. Who has had its message has no need to. */
+/* The others must not wait for a rank that has failed. Those that have its message already need no
+ * notice. */
 static void tell_failure(struct gsh_fdpass *f, const struct exchange *x, enum gsh_result failure)
 {
     struct gsh_fdpass_message m = {

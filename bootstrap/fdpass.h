@@ -6,8 +6,8 @@
  *
  * A message is struct gsh_fdpass_message and at most one descriptor. A connection carries one
  * message each way for every exchange of the two ranks, in the order of their exchanges; those of
- * later exchanges are kept until this rank gets there. A rank that fails in an exchange tells those
- * to whom it has not sent, so that they do not wait for it. */
+ * later exchanges are kept until this rank gets there. A rank that fails in an exchange tells the
+ * ranks that still wait for its message. */
 #ifndef GSH_FDPASS_H
 #define GSH_FDPASS_H
 
@@ -35,8 +35,8 @@ void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
 int gsh_fdpass_rank(const struct gsh_fdpass *fdpass);
 
 /* Whether this process may open as many descriptors as it takes to meet n ranks, to receive one
- * from each, and to hold `more` besides; if not, GSH_ERR_SYSTEM, noted. For the vote, too: who runs
- * out later cannot tell those that it has not met. */
+ * from each, and to hold `more` besides; if not, GSH_ERR_SYSTEM, noted. It is checked before the
+ * vote, since a rank that runs out later cannot tell the ranks to which it has no connection. */
 GSH_CHECK_RESULT enum gsh_result gsh_fdpass_check_room(int n, int more);
 
 /* This rank has had an exchange with every rank that it will have one with: its listener closes. */

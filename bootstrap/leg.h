@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rounds of an exchange among n ranks, as pure arithmetic. Whoever moves the messages walks it:
- * PEs that block on sockets or on the proxy (uid.c, runtime/init/net_job.c, runtime/team/agree.c,
- * runtime/team/host_sync.c), and the simulation in virtual time (perftest/sim).
+ * The rounds of an exchange among n ranks, as pure arithmetic. They are walked by what moves the
+ * messages: PEs that block on sockets or on the proxy (uid.c, runtime/init/net_job.c,
+ * runtime/team/agree.c, runtime/team/host_sync.c), and the simulation in virtual time
+ * (perftest/sim).
  *
  * In the round of distance d = 1, 2, 4, ... below n a rank sends what it has to the rank d further
  * on, and receives as much from the rank d before it, or both in the other direction. If each rank

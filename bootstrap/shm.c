@@ -17,7 +17,8 @@ struct shm {
     uint64_t round;
 };
 
-/* In a call's length: what kind of call it is, and, of the first rank, who is in another one. */
+/* In a call's length: what kind of call it is, and, in that of the first rank, which rank is in
+ * another one. */
 #define COMBINES (UINT64_C(1) << 63)
 #define DIFFERS  (UINT64_C(1) << 62)
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How processes of a job on one node connect to each other: a rank's listener is a SOCK_SEQPACKET
  * socket with an abstract name that only holders of the job's secret can compute. Each name is
- * derived by itself, so whoever has seen one cannot take another before its rank does.
+ * derived separately, so a process that has seen one name cannot bind another rank's before that
+ * rank does.
  *
  *   client -> listener   connects; goes no further unless the listener is its own user's
  *   listener             drops a client of another user at once
@@ -9,9 +10,9 @@
  *   listener -> client   struct gsh_uds_answer, a MAC over the hello
  *
  * Then each side knows that the other is of its user and has the secret, which does not travel.
- * Only then may anything else be sent. The connection belongs to the callers, who need no MAC on
- * it: the kernel lets nobody into it. Nothing here waits, and failures get no text but by
- * gsh_uds_fail. One thread at a time uses a listener. */
+ * Only then may anything else be sent. The connection then belongs to the callers. They need no MAC
+ * on it, since the kernel lets no third process into it. Nothing here waits. Failures have no text,
+ * unless the caller calls gsh_uds_fail. One thread at a time uses a listener. */
 #ifndef GSH_UDS_H
 #define GSH_UDS_H
 

@@ -7,7 +7,8 @@
 
 #define NO_KEY UINT32_MAX /* what a rank with nothing to say gives */
 
-/* Who has only lost another PE does not know why: others come first. */
+/* A rank that has only lost another PE does not know why, so the failures of other ranks come
+ * first. */
 #define LOSS_KEYS (UINT32_C(1) << 30)
 
 bool gsh_vote_is_same(const struct gsh_vote *a, const struct gsh_vote *b)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A vote as steps. In each step the ranks combine a value of a few bytes; whoever drives the vote
  * makes the combine: agree.c over a bootstrap, the simulation in virtual time (perftest/sim). All
- * ranks have the same steps. If they vote alike and all have succeeded there is one. Otherwise few
- * more find the rank to name, and its words: nobody needs the votes of all.
+ * ranks have the same steps. If all vote the same and have succeeded, one step is all. Otherwise a
+ * few more find the rank to name, and its words: no rank needs the votes of all.
  *
  *     gsh_voting_begin(&v, rank, n, mine, words);
  *     while (gsh_voting_next(&v)) {

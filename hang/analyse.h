@@ -24,7 +24,8 @@ struct gsh_hang_cause {
 
 void gsh_hang_analyse(const struct gsh_hang_job *job, struct gsh_hang_cause *cause);
 
-/* One wait in words: "gshmem_barrier_all of team 0: arrival 17 of PE 5", without who waits. */
+/* One wait in words: "gshmem_barrier_all of team 0: arrival 17 of PE 5"; it does not say who
+ * waits. */
 void gsh_hang_word_wait(const struct gsh_hang_wait *w, char *text, size_t bytes);
 /* "does not answer: its process 4711 is stopped ..." */
 void gsh_hang_word_silence(const struct gsh_hang_member *m, char *text, size_t bytes);

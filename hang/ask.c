@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See ask.h. The names of sockets are read from /proc/net/unix, which all users see; who answers is
- * asked of the kernel. */
+ * See ask.h. The names of sockets are read from /proc/net/unix, where other users' stand as well;
+ * the kernel says which user answers. */
 #include "hang/ask.h"
 
 #include <errno.h>

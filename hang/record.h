@@ -8,9 +8,9 @@
  *   process -> asker   packets of one struct gsh_hang_record each: for each of its PEs one of kind
  *                      PE, then its waits; then one of kind END
  *
- * Asked for the other nodes, a process answers with what their PEs say, whom it asks over the
- * network (runtime/hang/far.h). PEs of which the node's other processes know nothing are of kind
- * ABSENT then.
+ * Asked for the other nodes, a process asks their PEs over the network (runtime/hang/far.h), and
+ * answers with what they say. PEs of which the node's other processes know nothing are then of kind
+ * ABSENT.
  *
  * Both are of one build. A record is checked before it is used (gsh_hang_is_sound): it comes from
  * another process. */

@@ -272,7 +272,7 @@ static void put_slots(const struct gsh_trace_slot *slot, const void *data, size_
         memcpy(at + 1, data, bytes);
     }
     own.used += 1 + slots_of(bytes);
-    /* release: whoever reads the file of a process that was killed sees the slot whole */
+    /* release: a reader of the file of a process that was killed sees the slot whole */
     __atomic_store_n(&at->kind, slot->kind, __ATOMIC_RELEASE);
 }
 
