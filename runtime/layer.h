@@ -304,8 +304,9 @@ int gshmemx_layer_ranks_allgather(void *ranks, const void *mine, size_t bytes, v
 int gshmemx_layer_ranks_barrier(void *ranks);
 void gshmemx_layer_ranks_end(void *ranks);
 
-/* An entry takes messages from whoever has its key; receive and lost are called by threads of the
- * library, several at a time. False ends that link. A reply goes by link_send. */
+/* An entry takes messages from any process that has its key. Threads of the library, several at a
+ * time, call receive and lost. If receive returns false, that link ends. A reply goes by
+ * link_send. */
 enum { GSHMEMX_LAYER_ENTRY_KEY = 80, GSHMEMX_LAYER_MESSAGE = 256 << 10, GSHMEMX_LAYER_HEAD = 64 };
 int gshmemx_layer_entry_open(bool (*receive)(void *context, void *link, const void *data,
                                              size_t bytes),

@@ -9,7 +9,8 @@
 #include "proxy/engine/state.h"
 
 /* NULL, or what is wrong with a message that has that many bytes of data. Before there is memory,
- * ranges are not checked: whoever touches memory reports that. */
+ * ranges are not checked: the code that accesses memory reports bad
+ * ones. */
 const char *gsh_message_fault(const struct gsh_engine_peer *peer, const struct gsh_message *m,
                               size_t bytes);
 /* The kind of answer that it is; VALUE: to an AMO, and so on; 0: none. */

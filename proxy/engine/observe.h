@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proxy tells who observes it (gsh_proxy_options.observe): each request, from when it was
- * taken over until it was done, and each transfer that the network was given, until the network
- * was done with it. A time of 0: nobody observes. */
+ * What the proxy tells its observer (gsh_proxy_options.observe): when each request was taken over
+ * and when it was done, and the same of each transfer that the network was given. A time of 0:
+ * nobody observes. */
 #ifndef GSH_ENGINE_OBSERVE_H
 #define GSH_ENGINE_OBSERVE_H
 

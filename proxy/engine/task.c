@@ -32,7 +32,7 @@ void gsh_task_take_part(struct gsh_engine_peer *peer, struct gsh_task *task, uin
     }
 }
 
-/* For who asks whether a kernel may lack what it has asked for. */
+/* For callers that ask whether a kernel may lack what it has asked for. */
 static void count_dropped(struct gsh_task *task)
 {
     uint64_t *n = &task->proxy->n_dropped;

@@ -261,7 +261,8 @@ int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value)
     if (c->is_cuda) {
         return gsh_layer_outcome(store_by_stream(c, word, value));
     }
-    /* release: pairs with the acquire of whoever waits for the word, of a semaphore or another */
+    /* release: pairs with the acquire of the thread that waits for the word, a semaphore's or
+     * another */
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
     return GSHMEMX_LAYER_DONE;
 }

@@ -21,7 +21,7 @@ struct gsh_poll {
  * those whose comparison held. */
 struct gsh_poll gsh_poll(struct gsh_instance *pe, const struct gsh_wait_arg *w, size_t from,
                          enum gsh_poll_stop stop, size_t *indices);
-/* What a poll that was in vain is to say to those who ask. */
+/* What the hang report is to say of a poll that was in vain. */
 struct gsh_waiting gsh_poll_waiting(const struct gsh_wait_arg *w, const struct gsh_poll *s);
 /* Ends the job: the wait has passed its time limit. */
 void gsh_poll_timed_out(struct gsh_instance *pe, const struct gsh_wait_arg *w,

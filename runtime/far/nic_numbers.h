@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The numbers that adapters give their queues, of which each end of a connection needs the other's:
- * at start-up PEs tell them to those to whom the queues lead, by messages of their proxies. The
- * queues to a PE are made one after another, so an adapter that nobody else asks meanwhile numbers
- * them evenly: then 16 bytes say all. Else a second message has them one by one. */
+ * The numbers that adapters give their queues. Each end of a connection needs the number of the
+ * other end, so at start-up a PE sends its numbers to the PEs to which the queues lead, by messages
+ * of its proxy. The queues to a PE are made one after another. An adapter that makes no other queue
+ * meanwhile numbers them evenly, and 16 bytes say all. Otherwise a second message lists the
+ * numbers. */
 #ifndef GSH_NIC_NUMBERS_H
 #define GSH_NIC_NUMBERS_H
 

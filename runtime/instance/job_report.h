@@ -12,16 +12,17 @@ struct gsh_instance;
 struct gsh_waiting;
 
 /* A time limit has passed. Returns when the report has been printed, and the caller is to end the
- * job. If another PE prints it, and so ends the job, returns when the job is ending, or that has
- * taken too long. The thread goes on answering those who ask what it has waited for since then;
- * what: NULL: for nothing. Any thread of the PE but those that make the report. */
+ * job. If another PE prints it, and so ends the job, returns when the job is ending, or when that
+ * has taken too long. Meanwhile the thread still says, to any process that asks, that it has waited
+ * for `what` since since_ns; NULL: it waits for nothing. Any thread of the PE may call, except
+ * those that make the report. */
 void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
 
 /* The same for a PE that says why the job ends, and whose calling thread waits for nothing. */
 void gsh_job_report_print(struct gsh_instance *pe);
 
-/* Who makes the report: begins to do so in a thread of its own, which calls gsh_job_report_end at
- * its end. False: it cannot. Set before there is a wait. */
+/* Sets the function that makes the report, in a thread of its own, which calls gsh_job_report_end
+ * at its end. The function returns false if it cannot. To be set before any wait. */
 void gsh_job_report_by(bool (*begin)(struct gsh_instance *pe));
 void gsh_job_report_end(struct gsh_instance *pe);
 

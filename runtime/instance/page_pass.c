@@ -54,7 +54,8 @@ static void take_page(struct gsh_instance *pe, int other, void *head, void *word
     pe->peers[other].page_words = words;
 }
 
-/* *fd: -1 on failure. Sealed: nobody who gets it can make it shorter under the others' mappings. */
+/* *fd: -1 on failure. Sealed: no process that gets it can make it shorter under the others'
+ * mappings. */
 static enum gsh_result make_file(uint64_t bytes, int *fd)
 {
     if (!gsh_file_may_have(bytes)) {

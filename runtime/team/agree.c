@@ -215,7 +215,7 @@ static struct gsh_early_message *find_early(const struct exchange *x, int from)
     return found;
 }
 
-/* seq_cst, as is the store: whoever stops a thread also looks for what it has begun. */
+/* seq_cst, as is the store: a thread that stops another also looks for what the other has begun. */
 static bool is_stopped(const struct exchange *x)
 {
     return x->stop != NULL && __atomic_load_n(x->stop, __ATOMIC_SEQ_CST);
@@ -227,7 +227,7 @@ static bool is_lost(const struct exchange *x)
     return gsh_is_death_among(x->pe, x->pes, x->n);
 }
 
-/* For those who ask. */
+/* For the hang report. */
 static struct gsh_waiting waiting(const struct exchange *x, int other)
 {
     return (struct gsh_waiting){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A team in the making: its members find units of the pool that all of them have free, and agree
- * that their tables are written. Whoever makes one first agrees on arguments, among the same PEs or
- * more; that ballot may carry the first one on units:
+ * that their tables are written. Its maker first lets the same PEs, or more, agree on the
+ * arguments. That ballot may also carry the first ballot on units:
  *
  *     m = gsh_making_begin(...);       each PE; me is -1 on one that is no member
  *     gsh_making_ask(&m);              adds the last words and or_words to m.ballot

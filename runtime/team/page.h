@@ -28,9 +28,9 @@ struct gsh_page_inbox {
     uint64_t words[]; /* of the latest message; the sender writes them when taken equals sent */
 };
 
-/* A bit for each PE of the node, by its number there: it has sent a message. It sets it after that;
- * the owner clears it before it looks. So who looks for messages of all need not touch the inboxes
- * of those that have never sent. */
+/* A bit for each PE of the node, by its number there: that PE has sent a message. The sender sets
+ * its bit after the message, and the owner clears the bit before it looks at the inbox. So an owner
+ * that looks for messages of all PEs need not touch the inboxes of those that have sent none. */
 uint64_t *gsh_page_senders(const struct gsh_instance *pe, int owner);
 
 /* For the team of one unit: a dialect's words, by the rules of runtime/layer.h. */

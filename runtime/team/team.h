@@ -186,7 +186,7 @@ struct gsh_ballot {
 #define GSH_AGREE_PART(team) ((uint64_t)1 << 46 | (uint32_t)(team))
 #define GSH_AGREE_TAG(tag)   ((uint64_t)1 << 47 | (tag)) /* the 48 bits of GSH_NET_TAG */
 
-/* Who makes the agreements of one call. */
+/* What the agreements of one call have in common: who makes them, and for which call. */
 struct gsh_team_agreement {
     struct gsh_instance *pe;
     const char *call; /* for reports */
