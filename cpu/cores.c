@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often the watch looks at those who have cores while others wait. A runner that it finds on
- * its core so often is asked to pass it on, and counts no more one look later. */
+/* How often the watch looks at the runners that have cores while others wait. A runner that it
+ * finds on a core MAX_LOOKS times is asked to pass the core on, and one look later no longer
+ * counts. */
 #define LOOK_EVERY_NS 1000000
 #define MAX_LOOKS     1u
 /* The same if only spare runners wait: a new block is of use only if the block on the core waits

@@ -7,13 +7,13 @@
  * Invariants
  * - The batch is the block's between begin_batch and end_batch: owner is its key. Nothing else says
  *   so, since shared memory is never initialised.
- * - Positions count puts and never wrap; put i is at puts[i % GSHMEM_BATCH_PUTS]. A thread takes a
- *   position by adding 1 to head, if head - tail shows room, else it publishes first. It writes the
- *   put and says so by ready = i + 1.
- * - Whoever holds the lock publishes [tail, head): it waits until all of these are ready, fences if
- *   the proxy is to read sources, and for each ring reserves slots for all its puts at once. Then
- *   tail follows. So before it reserves it waits only for threads that wait for nothing; after
- *   that, as every producer, only for room (push.cuh).
+ * - Positions count puts and never wrap; put i is at puts[i % GSHMEM_BATCH_PUTS]. If head - tail
+ *   shows room, a thread takes a position by adding 1 to head; otherwise it publishes first. It
+ *   writes the put, and then sets ready = i + 1.
+ * - The thread that holds the lock publishes [tail, head). It waits until all of these are ready,
+ *   fences if the proxy is to read sources, and reserves slots for all puts of a ring at once. Then
+ *   it moves tail up to head. So before it reserves, it waits only for threads that wait for
+ *   nothing; afterwards it waits only for room, as every producer does (push.cuh).
  * - What asks for an order publishes first: fence, quiet, barriers, and the end. So do the block's
  *   other threads' calls, for all puts that a synchronisation has ordered before them. */
 #ifndef GSHMEM_BATCH_CUH

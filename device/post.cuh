@@ -5,10 +5,10 @@
  *
  * Why no wait is endless. A thread that has reserved waits for room, and for the threads with lower
  * positions of that queue, which wait for nothing else. Room comes as the adapter completes what
- * has been rung for, and whoever publishes sees to it that the doorbell rings. Threads of a warp
- * may be made to wait for each other after any branch: so, as with rings (push.cuh), a warp has
- * reservations in one queue at a time. A thread that holds a cell waits only for what it has posted
- * itself.
+ * has been rung for, and a thread that publishes makes sure that the doorbell rings. Threads of a
+ * warp may be made to wait for each other after any branch: so, as with rings (push.cuh), a warp
+ * has reservations in one queue at a time. A thread that holds a cell waits only for what it has
+ * posted itself.
  *
  * Whether an entry has failed is for the host to find, which ends the job: a thread that waits sees
  * no completion meanwhile. */
@@ -99,9 +99,9 @@ __device__ __forceinline__ void add_nop(const Context &c, batch *b, uint32_t fla
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-/* What came before the completion that this thread has seen is seen by who loads gpu_done with
- * acquire. Never fewer than others have seen: with 16 bits of a position the word must not fall
- * behind. */
+/* A thread that loads gpu_done with acquire sees what came before the completion that this thread
+ * has seen. gpu_done never decreases: a completion has only 16 bits of a position, so the word must
+ * not fall behind. */
 __device__ __forceinline__ void raise_done(gsh_nic_queue *q, uint64_t known, uint64_t done)
 {
     fence_gpu();

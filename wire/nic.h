@@ -12,9 +12,10 @@
  * - Remote addresses are offsets in the heap: a PE has one key for its whole heap with each of its
  *   adapters, and memory comes and goes under it. So do local addresses, unless all memory of the
  * process has a key.
- * - Whoever reserves position 0 of a queue puts it into the list of its context's used queues
- * before it publishes, and so before anybody returns who has posted there. Queues stay in it. So a
- * fence or quiet looks at those that have been used, and at no others.
+ * - The thread that reserves position 0 of a queue puts the queue into the list of its context's
+ *   used queues before it publishes, and so before any call that has posted there returns. Queues
+ *   stay in the list. So a fence or quiet looks at the queues that have been used, and at no
+ *   others.
  * - A value that comes back goes to a cell in this PE's heap. A thread takes ticket t, waits until
  *   cell t % GSH_NIC_CELLS serves t / GSH_NIC_CELLS, posts, waits for the entry's completion, reads
  *   the cell, and lets it serve the next: +1. Only the holder of that ticket has the cell. */

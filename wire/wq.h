@@ -229,8 +229,8 @@ GSH_WQ_FUNCTION uint32_t gsh_wq_completed_opcode(uint32_t last)
     return last >> 28;
 }
 
-/* The position after the completed entry, for somebody who knows that the entries before `known`
- * are complete, and that fewer than 65536 are since. */
+/* The position after the completed entry. The entries before `known` are complete, and fewer than
+ * 65536 have been completed since. */
 GSH_WQ_FUNCTION uint64_t gsh_wq_completed_end(uint32_t last, uint64_t known)
 {
     uint32_t index = gsh_wq_be16((uint16_t)last);

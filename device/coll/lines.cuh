@@ -16,8 +16,8 @@
  *   The threads of a unit send p a line in each round of an item, and wait for p's line of each
  *   round. They send in round r + 2 only after they have p's line of round r. A line without data
  *   is a flag.
- * - So whoever has p's line of round r knows that p's unit has taken this member's line of round r
- *   - 2, and may overwrite it in round r + 2 of the same item.
+ * - So a unit that has p's line of round r knows that p's unit has taken this member's line of
+ *   round r - 2, and may overwrite it in round r + 2 of the same item.
  * - An item's units are used in each of its rounds, so that all lines that p may not have taken
  *   when this member's block is through are those of the item's last two rounds. The next item's
  *   first two rounds use the two other buffers. Later rounds overwrite only after a line of p's

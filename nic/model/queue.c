@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See queue.h. A doorbell's entries are copied when it is seen, and compared again when they are
- * complete: whoever writes them too late, or again too early, is found. */
+ * See queue.h. A doorbell's entries are copied when the doorbell is seen, and compared with the
+ * copies when they are complete. This finds entries that are written too late, or written again too
+ * early. */
 #include "nic/model/queue.h"
 #include "nic/names.h"
 
@@ -17,7 +18,7 @@ enum gsh_result gsh_model_set_state(struct gsh_model_queue *queue, enum gsh_mode
         return gsh_note(GSH_ERR_STATE, "the model NIC: queue %u cannot go from state %u to %u",
                         queue->number, was, (unsigned)state);
     }
-    /* release: the other end sees whom the queue is joined to */
+    /* release: the other end sees to which queue this one is joined */
     __atomic_store_n(&queue->link->state, (uint32_t)state, __ATOMIC_RELEASE);
     return GSH_OK;
 }
@@ -106,7 +107,7 @@ static void take_entries(struct gsh_model *model, struct gsh_model_queue *queue,
 /* The position that the record names. It is at most `depth` after what is complete. */
 static uint64_t end_of_record(struct gsh_model *model, struct gsh_model_queue *queue)
 {
-    /* acquire: pairs with the fence of whoever rings: the entries are visible */
+    /* acquire: pairs with the fence of the thread that rings: the entries are visible */
     uint32_t record = gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_ACQUIRE));
     uint64_t ahead = (record - (uint32_t)queue->taken) & 0xffff;
     uint64_t end = queue->taken + ahead;
@@ -123,7 +124,7 @@ static uint64_t end_of_record(struct gsh_model *model, struct gsh_model_queue *q
 bool gsh_model_take(struct gsh_model *model, struct gsh_model_queue *queue)
 {
     const struct gsh_model_settings *s = &model->settings;
-    /* acquire: pairs with the fence of whoever rings: the record is visible */
+    /* acquire: pairs with the fence of the thread that rings: the record is visible */
     const uint64_t bell = __atomic_load_n(queue->doorbell, __ATOMIC_ACQUIRE);
     if (bell == queue->seen_doorbell || queue->has_failed) {
         return false;
@@ -171,7 +172,8 @@ static void write_completion(struct gsh_model *model, struct gsh_model_queue *qu
     completion.op_own |= (uint8_t)(queue->n_completed / n & 1);
     memcpy(&last, (const uint8_t *)&completion + GSH_WQ_COMPLETION_LAST, sizeof(last));
     memcpy(to, &completion, GSH_WQ_COMPLETION_LAST);
-    /* release: pairs with the acquire of whoever polls: all before it, by this queue, is seen */
+    /* release: pairs with the acquire of the thread that polls, which sees all that this queue did
+     * before */
     __atomic_store_n((uint32_t *)(void *)((uint8_t *)to + GSH_WQ_COMPLETION_LAST), last,
                      __ATOMIC_RELEASE);
     queue->n_completed++;

@@ -42,7 +42,7 @@ static void wake(void *context)
     struct gsh_model_thread *t = ((struct gsh_model *)context)->thread;
     uint64_t one = 1;
     /* The doorbell before the look at is_asleep; pairs with the fence in sleep_idle. Not a release:
-     * whoever rings orders what it wrote by the fences of its own. */
+     * a thread that rings orders what it wrote by fences of its own. */
     __sync_synchronize();
     if (__atomic_load_n(&t->is_asleep, __ATOMIC_RELAXED) == 0 ||
         __atomic_exchange_n(&t->is_asleep, 0, __ATOMIC_RELAXED) == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A PE as this dialect sees it: who started gshmem, and the segment. The segment is one symmetric
- * allocation. It has words by which ranks exchange data, the records of windows, and the fixed part
- * of pool.h. So communicators of a part of the job also have symmetric memory, which gshmem_malloc
- * gives only to all PEs together. */
+ * A PE as this dialect sees it: whether the program or this dialect started gshmem, and the
+ * segment. The segment is one symmetric allocation. It has words by which ranks exchange data, the
+ * records of windows, and the fixed part of pool.h. With it, communicators of a part of the job
+ * have symmetric memory, too, which gshmem_malloc gives only to all PEs together. */
 #ifndef GSH_NCCL_JOB_H
 #define GSH_NCCL_JOB_H
 

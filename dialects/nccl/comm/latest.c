@@ -308,7 +308,8 @@ void gsh_nccl_latest_add(const char *call, struct gsh_nccl_latest *l,
     const uint64_t what = what_of(c);
     struct entry *e = &shared_of(l->own)->entries[number % N_ENTRIES];
     l->sum = mix(mix(l->sum, c->count), what);
-    /* release: pair with the acquires in read_entry; who sees one of them sees the 0, or more */
+    /* release: pair with the acquires in read_entry: a reader that sees one of them sees the 0, or
+     * a later number */
     __atomic_store_n(&e->number, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&e->count, c->count, __ATOMIC_RELEASE);
     __atomic_store_n(&e->what, what, __ATOMIC_RELEASE);

@@ -376,8 +376,8 @@ __device__ __forceinline__ bool is_acquire(cuda::memory_order order)
     return order != cuda::memory_order_relaxed && order != cuda::memory_order_release;
 }
 
-/* On a GPU, whoever hears from a kernel sees what came before the kernel. On the CPU device a fence
- * at the beginning of a session ensures this. */
+/* On a GPU, a thread that sees a kernel's signal sees what came before the kernel, too. On the CPU
+ * device a fence at the beginning of a session ensures this. */
 __device__ __forceinline__ void publish_earlier()
 {
     if constexpr (detail::is_cpu_device)

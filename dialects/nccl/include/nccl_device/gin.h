@@ -156,7 +156,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
     __device__ __forceinline__ void local(ncclGin_None) const {}
     template <class Action> __device__ __forceinline__ void local(Action a) const
     {
-        /* The source has been read before whoever sees the counter writes to it. */
+        /* The source has been read before a thread that sees the counter writes to it. */
         gshmem::detail::fence_release();
         gshmem::detail::reduce_add(counter_word(a.counter), (uint64_t)1);
     }
