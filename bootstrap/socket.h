@@ -40,6 +40,12 @@ int gsh_deadline_poll_ms(uint64_t deadline_ns);
 /* bound receives the address with the port that was assigned. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd,
                                                    struct gsh_address *bound);
+/* A listener that finds no descriptor for a client leaves it in the kernel's queue, and looks no
+ * earlier than that for whether there is one: else it would find the client again, for ever. */
+#define GSH_ACCEPT_RETRY_NS UINT64_C(10000000)
+/* What is wrong for so long is a failure. */
+#define GSH_ACCEPT_PATIENCE_NS UINT64_C(2000000000)
+
 /* *fd is -1 if no connection waits. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_accept(int listen_fd, int *fd);
 GSH_CHECK_RESULT enum gsh_result gsh_socket_connect(const struct gsh_address *to,

@@ -304,7 +304,11 @@ static void *admit_all(void *arg)
     struct gsh_tcp_listener *listener = arg;
     for (;;) {
         struct gsh_tcp_listener_event event;
-        if (gsh_tcp_listener_next(listener, 0, &event) != GSH_OK) {
+        enum gsh_result r = gsh_tcp_listener_next(listener, 0, &event);
+        if (r != GSH_OK && (errno == EMFILE || errno == ENFILE)) {
+            continue; /* the listener has waited, and there may be descriptors again */
+        }
+        if (r != GSH_OK) {
             return NULL;
         }
         pthread_mutex_lock(&service.lock);

@@ -39,8 +39,9 @@ struct client {
 
 struct gsh_tcp_listener {
     int listen_fd, epoll_fd;
-    bool is_listening; /* epoll watches the listener */
-    bool is_shut;      /* atomic */
+    bool is_listening;                          /* epoll watches the listener */
+    uint64_t paused_until_ns, starved_since_ns; /* no descriptor for a client; 0: none is missing */
+    bool is_shut;                               /* atomic */
     bool sends_challenge;
     struct gsh_address address;
     uint8_t challenge[GSH_NONCE_BYTES];
@@ -278,6 +279,21 @@ static int find_free_client(struct gsh_tcp_listener *listener)
     return i;
 }
 
+static enum gsh_result wait_for_room(struct gsh_tcp_listener *listener)
+{
+    uint64_t now = gsh_now_ns();
+    if (listener->n_clients > 0) {
+        listener->n_clients_allowed =
+            listener->n_clients; /* a client has to go before the next one comes */
+        return GSH_OK;
+    }
+    if (listener->starved_since_ns == 0) {
+        listener->starved_since_ns = now;
+    }
+    listener->paused_until_ns = now + GSH_ACCEPT_RETRY_NS;
+    return now - listener->starved_since_ns < GSH_ACCEPT_PATIENCE_NS ? GSH_OK : GSH_ERR_SYSTEM;
+}
+
 static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
 {
     int fd, i = find_free_client(listener);
@@ -286,11 +302,10 @@ static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
         return GSH_ERR_SYSTEM;
     }
     enum gsh_result r = gsh_socket_accept(listener->listen_fd, &fd);
-    if (r != GSH_OK && (errno == EMFILE || errno == ENFILE) && listener->n_clients > 0) {
-        listener->n_clients_allowed =
-            listener->n_clients; /* a client has to go before the next one comes */
-        return GSH_OK;
+    if (r != GSH_OK && (errno == EMFILE || errno == ENFILE)) {
+        return wait_for_room(listener);
     }
+    listener->starved_since_ns = 0;
     if (r != GSH_OK || fd < 0) {
         return r;
     }
@@ -336,6 +351,10 @@ static int sleep_ms(const struct gsh_tcp_listener *listener, uint64_t deadline_n
 {
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
     int client_ms = is_full(listener) ? 50 : 1000;
+    if (!listener->is_listening && listener->n_clients == 0) {
+        int pause_ms = gsh_deadline_poll_ms(listener->paused_until_ns);
+        return limit_ms < 0 || limit_ms > pause_ms ? pause_ms : limit_ms;
+    }
     if (listener->n_clients > 0 && (limit_ms < 0 || limit_ms > client_ms)) {
         return client_ms;
     }
@@ -348,7 +367,9 @@ enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener, uint64_
     for (;;) {
         struct epoll_event e;
         make_room(listener);
-        enum gsh_result r = set_listening(listener, !is_full(listener));
+        const bool is_paused =
+            listener->paused_until_ns != 0 && gsh_now_ns() < listener->paused_until_ns;
+        enum gsh_result r = set_listening(listener, !is_paused && !is_full(listener));
         if (r != GSH_OK) {
             return r;
         }

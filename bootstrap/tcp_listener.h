@@ -41,7 +41,9 @@ struct gsh_tcp_listener_event {
 /* By any thread: the listener admits no more clients, and gsh_tcp_listener_next fails. */
 void gsh_tcp_listener_shutdown(struct gsh_tcp_listener *listener);
 
-/* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. */
+/* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. Clients for whom
+ * there is no descriptor wait; GSH_ERR_SYSTEM with EMFILE when there has been none for
+ * GSH_ACCEPT_PATIENCE_NS, and then whoever calls again waits on. */
 GSH_CHECK_RESULT enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener,
                                                        uint64_t deadline_ns,
                                                        struct gsh_tcp_listener_event *event);

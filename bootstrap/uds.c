@@ -4,6 +4,7 @@
 #include "bootstrap/uds.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct gsh_uds_listener {
     struct gsh_uds_key of;
     int rank;
     int listen_fd, epoll_fd;
+    uint64_t paused_until_ns;  /* epoll does not watch listen_fd; 0: it does */
+    uint64_t starved_since_ns; /* no descriptor for a client; 0: none is missing */
     int n_clients;
     uint64_t n_come;
     struct client {
@@ -193,13 +196,28 @@ int gsh_uds_fd(const struct gsh_uds_listener *listener)
     return listener->epoll_fd;
 }
 
-/* False if there was none. */
+int gsh_uds_poll_ms(const struct gsh_uds_listener *listener, int limit_ms)
+{
+    if (listener->paused_until_ns == 0) {
+        return limit_ms;
+    }
+    int pause_ms = gsh_deadline_poll_ms(listener->paused_until_ns);
+    return limit_ms < 0 || limit_ms > pause_ms ? pause_ms : limit_ms;
+}
+
+static bool has_input(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* What a client has sent is heard before it goes. False if no client is silent. */
 static bool drop_oldest(struct gsh_uds_listener *listener)
 {
     struct client *oldest = NULL;
     for (int i = 0; i < MAX_CLIENTS; i++) {
         struct client *v = &listener->clients[i];
-        if (v->fd >= 0 && (oldest == NULL || v->since < oldest->since)) {
+        if (v->fd >= 0 && (oldest == NULL || v->since < oldest->since) && !has_input(v->fd)) {
             oldest = v;
         }
     }
@@ -220,21 +238,47 @@ static bool enter(struct gsh_uds_listener *listener, int fd)
     return epoll_add(listener, fd, i);
 }
 
+/* Those in the queue wait, and the caller hears those that are in. */
+static enum gsh_result pause_listening(struct gsh_uds_listener *listener)
+{
+    uint64_t now = gsh_now_ns();
+    if (listener->starved_since_ns == 0) {
+        listener->starved_since_ns = now;
+    }
+    if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_DEL, listener->listen_fd, NULL) != 0) {
+        return GSH_ERR_SYSTEM;
+    }
+    listener->paused_until_ns = now + GSH_ACCEPT_RETRY_NS;
+    errno = EMFILE;
+    return now - listener->starved_since_ns < GSH_ACCEPT_PATIENCE_NS ? GSH_OK : GSH_ERR_SYSTEM;
+}
+
+static enum gsh_result resume_listening(struct gsh_uds_listener *listener)
+{
+    if (listener->paused_until_ns == 0 || gsh_now_ns() < listener->paused_until_ns) {
+        return GSH_OK;
+    }
+    listener->paused_until_ns = 0;
+    return epoll_add(listener, listener->listen_fd, LISTENER) ? GSH_OK : GSH_ERR_SYSTEM;
+}
+
 static enum gsh_result accept_clients(struct gsh_uds_listener *listener)
 {
     for (int n = 0; n < MAX_AT_ONCE; n++) {
-        if (listener->n_clients == MAX_CLIENTS) {
-            (void)drop_oldest(listener);
+        if (listener->n_clients == MAX_CLIENTS && !drop_oldest(listener)) {
+            return GSH_OK; /* all have said something, which comes first */
         }
         int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        bool is_starved = fd < 0 && (errno == EMFILE || errno == ENFILE);
+        if (!is_starved) {
+            listener->starved_since_ns = 0;
+        }
         if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return GSH_OK;
         }
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-            /* the client stays in the queue, so the next look would find it again, for ever */
+        if (is_starved) {
             if (!drop_oldest(listener)) {
-                errno = EMFILE;
-                return GSH_ERR_SYSTEM;
+                return pause_listening(listener);
             }
         } else if (fd < 0 && errno != EINTR && errno != ECONNABORTED) {
             return GSH_ERR_SYSTEM;
@@ -268,9 +312,13 @@ enum gsh_result gsh_uds_accept(struct gsh_uds_listener *listener, int *fd, int *
 {
     struct epoll_event e;
     *fd = -1;
+    enum gsh_result r = resume_listening(listener);
+    if (r != GSH_OK) {
+        return r;
+    }
     for (int n = 0; n < MAX_AT_ONCE && epoll_wait(listener->epoll_fd, &e, 1, 0) > 0; n++) {
         if (e.data.u32 == LISTENER) {
-            enum gsh_result r = accept_clients(listener);
+            r = accept_clients(listener);
             if (r != GSH_OK) {
                 return r;
             }

@@ -58,9 +58,14 @@ void gsh_uds_close(struct gsh_uds_listener **listener);
 /* Can be polled for input: there is something for gsh_uds_accept to do. */
 int gsh_uds_fd(const struct gsh_uds_listener *listener);
 
+/* How long to poll gsh_uds_fd before gsh_uds_accept must be called again in any case, at most
+ * limit_ms; -1: no limit. */
+int gsh_uds_poll_ms(const struct gsh_uds_listener *listener, int limit_ms);
+
 /* Goes on with all that have come. *fd is the next client that has proved itself, and *from its
- * rank, >= 0; -1: none for now. Strangers take no time of others: the oldest goes when descriptors
- * or client records run out. GSH_ERR_SYSTEM with errno when there is no descriptor for a client. */
+ * rank, >= 0; -1: none for now. Strangers take no time of others: the oldest that says nothing goes
+ * when descriptors or client records run out. Clients for whom there is no descriptor wait;
+ * GSH_ERR_SYSTEM with errno when there has been none for GSH_ACCEPT_PATIENCE_NS. */
 GSH_CHECK_RESULT enum gsh_result gsh_uds_accept(struct gsh_uds_listener *listener, int *fd,
                                                 int *from);
 

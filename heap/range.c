@@ -97,7 +97,7 @@ static void *serve(void *arg)
     }
     c.polls[c.n++] = (struct pollfd){.fd = gsh_uds_fd(listener), .events = POLLIN};
     for (;;) {
-        if (poll(c.polls, c.n, -1) < 0 && errno != EINTR) {
+        if (poll(c.polls, c.n, gsh_uds_poll_ms(listener, -1)) < 0 && errno != EINTR) {
             return NULL;
         }
         for (size_t i = c.n - 1; i > 0; i--) {
@@ -107,9 +107,7 @@ static void *serve(void *arg)
                 *p = c.polls[--c.n];
             }
         }
-        if (c.polls[0].revents != 0) {
-            admit_all(&c, listener);
-        }
+        admit_all(&c, listener);
     }
 }
 

@@ -24,6 +24,7 @@
 #include "base/thread.h"
 #include "base/result.h"
 #include "base/util.h"
+#include "bootstrap/socket.h"
 #include "runtime/hang/collect.h"
 #include "runtime/hang/signal.h"
 #include "runtime/hang/tell.h"
@@ -77,18 +78,19 @@ static bool concerns_a_pe(const struct gsh_hang_question *question)
     return is;
 }
 
-static void answer(void)
+/* False: there is no descriptor for the asker, who waits in the kernel's queue. */
+static bool answer(void)
 {
     const struct gsh_hang_record end = {.magic = GSH_HANG_MAGIC, .kind = GSH_HANG_END};
     struct gsh_hang_question question = {0};
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
-        return;
+        return errno != EMFILE && errno != ENFILE;
     }
     bool is_asked = has_asked(fd, &question);
     if (is_asked && question.is_far != 0) {
         gsh_hang_tell_asker(fd, question.job);
-        return;
+        return true;
     }
     if (is_asked) {
         pthread_mutex_lock(&lock);
@@ -99,6 +101,7 @@ static void answer(void)
         (void)send_record(&fd, &end);
     }
     close(fd);
+    return true;
 }
 
 static void *serve(void *unused)
@@ -109,13 +112,17 @@ static void *serve(void *unused)
     uint64_t count;
     (void)unused;
     for (;;) {
-        (void)poll(polls, GSH_ARRAY_LEN(polls), -1);
+        bool is_paused = polls[0].fd < 0;
+        int n = poll(polls, GSH_ARRAY_LEN(polls),
+                     is_paused ? (int)(GSH_ACCEPT_RETRY_NS / 1000000) : -1);
         /* acquire: pairs with the release in stop */
         if (gsh_load_acquire_u32(&is_stopping) != 0) {
             return NULL;
         }
-        if (polls[0].revents != 0) {
-            answer();
+        if (n == 0) {
+            polls[0].fd = listener;
+        } else if (polls[0].revents != 0 && !answer()) {
+            polls[0].fd = -1;
         }
         if (polls[2].revents != 0 && read(signal_fd, &count, sizeof(count)) == sizeof(count)) {
             gsh_hang_tell_all();

@@ -300,7 +300,8 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
             return gsh_note(r, "connections of the monitor: %s", strerror(errno));
         }
         if (fd < 0) {
-            r = wait_for(gsh_uds_fd(w->listener), WAIT_MS, deadline_ns);
+            r = wait_for(gsh_uds_fd(w->listener), gsh_uds_poll_ms(w->listener, WAIT_MS),
+                         deadline_ns);
         } else if (is_of_node(w->pe, from) && !is_linked_to(w, from)) {
             w->polls[got].fd = fd;
             gsh_private_fd_add(fd);
