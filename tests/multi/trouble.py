@@ -294,11 +294,9 @@ def width_of(name):
 
 
 def leftovers():
-    """Names in shared memory and sockets that belong to a job of ours."""
-    found = set(glob.glob("/dev/shm/*gshmem*") + glob.glob("/dev/shm/ucx*") + glob.glob("/tmp/*gshmem*.sock"))
-    with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
-        found |= {line.split()[-1] for line in table if "gshmem" in line}
-    return found
+    """Names in shared memory and files of sockets that a job of ours may have made. Abstract sockets end with the
+    processes that hold them, and no process of the case may be left."""
+    return set(glob.glob("/dev/shm/*gshmem*") + glob.glob("/dev/shm/ucx*") + glob.glob("/tmp/*gshmem*.sock"))
 
 
 def processes(mark):
