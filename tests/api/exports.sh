@@ -6,11 +6,13 @@ set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 awk '!/^#/ && $2 ~ /host|cpu|plain|layer/ { print $1 }' "$2" | sort -u >"$dir/promised"
-nm -D --defined-only "$1" | awk '{ print $NF }' | sort -u >"$dir/exported"
+nm -D --defined-only "$1" >"$dir/symbols"
+awk '{ print $NF }' "$dir/symbols" | sort -u >"$dir/exported"
 comm -23 "$dir/promised" "$dir/exported" | sed 's/^/promised but not exported: /' >"$dir/wrong"
 comm -13 "$dir/promised" "$dir/exported" | sed 's/^/exported but not promised: /' >>"$dir/wrong"
 cat "$dir/wrong"
 echo "$(wc -l <"$dir/promised") names promised, $(wc -l <"$dir/exported") exported"
-tls=$(readelf -lW "$1" | awk '$1 == "TLS" { print $6 }')
+readelf -lW "$1" >"$dir/segments"
+tls=$(awk '$1 == "TLS" { print $6 }' "$dir/segments")
 echo "$((tls)) bytes for each thread, at most 1536"
 [ "$((tls))" -le 1536 ] && [ -s "$dir/promised" ] && [ ! -s "$dir/wrong" ]

@@ -23,7 +23,8 @@ one_line_builds() {
         "$nvcc" -std=c++17 -arch=sm_90 "$examples/ring.cu" -o "$dir/ring_cuda" \
             $(pkg-config --cflags --libs gshmem)
     fi
-    "$bin/gshmem-info" | grep -q '^gshmem [0-9]'
+    "$bin/gshmem-info" >"$dir/info"
+    grep -q '^gshmem [0-9]' "$dir/info"
 }
 
 # Whatever warnings a program is compiled with, none is about the headers, nor about what they put into its lines.
@@ -37,11 +38,14 @@ quiet_builds() {
     [ -n "$nvcc" ] || return 0
     # CUDA's own headers warn, and so do the lines that nvcc adds to a program. Only nvcc knows where its headers are:
     # what is called nvcc may be a script that starts another one.
-    cuda=$("$nvcc" -dryrun -c "$quiet" -o "$dir/quiet.o" 2>&1 | sed -n 's/^#\$ INCLUDES="-I\([^"]*\)".*/\1/p')
+    "$nvcc" -dryrun -c "$quiet" -o "$dir/quiet.o" >"$dir/dryrun" 2>&1 || { cat "$dir/dryrun"; exit 1; }
+    cuda=$(sed -n 's/^#\$ INCLUDES="-I\([^"]*\)".*/\1/p' "$dir/dryrun")
     "$nvcc" -std=c++17 -arch=sm_90 -Xcompiler "$(echo $strict | tr ' ' ,)" ${cuda:+-isystem "$cuda"} \
-        -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) 2>&1 |
-        grep -E '(warning|error)( #|:)' | grep -v '\.stub\.c:' >"$dir/quiet.log" || true
-    [ ! -s "$dir/quiet.log" ] || { cat "$dir/quiet.log"; exit 1; }
+        -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) >"$dir/quiet.log" 2>&1 ||
+        { cat "$dir/quiet.log"; exit 1; }
+    if sed '/\.stub\.c:/d' "$dir/quiet.log" | grep -E '(warning|error)( #|:)'; then
+        exit 1
+    fi
     # The toolkit's folder may have NCCL's own headers.
     "$nvcc" -std=c++17 -arch=sm_90 -M "$quiet" $(pkg-config --cflags $dialects) >"$dir/quiet.d"
     if ! grep -q '/nccl\.h' "$dir/quiet.d" || grep '/targets/.*/nccl.*\.h' "$dir/quiet.d"; then
@@ -50,16 +54,18 @@ quiet_builds() {
     fi
 }
 
-ucx() { "$1/gshmem-info" | grep '^  ucx ' || echo "gshmem-info tells nothing of UCX"; }
+# What gshmem-info tells of UCX when it is called so.
+ucx() { "$1" >"$dir/info" && grep '^  ucx ' "$dir/info"; }
 
 echo "== from the build tree"
 bin=$build
 export PKG_CONFIG_PATH="$build/meson-uninstalled"
 one_line_builds
 quiet_builds
-by_path=$(PATH="$build:$PATH" gshmem-info | grep '^  ucx ' || true)
-if [ "$by_path" != "$(ucx "$build")" ]; then
-    echo "gshmem-info says '$by_path' when it is found through PATH, else '$(ucx "$build")'"
+built=$(ucx "$build/gshmem-info")
+by_path=$(PATH="$build:$PATH" && ucx gshmem-info)
+if [ "$by_path" != "$built" ]; then
+    echo "gshmem-info says '$by_path' when it is found through PATH, else '$built'"
     exit 1
 fi
 
@@ -75,12 +81,11 @@ export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
 quiet_builds
 # A program's own folders, named as gshmem's, do not take the place of what its headers include.
-for part in device wire cpu; do
-    (cd "$prefix/include/gshmem" && find "$part" -type f) | while read -r header; do
-        mkdir -p "$dir/own/${header%/*}"
-        echo "#error the program's own $header" >"$dir/own/$header"
-    done
-done
+(cd "$prefix/include/gshmem" && find device wire cpu -type f) >"$dir/headers"
+while read -r header; do
+    mkdir -p "$dir/own/${header%/*}"
+    echo "#error the program's own $header" >"$dir/own/$header"
+done <"$dir/headers"
 c++ -x c++ -fsyntax-only "$examples/ring.cu" "-I$dir/own" $(pkg-config --cflags gshmem-cpu)
 [ -z "$nvcc" ] || "$nvcc" -std=c++17 -M "$examples/ring.cu" "-I$dir/own" $(pkg-config --cflags gshmem) >/dev/null
 c++ "$examples/../tests/dialects/nvshmem/host_only.cc" -o "$dir/host_only" \
@@ -99,12 +104,13 @@ c++ -x c++ "$examples/../tests/dialects/mscclpp/alone.cu" -o "$dir/alone" "-I$ex
 GSHMEM_DEVICE=cpu "$dir/alone"
 PKG_CONFIG_PATH="$prefix${pc%/*}:$prefix${pc%/pkgconfig/*}/gshmem/mscclpp/pkgconfig" \
     pkg-config --exact-version=0.10.0 mscclpp
-if [ "$(ucx "$bin")" != "$(ucx "$build")" ]; then
-    echo "gshmem-info says '$(ucx "$bin")' here and '$(ucx "$build")' in the build tree"
+installed=$(ucx "$bin/gshmem-info")
+if [ "$installed" != "$built" ]; then
+    echo "gshmem-info says '$installed' here and '$built' in the build tree"
     exit 1
 fi
 # Far PEs in several processes need UCX's plug-in.
-if ucx "$bin" | grep -q '^  ucx *UCX'; then
+if echo "$installed" | grep -q '^  ucx *UCX'; then
     (export GSHMEM_NODE_PES=1; run "$dir/hello")
 fi
 

@@ -164,8 +164,8 @@ for path, text in texts.items():
 if shutil.which('groff'):
     for path in everything:
         run = subprocess.run(['groff', '-man', '-ww', '-z', '-rLL=130n', path], stderr=subprocess.PIPE, text=True)
-        if run.stderr:
-            complain(run.stderr)
+        if run.returncode or run.stderr:
+            complain(f'{path}: groff ends with {run.returncode}: {run.stderr}')
 print(f'{len(names)} calls, {len(written)} types, constants and macros, {len(classes)} C++ names, '
       f'{len(everything)} pages')
 sys.exit(1 if failed or not names else 0)

@@ -24,17 +24,20 @@ done
 # shellcheck disable=SC2086
 "$bin/oshc++" $flags "$programs/cxx.cc" -o "$dir/cxx"
 "$bin/oshrun" --timeout 60 -np 2 "$dir/cxx"
-"$bin/oshrun" --help | grep -q "usage: oshrun"
+"$bin/oshrun" --help >"$dir/help"
+grep -q "usage: oshrun" "$dir/help"
 # Every header that programs include, and none brings along much that a small file does not need.
 printf '#include <pshmem.h>\n#include <pshmemx.h>\n#include <mpp/%s.h>\n' shmem shmemx pshmem pshmemx >"$dir/headers.c"
 "$bin/oshcc" -std=c89 -pedantic -Wall -Wextra -Werror -c "$dir/headers.c" -o "$dir/headers.o"
 echo '#include <shmem.h>' >"$dir/empty.cc"
-lines=$("$bin/oshc++" -E "$dir/empty.cc" | wc -l)
+"$bin/oshc++" -E "$dir/empty.cc" >"$dir/empty.lines"
+lines=$(wc -l <"$dir/empty.lines")
 if [ "$lines" -gt 8000 ]; then
     echo "an empty program in C++ is $lines lines"
     exit 1
 fi
-"$bin/oshcc" --showme -c x.c | grep -q gshmem/shmem
+"$bin/oshcc" --showme -c x.c >"$dir/showme"
+grep -q gshmem/shmem "$dir/showme"
 # Without anything to link they say what the compiler says.
 for none in "" "-o $dir/none"; do
     # shellcheck disable=SC2086
