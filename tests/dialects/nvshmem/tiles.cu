@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves NVSHMEM's tile calls by each kind of group: tiles that are contiguous, in long or short
  * rows, along either dimension or in no row, in one layout on both sides or in two, of even, odd
- * and zero extents, with all beyond their boundary unchanged; tiles of one and of three dimensions.
- * And that four warps synchronise. NVSHMEM itself has tile collectives only on NVLink multicast.
+ * and zero extents, with all beyond their boundary unchanged; tiles of one and of three dimensions;
+ * that a NaN of any PE is the maximum and the minimum. And that four warps synchronise. NVSHMEM
+ * itself has tile collectives only on NVLink multicast.
  */
 #include "start.h"
 
@@ -103,14 +104,29 @@ __device__ static void expect(const board &b, const L &to, const L &from, C star
     }
 }
 
-enum { PUT = 1, GET, BROADCAST, ALLGATHER, SUM_PULL, SUM_PUSH, SUM_IN_PLACE, MAX_AT, MIN, RANKS };
+enum {
+    PUT = 1,
+    GET,
+    BROADCAST,
+    ALLGATHER,
+    SUM_PULL,
+    SUM_PUSH,
+    SUM_IN_PLACE,
+    MAX_AT,
+    MIN,
+    RANKS,
+    WARPGROUPS,
+    NANS
+};
 
-/* By all threads of the block. */
+/* By all threads of the block. One NaN is as good as another. */
 template <class T> __device__ static void compare(const board &b, const void *array, int step)
 {
-    for (int at = (int)threadIdx.x; at < room; at += n_threads)
-        if ((float)((const T *)array)[at] != b.expected[at])
+    for (int at = (int)threadIdx.x; at < room; at += n_threads) {
+        const float found = (float)((const T *)array)[at], expected = b.expected[at];
+        if (found != expected && (found == found || expected == expected))
             atomicOr(b.wrong, 1 << step);
+    }
     nvshmemx_barrier_all_block();
 }
 
@@ -170,6 +186,33 @@ __device__ __noinline__ static void all_calls(const board &b, const L &from, con
         atomicOr(b.wrong, 1);
     nvshmemx_barrier_all_block();
     compare<T>(b, b.dest, ALLGATHER);
+}
+
+/* Each PE has other elements that are NaN; some are of no PE. */
+template <class S, class T> __device__ static void nans(const board &b)
+{
+    using namespace nvshmemx;
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), at = (int)threadIdx.x;
+    const auto layout = make_layout(make_shape(9, 5), make_stride(1, 9));
+    const auto zero = make_shape(0, 0), none = make_shape(1000, 1000);
+    typedef Tensor<T, decltype(make_layout(make_shape(9, 5), make_stride(1, 9)))> tile;
+    const tile source((T *)b.source, layout), dest((T *)b.dest, layout);
+    for (int is_max = 0; is_max <= 1; is_max++) {
+        fill<T>(b);
+        if (at < 9 * 5) {
+            const float most = me == n - 1 ? value_of(n - 1, at) : -1, least = value_of(0, at);
+            const bool is_nan = at % (n + 1) < n && (!is_max || me == n - 1);
+            b.expected[at] = is_nan ? NAN : is_max ? most : least;
+            if (at % (n + 1) == me)
+                ((T *)b.source)[at] = (T)NAN;
+        }
+        nvshmemx_barrier_all_block();
+        if (S::is_in() && (is_max ? S::max_at(source, dest, zero, none, n - 1)
+                                  : S::min(source, dest, zero, none)) != 0)
+            atomicOr(b.wrong, 1);
+        nvshmemx_barrier_all_block();
+        compare<T>(b, b.dest, NANS);
+    }
 }
 
 /* Numbers known at compile time are a separate type; the other layouts share one, and so their
@@ -270,7 +313,7 @@ __device__ static void warpgroups(const board &b)
             atomicAdd(&counts[1], 1);
             if (nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD) != 0 ||
                 *(volatile int *)&counts[1] != 128 * round)
-                atomicOr(b.wrong, 1 << 11);
+                atomicOr(b.wrong, 1 << WARPGROUPS);
             nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
         }
     __syncthreads();
@@ -279,14 +322,21 @@ __device__ static void warpgroups(const board &b)
 __global__ void tile_kernel(board b, int scope)
 {
     warpgroups(b);
-    if (scope == 0)
+    if (scope == 0) {
         all_layouts<by_thread, float, false>(b);
-    if (scope == 1)
+        nans<by_thread, float>(b);
+    }
+    if (scope == 1) {
         all_layouts<by_warp, half, false>(b);
-    if (scope == 2)
+        nans<by_warp, half>(b);
+    }
+    if (scope == 2) {
         all_layouts<by_warpgroup, float, false>(b);
+        nans<by_warpgroup, float>(b);
+    }
     if (scope == 3) {
         all_layouts<by_block, __nv_bfloat16, true>(b);
+        nans<by_block, __nv_bfloat16>(b);
         other_ranks(b);
     }
 }
