@@ -296,4 +296,18 @@ extern "C" __global__ void mix_route_put_warp(const float *rows, float *inbox,
     }
 }
 
+/* Each block sends those rows that a list names, a part of a row by each warp. */
+extern "C" __global__ void mix_gather_put_warp(const float *rows, float *inbox, const int *row_of,
+                                               const long *begin_of, const long *offset_of,
+                                               int nrows, int width, int npes)
+{
+    const int nwarps = blockDim.x / 32, part = width / nwarps, warp = threadIdx.x / 32;
+    for (int i = blockIdx.x; i < nrows; i += gridDim.x) {
+        const int pe = row_of[i] % npes;
+        const long at = begin_of[pe] + offset_of[i];
+        gshmemx_float_put_nbi_warp(inbox + at * width + warp * part,
+                                   rows + (long)row_of[i] * width + warp * part, part, pe);
+    }
+}
+
 #endif
