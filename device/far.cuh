@@ -5,8 +5,9 @@
  * routes' code is out of line, so the near paths stay small.
  *
  * There are two routes to far PEs: the ring (ring.cuh), and an adapter to which kernels post by
- * themselves (nic.cuh). They are chosen here, for each peer; fence and quiet go to both. Their
- * functions have the same parameters, so a call costs a comparison more than with one route. */
+ * themselves (nic.cuh). This file chooses one for each peer; fence and quiet go to both. Both
+ * routes' functions have the same parameters, so a call costs only one comparison more than with a
+ * single route. */
 #ifndef GSHMEM_FAR_CUH
 #define GSHMEM_FAR_CUH
 

@@ -130,8 +130,8 @@ struct gsh_memory_ops {
      * valid, and its contents unchanged. */
     enum gsh_result (*register_range)(struct gsh_memory *memory, uint64_t addr, uint64_t bytes,
                                       struct gsh_registration *out);
-    /* Gives it back to the program, if that still has it; nothing may map it any more. Accepts all
-     * zeros. */
+    /* Gives the memory back to the program, if the program still has it; no mapping of it may be
+     * left. Accepts a registration of zeros. */
     void (*give_back)(struct gsh_memory *memory, struct gsh_registration *registration);
     /* All have mapped it: releases the handles. */
     void (*settle)(struct gsh_registration *registration);

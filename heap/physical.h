@@ -37,9 +37,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint6
 GSH_CHECK_RESULT enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end,
                                                      uint64_t keep_bytes);
 
-/* For memory separate from what grows. Collective over the group: tells subscribers that it has
- * come; on failure each that heard of it is told that it goes. prior: the outcome of this PE's part
- * of what came before, which is not known to the others yet. goes: not collective. */
+/* For memory separate from what grows. Collective over the group. Tells subscribers that the memory
+ * has come; on failure, each subscriber that has heard of it is told that it goes again. prior: the
+ * outcome of this PE's steps so far, which the others do not know yet. gsh_physical_tell_goes is
+ * not collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_tell(struct gsh_physical *p,
                                                    struct gsh_agreement *group,
                                                    struct gsh_chunk chunk, enum gsh_result prior,

@@ -10,7 +10,7 @@
 
 #define GSH_IPC_HANDLE_BYTES 64
 
-/* Of the allocation that holds all of [ptr, ptr + bytes): where it begins, its size, its handle. */
+/* Finds the allocation that holds all of [ptr, ptr + bytes): its beginning, size and handle. */
 GSH_CHECK_RESULT enum gsh_result gsh_range_ipc_get(CUdevice device, uint64_t ptr, uint64_t bytes,
                                                    uint64_t *start, uint64_t *size,
                                                    uint8_t handle[GSH_IPC_HANDLE_BYTES]);

@@ -11,8 +11,8 @@
 GSH_CHECK_RESULT enum gsh_result gsh_registrable_alloc(const struct gsh_memory_ops *ops,
                                                        const struct gsh_memory_options *options,
                                                        uint64_t bytes, void **out);
-/* Frees the one that begins at ptr; heaps that it is registered with keep their part of it.
- * GSH_ERR_ARG: none. */
+/* Frees the memory that begins at ptr. Heaps with which it is registered keep their part of it.
+ * GSH_ERR_ARG: none begins there. */
 GSH_CHECK_RESULT enum gsh_result gsh_registrable_free(void *ptr);
 /* For host memory: a descriptor, which the caller closes, of the file that holds all of [addr, addr
  * + bytes), from *at on; -1: not such memory. */

@@ -276,7 +276,8 @@ struct gsh_control {
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_ENTRIES], device-readable; 0: no
                          * checks */
     /* Locks set by this PE's kernels minus those cleared by them: on the CPU device, and in
-     * checking builds of kernels. They write it by atomics; its host reads it in finalize. */
+     * checking builds of kernels. Kernels change the word by atomics; the PE's host reads it in
+     * finalize. */
     uint64_t n_locks;
     /* See waits.h. The PE's host stores the request with release; those of its threads and kernels
      * that have waited for long load it with acquire. */

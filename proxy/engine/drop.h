@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a lost peer still has in the engine when its loss has been noted (loss.h). At the end of the
- * round what waits to go to the peer ends, as do the questions that it has not answered; the slots
- * that it was granted are free again; and all that was sent to it is taken as seen there, so that
- * fences and quiets cover the others. What is with the transport or the copy streams ends when
- * these give it back. Requests to the peer then end at once.
+ * Removes what a lost peer still has in the engine once its loss has been noted (loss.h). At the
+ * end of the round, requests that wait to go to the peer end, and so do questions that it has not
+ * answered. The slots that it was granted are free again. All that was sent to it counts as seen
+ * there, so that fences and quiets cover the other peers. What the transport or the copy streams
+ * hold ends when they give it back. From then on, requests to the peer end at once.
  *
- * A lost peer is dead, or hears that it is lost and stops (gsh_proxy_stop): until then one that
- * lives may still put to slots that others use by now. */
+ * A lost peer is dead, or is told that it is lost, and stops (gsh_proxy_stop). Until then a peer
+ * that lives may still put into slots that others already use. */
 #ifndef GSH_DROP_H
 #define GSH_DROP_H
 

@@ -310,8 +310,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
  * their work under way ends, including kernels of the program that wait in this library's device
  * calls, so streams drain; data not yet written is lost. After that the other communicators can
  * only be aborted or destroyed, without waiting. The process may go on, make communicators by new
- * ids, and exit at any time: for ranks that have not aborted it has then died. If comm has been
- * revoked, or is lost, the others of its id go on instead. */
+ * ids, and exit at any time; to ranks that have not aborted, its exit then counts as its death. If
+ * comm has been revoked, or is lost, the other communicators of its id go on instead. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
  * waits until its streams have drained. Work of other communicators of the same id that waits or
