@@ -54,6 +54,21 @@ static void add_site(struct text *t, const struct gsh_hang_wait *w)
     }
 }
 
+/* What a team is that the program has made: its handle is a number that no program knows. */
+static void add_members(struct text *t, const struct gsh_hang_wait *w)
+{
+    const int64_t last = w->team_first + (int64_t)(w->team_pes - 1) * w->team_stride;
+    if (w->team_pes == 1) {
+        add(t, " (PE %d)", w->team_first);
+    } else if (w->team_pes > 0 && w->team_stride == 0) {
+        add(t, " (%d PEs, first PE %d)", w->team_pes, w->team_first);
+    } else if (w->team_pes > 0 && w->team_stride == 1) {
+        add(t, " (PEs %d to %" PRId64 ")", w->team_first, last);
+    } else if (w->team_pes > 0) {
+        add(t, " (PEs %d to %" PRId64 ", stride %d)", w->team_first, last, w->team_stride);
+    }
+}
+
 static void add_wait(struct text *t, const struct gsh_hang_wait *w)
 {
     static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
@@ -61,13 +76,22 @@ static void add_wait(struct text *t, const struct gsh_hang_wait *w)
     switch (w->what) {
     case GSH_HANG_WORD:
         add(t, ": ");
+        if (w->n_words > 1) {
+            add(t, "%u words from ", w->n_words);
+        }
         add_site(t, w);
-        add(t, " to be %s %" PRId64 ", and it is %" PRId64, cmp_names[w->cmp], (int64_t)w->expected,
-            (int64_t)w->seen);
+        add(t, "%s to be %s %" PRId64, w->n_words > 1 ? " on" : "", cmp_names[w->cmp],
+            (int64_t)w->expected);
+        if (w->differ != 0) {
+            add(t, ", and they are not");
+        } else {
+            add(t, ", and %s %" PRId64, w->n_words > 1 ? "they are" : "it is", (int64_t)w->seen);
+        }
         break;
     case GSH_HANG_ARRIVAL:
         if (w->team >= 0) {
             add(t, " of team %d", w->team);
+            add_members(t, w);
         }
         if (w->channel > 0) {
             add(t, ", channel %d", w->channel);
@@ -89,10 +113,11 @@ void gsh_hang_word_wait(const struct gsh_hang_wait *w, char *text, size_t bytes)
 {
     struct text t = {text, bytes};
     add_wait(&t, w);
-    if (w->what == GSH_HANG_LOCK && w->holder >= 0) {
+    const bool is_held = w->what == GSH_HANG_LOCK && w->holder >= 0;
+    if (is_held) {
         add(&t, ", held by PE %d", w->holder);
     }
-    if (w->what != GSH_HANG_WORD && w->other >= 0) {
+    if (w->what != GSH_HANG_WORD && w->other >= 0 && !(is_held && w->holder == w->other)) {
         add(&t, "%s PE %d", w->what == GSH_HANG_LOCK ? ", behind" : " of", w->other);
     }
 }
@@ -280,13 +305,51 @@ static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
     return n;
 }
 
+/* A host thread's wait of a PE none of whose kernels waits, nor has work left; NULL: there is none.
+ */
+static const struct gsh_hang_entry *left_kernels(const struct gsh_hang_job *job, int pe)
+{
+    const struct gsh_hang_entry *first = NULL;
+    for (int i = 0; i < job->n_waits; i++) {
+        if (job->waits[i].pe == pe && !job->waits[i].wait.is_host) {
+            return NULL;
+        }
+        if (job->waits[i].pe == pe && first == NULL) {
+            first = &job->waits[i];
+        }
+    }
+    return job->members[pe].about.n_unfinished > 0 ? NULL : first;
+}
+
+/* While kernels wait, other PEs have left theirs too early: it may be they that were to write.
+ * Returns how many; *pe: the last. */
+static int add_left(struct text *t, const struct gsh_hang_job *job, int *pe)
+{
+    int n = 0;
+    for (int i = 0; i < job->n_pes; i++) {
+        const struct gsh_hang_entry *e = left_kernels(job, i);
+        if (e == NULL || ++n > NAMES_AT_ONCE) {
+            continue;
+        }
+        add(t, "; PE %d %s ", i,
+            job->members[i].about.n_unfinished == 0 ? "has left its kernels, and waits in"
+                                                    : "waits in no kernel, but in");
+        add_wait(t, &e->wait);
+        *pe = i;
+    }
+    if (n > NAMES_AT_ONCE) {
+        add(t, "; and so %d more", n - NAMES_AT_ONCE);
+    }
+    return n;
+}
+
 static void end_at_word(struct text *t, const struct gsh_hang_job *job,
-                        const struct gsh_hang_entry *e)
+                        const struct gsh_hang_entry *e, struct gsh_hang_cause *c)
 {
     char others[160] = "";
     struct text o = {others, sizeof(others)};
     add_wait(t, &e->wait);
-    int n = add_others(&o, job, e->pe);
+    int n = add_others(&o, job, e->pe), left = -1;
     if (n > 0) {
         bool is_idle = true;
         for (int i = 0; i < job->n_pes; i++) {
@@ -298,6 +361,9 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
             !is_idle ? ""
             : n == 1 ? ", and nothing is left on its streams"
                      : ", and nothing is left on their streams");
+    } else if (!e->wait.is_host && (n = add_left(t, job, &left)) > 0) {
+        c->pe = n == 1 ? left : c->pe;
+        add(t, "; every other PE waits in a kernel");
     } else if (job->n_pes > 1) {
         add(t, "; every other PE waits, too, so none is left to write it");
     } else {
@@ -402,7 +468,7 @@ static void find_from(const struct gsh_hang_job *job, int from, struct gsh_hang_
         } else {
             add(&t, "PE %d waits in ", pe);
         }
-        end_at_word(&t, job, e);
+        end_at_word(&t, job, e, c);
     } else if (last != NULL) {
         c->verdict = GSH_HANG_FIRST;
         add_omission(&t, last, pe);

@@ -55,7 +55,8 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     fprintf(out, "  PE %d, process %d of %s, node %d, %s", pe, m->about.os_pid, m->about.host,
             m->about.node, m->about.device);
     if (m->about.n_unfinished >= 0) {
-        fprintf(out, ", %" PRId64 " pieces of work left on its streams", m->about.n_unfinished);
+        fprintf(out, ", %" PRId64 " piece%s of work left on its streams", m->about.n_unfinished,
+                m->about.n_unfinished == 1 ? "" : "s");
     }
     if (m->about.n_waiting > 0) {
         fprintf(out, ", %" PRId64 " of them not begun", m->about.n_waiting);
@@ -72,8 +73,8 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
         fprintf(out, "    does not wait in gshmem\n");
     }
     if (m->about.n_missed > 0) {
-        fprintf(out, "    and at least %u threads more, for which the table has no room\n",
-                m->about.n_missed);
+        fprintf(out, "    and at least %u thread%s more, for which the table has no room\n",
+                m->about.n_missed, m->about.n_missed == 1 ? "" : "s");
     }
 }
 
@@ -81,7 +82,8 @@ void gsh_hang_print_text(FILE *out, const struct gsh_hang_job *job)
 {
     struct gsh_hang_cause cause;
     gsh_hang_analyse(job, &cause);
-    fprintf(out, "gshmem: job %08" PRIx64 " of %d PEs: what waits\n", job->job, job->n_pes);
+    fprintf(out, "gshmem: job %08" PRIx64 " of %d PE%s: what waits\n", job->job, job->n_pes,
+            job->n_pes == 1 ? "" : "s");
     for (int i = 0; i < job->n_pes; i++) {
         print_member(out, job, i);
     }
@@ -147,10 +149,13 @@ static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
         fprintf(out, ",\"allocation\":%d,\"offset\":%" PRIu64 ",", w->object, w->object_off);
         print_string(out, "made_at", w->made_at);
     } else {
-        fprintf(out, ",\"team\":%d,\"channel\":%d", w->team, w->channel);
+        fprintf(out,
+                ",\"team\":%d,\"channel\":%d,\"team_pes\":%d,\"team_first\":%d,"
+                "\"team_stride\":%d",
+                w->team, w->channel, w->team_pes, w->team_first, w->team_stride);
     }
     if (w->what == GSH_HANG_WORD) {
-        fputc(',', out);
+        fprintf(out, ",\"words\":%u,", w->n_words);
         print_string(out, "comparison", cmps[w->cmp]);
     }
     fprintf(out, ",\"expected\":%" PRId64 ",\"seen\":%" PRId64 ",\"pe\":%d", (int64_t)w->expected,

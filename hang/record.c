@@ -29,6 +29,9 @@ static bool is_sound_wait(const struct gsh_hang_wait *w)
            w->other < GSH_HANG_PES_MAX && w->holder >= -1 && w->holder < GSH_HANG_PES_MAX &&
            w->copy_pe >= -1 && w->copy_pe < GSH_HANG_PES_MAX && w->cmp >= 0 && w->cmp <= 5 &&
            w->site >= GSH_HANG_ELSEWHERE && w->site <= GSH_HANG_LIBRARY && w->n_threads > 0 &&
+           w->n_words > 0 && w->team_pes >= 0 && w->team_pes <= GSH_HANG_PES_MAX &&
+           w->team_first >= 0 && w->team_first < GSH_HANG_PES_MAX &&
+           w->team_stride > -GSH_HANG_PES_MAX && w->team_stride < GSH_HANG_PES_MAX &&
            ends(w->call, sizeof(w->call)) && ends(w->made_at, sizeof(w->made_at));
 }
 

@@ -71,7 +71,8 @@ enum gsh_hang_what {
 /* Where a word lies. */
 enum gsh_hang_site { GSH_HANG_ELSEWHERE, GSH_HANG_OBJECT, GSH_HANG_GLOBAL, GSH_HANG_LIBRARY };
 
-/* One wait, or equal waits of several threads of a kernel. */
+/* One wait, or equal waits of several threads of a kernel: for the same word, or (n_words > 1) each
+ * for another of some consecutive words, of which `address` is the first. */
 struct gsh_hang_wait {
     int32_t what; /* enum gsh_hang_what */
     int32_t cmp;  /* GSHMEM_CMP_* */
@@ -92,6 +93,11 @@ struct gsh_hang_wait {
     int32_t copy_pe, near_off;
     char call[40];
     char made_at[48]; /* OBJECT: from where it was allocated, as a place in a file; "": not known */
+    uint32_t n_words;
+    int32_t differ; /* 1: the words differ, and `seen` is that of the first */
+    /* ARRIVAL: the members of a team that the program has made: how many, 0: not known; the first;
+     * from each to the next, 0: they have no stride */
+    int32_t team_pes, team_first, team_stride;
 };
 
 struct gsh_hang_record {

@@ -21,13 +21,15 @@
 #include "wire/lock.h"
 
 /* At least, and at most; in between until no new answer has come for as long as `quiet`. */
-#define LEAST_MS  60
-#define QUIET_MS  60
-#define MOST_MS   400
-#define STEP_MS   5
-#define OBJECTS   4096
-#define NEARBY    32 /* words on either side */
-#define WAITS_MAX (GSH_WAITS_ENTRIES + 1)
+#define LEAST_MS       60
+#define QUIET_MS       60
+#define MOST_MS        400
+#define STEP_MS        5
+#define OBJECTS        4096
+#define NEARBY         32 /* words on either side */
+#define WORDS_LEAST    3  /* that several threads wait for, each for its own */
+#define WORDS_DISTANCE 64 /* bytes, at most */
+#define WAITS_MAX      (GSH_WAITS_ENTRIES + 1)
 
 /* One PE's part. */
 struct part {
@@ -232,6 +234,7 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
         .channel = -1,
         .is_host = e->host_thread != 0,
         .n_threads = 1,
+        .n_words = 1,
         .address = e->address,
         .expected = e->expected,
         .seen = e->seen,
@@ -258,6 +261,18 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
     } else if (w->what == GSH_HANG_ARRIVAL && gsh_absent_find_site(p->pe, e->address, &site)) {
         w->team = site.team;
         w->channel = site.channel;
+    }
+}
+
+/* Who is in the wait's team. */
+static void find_members(const struct part *p, struct gsh_hang_wait *w)
+{
+    struct gsh_absent_team team;
+    if (w->what == GSH_HANG_ARRIVAL && p->is_set_up &&
+        gsh_absent_find_team(p->pe, w->team, &team)) {
+        w->team_pes = team.n_pes;
+        w->team_first = team.first;
+        w->team_stride = team.stride;
     }
 }
 
@@ -298,6 +313,52 @@ static void include(struct gsh_hang_wait *w, const struct gsh_report *e)
     }
 }
 
+/* Threads that each wait for a word of their own: the next of words at equal distances. */
+static bool is_next_word(const struct gsh_report *x, const struct gsh_report *y, uint64_t distance)
+{
+    return x->host_thread == 0 && y->host_thread == 0 && x->kind == y->kind &&
+           what_of(x->kind) == GSH_HANG_WORD && y->address - x->address == distance &&
+           x->expected == y->expected && x->pe == y->pe && x->cmp == y->cmp &&
+           strcmp(x->call, y->call) == 0;
+}
+
+/* Behind those of the same wait as entry i. */
+static uint32_t end_of_wait(const struct part *p, uint32_t i)
+{
+    const struct gsh_report *first = &p->entries[i];
+    for (i++; i < p->n && is_same_wait(first, &p->entries[i]); i++) {
+    }
+    return i;
+}
+
+/* Includes the waits for the words behind that of w if they are several, and returns behind them.
+ * i: behind those of w, whose first is `first`. */
+static uint32_t include_words(struct part *p, uint32_t i, const struct gsh_report *first,
+                              struct gsh_hang_wait *w)
+{
+    const uint64_t distance = i < p->n ? p->entries[i].address - first->address : 0;
+    const struct gsh_report *last = first;
+    uint32_t n_words = 1, end = i;
+    if (distance == 0 || distance > WORDS_DISTANCE) {
+        return i;
+    }
+    while (end < p->n && is_next_word(last, &p->entries[end], distance)) {
+        last = &p->entries[end];
+        end = end_of_wait(p, end);
+        n_words++;
+    }
+    if (n_words < WORDS_LEAST) {
+        return i;
+    }
+    w->n_words = n_words;
+    w->near_off = 0; /* it is another thread's */
+    for (; i < end; i++) {
+        include(w, &p->entries[i]);
+        w->differ |= p->entries[i].seen != first->seen;
+    }
+    return end;
+}
+
 static void put_waits(struct part *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -307,10 +368,13 @@ static void put_waits(struct part *p)
     for (uint32_t i = 0; i < p->n;) {
         const struct gsh_report *first = &p->entries[i];
         struct gsh_hang_record r = {0};
+        const uint32_t end = end_of_wait(p, i);
         describe(p, first, &r.wait);
-        for (i++; i < p->n && is_same_wait(first, &p->entries[i]); i++) {
+        find_members(p, &r.wait);
+        for (i++; i < end; i++) {
             include(&r.wait, &p->entries[i]);
         }
+        i = include_words(p, i, first, &r.wait);
         pass_on(p, &r, GSH_HANG_WAIT);
     }
 }

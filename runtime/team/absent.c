@@ -85,6 +85,23 @@ bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_
     return site->channel >= 0;
 }
 
+bool gsh_absent_find_team(struct gsh_instance *pe, int number, struct gsh_absent_team *out)
+{
+    struct gsh_teams *teams = pe->teams;
+    gsh_lock_take(&teams->lock);
+    const struct gsh_team *team =
+        number < GSH_TEAM_N_PREDEFINED || (uint32_t)number >= teams->n_units
+            ? NULL
+            : teams->of_unit[number];
+    if (team != NULL) {
+        *out = (struct gsh_absent_team){.n_pes = team->n_pes,
+                                        .first = team->pes[0],
+                                        .stride = team->is_regular ? team->stride : 0};
+    }
+    gsh_lock_give(&teams->lock);
+    return team != NULL;
+}
+
 /* The area of a channel: its offset; false: there is no such team, or no heap. */
 static bool find_area(struct gsh_instance *pe, struct gsh_absent_site site, uint64_t *off)
 {

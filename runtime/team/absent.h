@@ -42,6 +42,13 @@ void gsh_absent_describe(struct gsh_instance *pe, const struct gsh_absent_wait *
 /* The team's channel in which an address of this PE's own heap lies; false: in none. */
 bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_absent_site *site);
 
+/* Who is in a team of this number that the program has made; false: there is none. */
+struct gsh_absent_team {
+    int n_pes, first;
+    int stride; /* from each member to the next; 0: it is not always the same */
+};
+bool gsh_absent_find_team(struct gsh_instance *pe, int number, struct gsh_absent_team *out);
+
 /* The length of its notices, by which they are known. */
 #define GSH_ABSENT_NOTICE_BYTES 24
 /* For net.c, under the proxy's lock: whether the notice is one of this file's. */

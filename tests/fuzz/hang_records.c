@@ -38,6 +38,7 @@ static struct gsh_hang_record sound_record(int kind, int pe)
                                         .team = -1,
                                         .copy_pe = -1,
                                         .n_threads = 1,
+                                        .n_words = 1,
                                         .call = "gshmem_call"};
     }
     return r;

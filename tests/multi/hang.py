@@ -40,15 +40,15 @@ CASES = {
     "barrier_absent": (3, "first", r"PE 2 has not made gshmem_barrier_all of team 0: arrival \d+, for which PE 0"),
     "kernel_barrier_absent": (3, "first", r"PE 1 has not made gshmem_barrier_all of team 0: arrival \d+"),
     "sync_absent": (2, "first", r"PE 0 has not made gshmem_sync_all of team 0"),
-    "team_sync_absent": (2, "first", r"PE 1 has not made gshmem_team_sync of team \d+: arrival 1, .* PE 0 waits"),
+    "team_sync_absent": (2, "first", r"PE 1 has not made gshmem_team_sync of team \d+ \(PEs 0 to 1\): arrival 1, .* PE 0 waits"),
     "broadcast_absent": (2, "first", r"PE 0 has not made gshmem_long_broadcast"),
     "reduce_absent": (3, "first", r"PE 2 has not made gshmem_long_sum_reduce"),
     "alltoall_absent": (2, "first", r"PE 1 has not made gshmem_long_alltoall"),
     "fcollect_absent": (2, "first", r"PE 1 has not made gshmem_long_fcollect"),
     "malloc_absent": (2, "first", r"PE 1 has not made gshmem_malloc"),
-    "teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+): .*"
+    "teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+) \(PEs 0 to 1\): .*"
                        r"PE 1 waits for PE 0 in gshmem_team_sync of team (?!\1)\d+"),
-    "kernel_teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+): .*"
+    "kernel_teams_reversed": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_team_sync of team (\d+) \(PEs 0 to 1\): .*"
                               r"PE 1 waits for PE 0 in gshmem_team_sync of team (?!\1)\d+"),
     "lock_kept": (2, "first", r"PE 1 holds the lock for which PE 0 waits in gshmem_set_lock"),
     "kernel_lock_kept": (2, "first", r"PE 1 holds the lock for which PE 0 waits in gshmem_set_lock.*" + WORD + "0"),

@@ -42,6 +42,7 @@ static struct gsh_hang_wait wait_of(int what, int other)
         .channel = -1,
         .copy_pe = -1,
         .n_threads = 1,
+        .n_words = 1,
         .expected = 3,
         .site = GSH_HANG_OBJECT,
         .object = 1,
@@ -139,6 +140,25 @@ static void test_causes(void)
     add_wait(&job, 2, GSH_HANG_WORD, -1);
     expect(&job, GSH_HANG_UNSENT, 0, "every other PE waits, too");
 
+    job = job_of(4); /* PE 3 has left a ring too early */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    add_wait(&job, 1, GSH_HANG_WORD, -1);
+    add_wait(&job, 2, GSH_HANG_WORD, -1);
+    add_wait(&job, 3, GSH_HANG_ARRIVAL, 0);
+    job.waits[3].wait.is_host = 1;
+    expect(
+        &job, GSH_HANG_UNSENT, 3,
+        "PE 3 has left its kernels, and waits in gshmem_call: arrival 3; every other PE waits in "
+        "a kernel");
+
+    job = job_of(3); /* a PE whose kernel has not begun */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    add_wait(&job, 1, GSH_HANG_WORD, -1);
+    add_wait(&job, 2, GSH_HANG_ARRIVAL, 0);
+    job.waits[2].wait.is_host = 1;
+    job.members[2].about.n_unfinished = 1;
+    expect(&job, GSH_HANG_UNSENT, 0, "every other PE waits, too, so none is left");
+
     job = job_of(2); /* of two, the other one writes the word */
     add_wait(&job, 0, GSH_HANG_WORD, -1);
     add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
@@ -147,6 +167,38 @@ static void test_causes(void)
     job = job_of(2);
     add_wait(&job, 1, GSH_HANG_LOCK, 1);
     expect(&job, GSH_HANG_OWN, 1, "its own thread that has the lock");
+}
+
+static void expect_words(const struct gsh_hang_wait *w, const char *words)
+{
+    char text[320];
+    gsh_hang_word_wait(w, text, sizeof(text));
+    CHECK_STR(text, words);
+}
+
+static void test_words(void)
+{
+    struct gsh_hang_wait w = wait_of(GSH_HANG_WORD, -1);
+    w.made_at[0] = '\0';
+    expect_words(&w, "gshmem_call: allocation 1 + 0x0 to be == 3, and it is 0");
+    w.n_words = 32;
+    expect_words(&w, "gshmem_call: 32 words from allocation 1 + 0x0 on to be == 3, and they are 0");
+    w.differ = 1;
+    expect_words(&w,
+                 "gshmem_call: 32 words from allocation 1 + 0x0 on to be == 3, and they are not");
+    w = wait_of(GSH_HANG_ARRIVAL, 4);
+    w.team = 13070;
+    w.team_pes = 3;
+    w.team_first = 2;
+    expect_words(&w, "gshmem_call of team 13070 (3 PEs, first PE 2): arrival 3 of PE 4");
+    w.team_stride = 2;
+    expect_words(&w, "gshmem_call of team 13070 (PEs 2 to 6, stride 2): arrival 3 of PE 4");
+    w.team_stride = 1;
+    expect_words(&w, "gshmem_call of team 13070 (PEs 2 to 4): arrival 3 of PE 4");
+    w = wait_of(GSH_HANG_LOCK, 0);
+    w.holder = 0;
+    w.made_at[0] = '\0';
+    expect_words(&w, "gshmem_call: the lock at allocation 1 + 0x0, held by PE 0");
 }
 
 static void refuse(struct gsh_hang_record r)
@@ -161,6 +213,14 @@ static void test_bounds(void)
     CHECK(gsh_hang_is_sound(&r, sizeof(r)));
     CHECK(!gsh_hang_is_sound(&r, sizeof(r) - 1));
     bad = r, bad.magic++;
+    refuse(bad);
+    bad = r, bad.wait.n_words = 0;
+    refuse(bad);
+    bad = r, bad.wait.team_pes = -1;
+    refuse(bad);
+    bad = r, bad.wait.team_first = GSH_HANG_PES_MAX;
+    refuse(bad);
+    bad = r, bad.wait.team_stride = GSH_HANG_PES_MAX;
     refuse(bad);
     bad = r, bad.wait.cmp = 6;
     refuse(bad);
@@ -219,6 +279,7 @@ static void test_json(void)
 int main(void)
 {
     test_causes();
+    test_words();
     test_twice();
     test_bounds();
     test_json();
