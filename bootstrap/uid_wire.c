@@ -100,8 +100,8 @@ enum gsh_result gsh_uid_decode(const struct gsh_uid *id, struct gsh_uid_content 
     struct gsh_uid_content content;
     memcpy(&content, id->bytes, sizeof(content));
     if (memcmp(content.magic, id_magic, sizeof(id_magic)) != 0) {
-        return gsh_fail(GSH_ERR_ARG, "this is not a unique id: it was not filled by "
-                                     "gshmemx_get_uniqueid or was damaged on the way");
+        return gsh_fail(GSH_ERR_ARG, "this is not a unique id: it was made by no call of this "
+                                     "library, or was damaged on the way");
     }
     if (content.version != ID_VERSION) {
         return gsh_fail(GSH_ERR_ARG, "the unique id has version %d, this library knows %d",

@@ -502,7 +502,7 @@ static void test_bad_ids(void)
     bad.bytes[40] ^= 1;
     expect_refusal(&bad, GSH_ERR_ARG, "damaged");
     memset(&bad, 0, sizeof(bad));
-    expect_refusal(&bad, GSH_ERR_ARG, "not a unique id");
+    expect_refusal(&bad, GSH_ERR_ARG, "not a unique id: it was made by no call of this library");
     gsh_uid_to_text(&id, text);
     text[5] = 'x';
     CHECK_EQ(gsh_uid_from_text(text, &out), GSH_ERR_ARG);
