@@ -196,6 +196,19 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
     return false;
 }
 
+/* Whether the default is a value of its own, such as 0 for "off", below what the row allows. */
+static bool is_default_too_small(const struct row *row)
+{
+    uint64_t least = 0, otherwise = 0;
+    int least_number = 0, otherwise_number = 0;
+    if (row->kind == KIND_SIZE) {
+        return gsh_env_parse_size(row->allowed, &least) &&
+               gsh_env_parse_size(row->default_text, &otherwise) && otherwise < least;
+    }
+    return parse_int(row->allowed, &least_number) &&
+           parse_int(row->default_text, &otherwise_number) && otherwise_number < least_number;
+}
+
 /* What the row's kind allows, in words. */
 static void describe(const struct row *row, char *out, size_t size)
 {
@@ -207,8 +220,10 @@ static void describe(const struct row *row, char *out, size_t size)
         [KIND_STRING] = "a text of at most 255 characters",
     };
     if (row->kind == KIND_SIZE || row->kind == KIND_INT) {
-        snprintf(out, size, "%s; at least %s; %s is the default", texts[row->kind], row->allowed,
-                 row->default_text);
+        snprintf(out, size,
+                 is_default_too_small(row) ? "%s; at least %s, or %s, which is the default"
+                                           : "%s; at least %s; the default is %s",
+                 texts[row->kind], row->allowed, row->default_text);
         return;
     }
     if (row->kind != KIND_CHOICE) {

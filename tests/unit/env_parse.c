@@ -136,12 +136,12 @@ static void test_others(void)
     char text[300];
     CHECK(reads(&env, "GSHMEM_RANK", "17") && env.rank == 17);
     CHECK(reads(&env, "GSHMEM_RANK", "-1") && env.rank == -1);
-    refuses("GSHMEM_RANK", "-2", "at least 0");
+    refuses("GSHMEM_RANK", "-2", "at least 0, or -1, which is the default");
     CHECK(reads(&env, "GSHMEM_THREADS", "0") && env.threads == 0);
-    refuses("GSHMEM_THREADS", "-1", "at least 1");
+    refuses("GSHMEM_THREADS", "-1", "at least 1, or 0, which is the default");
     refuses("GSHMEM_N_RANKS", "-1", "at least 1");
     CHECK(reads(&env, "GSHMEM_CPU_STACK", "16K") && env.cpu_stack_bytes == 16384);
-    refuses("GSHMEM_CPU_STACK", "1", "at least 16K");
+    refuses("GSHMEM_CPU_STACK", "1", "at least 16K; the default is 128K");
     refuses("GSHMEM_CPU_STACK", "0", "at least 16K");
     refuses("GSHMEM_RANK", "17a", "whole number");
     refuses("GSHMEM_RANK", "99999999999", "whole number");
