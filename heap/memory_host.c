@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/pages.h"
 #include "base/fault.h"
@@ -56,6 +57,19 @@ static const uint64_t reserve_limit = (uint64_t)1 << 40;
 static const uint64_t reserve_limit = UINT64_MAX;
 #endif
 
+/* After a mapping of so many bytes has failed: errno is set. */
+static enum gsh_result note_no_addresses(uint64_t bytes)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        return gsh_note(GSH_ERR_NOMEM,
+                        "cannot reserve %llu bytes of addresses (GSHMEM_HEAP_RANGE): the limit of "
+                        "addresses (ulimit -v) lets this process have %llu KiB",
+                        (unsigned long long)bytes, (unsigned long long)limit.rlim_cur / 1024);
+    }
+    return note_errno(GSH_ERR_NOMEM, "cannot reserve addresses (GSHMEM_HEAP_RANGE) for", bytes);
+}
+
 static void *map_empty(void *where, uint64_t bytes, int fixed)
 {
     return mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1,
@@ -76,7 +90,7 @@ static enum gsh_result host_reserve(uint64_t bytes, uint64_t align, struct gsh_r
     }
     if (p == MAP_FAILED) {
         errno = ENOMEM;
-        return note_errno(GSH_ERR_NOMEM, "cannot reserve addresses (GSHMEM_HEAP_RANGE) for", bytes);
+        return note_no_addresses(bytes);
     }
     /* Give back what alignment did not need. */
     uint64_t raw = (uint64_t)(uintptr_t)p, base = gsh_align_up(raw, align);

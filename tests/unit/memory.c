@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/fault.h"
+#include "base/sanitizer.h"
 #include "heap/memory.h"
 #include "tests/test.h"
 
@@ -198,6 +199,22 @@ static void test_limit(void)
     ops->unreserve(&range);
 }
 
+/* Sanitizers' own mappings are beyond any such limit. */
+static void test_no_addresses(void)
+{
+#if !defined(GSH_UNDER_TSAN) && !defined(__SANITIZE_ADDRESS__)
+    struct rlimit before, limit;
+    struct gsh_reservation range;
+    CHECK_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = 64 * GIB;
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    CHECK(ops->reserve(256 * GIB, 32 * GIB, &range) == GSH_ERR_NOMEM);
+    CHECK(strstr(gsh_last_error(), "(ulimit -v) lets this process have 67108864 KiB") != NULL);
+    CHECK_EQ(setrlimit(RLIMIT_AS, &before), 0);
+#endif
+}
+
 int main(void)
 {
     test_reserve();
@@ -205,5 +222,6 @@ int main(void)
     test_share_and_accept();
     test_failed_commit();
     test_limit();
+    test_no_addresses();
     return test_result();
 }
