@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,8 +173,31 @@ static bool is_program(const char *path)
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Searched for here and not by execvp, so that a missing program is reported once. */
-static void find_program(struct gshmemrun_options *o)
+/* What a script's first line names must be there, too: the system says of either that there is no
+ * such file. */
+static void check_interpreter(const char *path)
+{
+    char line[PATH_MAX + 2] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return; /* it may be run, and not read */
+    }
+    const bool is_script = fgets(line, sizeof(line), file) != NULL && strncmp(line, "#!", 2) == 0;
+    fclose(file);
+    char *name = line + 2 + strspn(line + 2, " \t");
+    name[strcspn(name, " \t\n")] = '\0';
+    if (!is_script || *name == '\0' || access(name, F_OK) == 0) {
+        return;
+    }
+    const size_t length = strlen(name);
+    const bool has_return = name[length - 1] == '\r';
+    name[length - has_return] = '\0';
+    gshmemrun_say("%s: its interpreter is missing: %s%s", path, name,
+                  has_return ? ", with a carriage return behind it" : "");
+    exit(GSHMEMRUN_CANNOT_RUN);
+}
+
+static void look_for_program(struct gshmemrun_options *o)
 {
     const char *name = o->command[0], *dirs = secure_getenv("PATH");
     if (strchr(name, '/') != NULL) {
@@ -200,6 +224,13 @@ static void find_program(struct gshmemrun_options *o)
     gshmemrun_say("%s: not found in PATH%s%s", name, is_program(name) ? "; did you mean ./" : "",
                   is_program(name) ? name : "");
     exit(GSHMEMRUN_NOT_FOUND);
+}
+
+/* Searched for here and not by execvp, so that a missing program is reported once. */
+static void find_program(struct gshmemrun_options *o)
+{
+    look_for_program(o);
+    check_interpreter(o->path);
 }
 
 void gshmemrun_parse(int argc, char **argv, struct gshmemrun_options *options)

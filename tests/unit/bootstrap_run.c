@@ -103,6 +103,21 @@ static int count(const char *text)
     return n;
 }
 
+/* A script with this first line. */
+static void check_interpreter(const char *line, const char *says)
+{
+    char path[] = "gshmemrun-script-XXXXXX", program[sizeof(path) + 2];
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, line, strlen(line)) == (ssize_t)strlen(line));
+    CHECK(fchmod(fd, 0755) == 0);
+    close(fd);
+    snprintf(program, sizeof(program), "./%s", path);
+    CHECK_EQ(RUN("-n", "2", program), 126);
+    check_says(says);
+    CHECK_EQ(count("gshmemrun:"), 1);
+    unlink(path);
+}
+
 static void test_usage(void)
 {
     CHECK_EQ(RUN("--help"), 0);
@@ -142,6 +157,9 @@ static void test_usage(void)
     check_says("No such file");
     CHECK_EQ(RUN("-n", "2", "/etc/passwd"), 126);
     check_says("not an executable");
+    check_interpreter("#!/no/such/interpreter -x\n",
+                      "its interpreter is missing: /no/such/interpreter\n");
+    check_interpreter("#! /bin/sh\r\n", "is missing: /bin/sh, with a carriage return behind it\n");
 }
 
 static void test_output(void)
