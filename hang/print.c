@@ -43,6 +43,19 @@ static void print_wait(FILE *out, const struct gsh_hang_wait *w)
     fprintf(out, ", since %.1f s, in %s\n", (double)w->waited_ns / 1e9, text);
 }
 
+static void print_requests(FILE *out, const struct gsh_hang_pe *about)
+{
+    if (about->n_requests <= 0) {
+        return;
+    }
+    fprintf(out, ", %" PRId64 " requests to far PEs not done, the oldest, %s", about->n_requests,
+            about->oldest);
+    if (about->oldest_pe >= 0) {
+        fprintf(out, " of PE %d", about->oldest_pe);
+    }
+    fprintf(out, ", since %.1f s", (double)about->oldest_ns / 1e9);
+}
+
 static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
 {
     const struct gsh_hang_member *m = &job->members[pe];
@@ -61,6 +74,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     if (m->about.n_waiting > 0) {
         fprintf(out, ", %" PRId64 " of them not begun", m->about.n_waiting);
     }
+    print_requests(out, &m->about);
     fprintf(out, "\n");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
@@ -182,6 +196,13 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
         print_string(out, "host", m->about.host);
         fputc(',', out);
         print_string(out, "device", m->about.device);
+        fprintf(out, ",\"requests\":%" PRId64, m->about.n_requests);
+        if (m->about.n_requests > 0) {
+            fprintf(out, ",\"oldest_request\":{");
+            print_string(out, "name", m->about.oldest);
+            fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", m->about.oldest_pe,
+                    (double)m->about.oldest_ns / 1e9);
+        }
     } else if (m->os_pid > 0) {
         fprintf(out, ",\"process\":%d", m->os_pid);
     }

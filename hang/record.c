@@ -20,7 +20,9 @@ static bool is_sound_about(const struct gsh_hang_pe *p)
     return p->n_pes > 0 && p->n_pes <= GSH_HANG_PES_MAX && p->pe >= 0 && p->pe < p->n_pes &&
            p->node >= 0 && p->node < p->n_nodes && p->n_nodes <= p->n_pes && p->os_pid >= 0 &&
            p->state >= 0 && p->state < 128 && p->n_unfinished >= -1 && p->n_waiting >= 0 &&
-           ends(p->host, sizeof(p->host)) && ends(p->device, sizeof(p->device));
+           p->n_requests >= -1 && p->oldest_pe >= -1 && p->oldest_pe < GSH_HANG_PES_MAX &&
+           ends(p->oldest, sizeof(p->oldest)) && ends(p->host, sizeof(p->host)) &&
+           ends(p->device, sizeof(p->device));
 }
 
 static bool is_sound_wait(const struct gsh_hang_wait *w)

@@ -50,6 +50,10 @@ struct gsh_hang_pe {
     int32_t is_ending;    /* 1: the job's end is under way */
     int64_t n_unfinished; /* pieces of work of its streams that have not ended; -1: not known */
     int64_t n_waiting;    /* of these, how many have not begun */
+    int64_t n_requests;   /* to far PEs, not done; -1: not known */
+    uint64_t oldest_ns;   /* the age of the oldest of them, */
+    int32_t oldest_pe;    /* whom it concerns, -1: all; */
+    char oldest[20];      /* and what it is */
     char host[64], device[24];
 };
 

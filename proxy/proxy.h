@@ -189,6 +189,15 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_put(struct gsh_proxy *proxy, gsh_cont
 /* How many such requests the context has had, without FENCE and QUIET. An acquire: the counted
  * requests have been handed over. */
 uint64_t gsh_proxy_n_requests(const struct gsh_proxy *proxy, gsh_context ctx);
+/* Requests of kernels and host threads that have been taken over and are not done; of the oldest
+ * one its name, its PE (-1: all), and since when (CLOCK_MONOTONIC), to a few milliseconds. */
+struct gsh_proxy_unfinished {
+    uint64_t n, since_ns;
+    const char *name; /* NULL: n is 0 */
+    int pe;
+};
+/* Any thread, for reports: waits some 5 ms if the proxy is at work. False: it still is. */
+bool gsh_proxy_find_unfinished(struct gsh_proxy *proxy, struct gsh_proxy_unfinished *u);
 /* Makes some progress unless another thread is doing so: for threads that wait for memory to change
  * (host waits, the CPU device's spins). Cheap. */
 void gsh_proxy_help(struct gsh_proxy *proxy);

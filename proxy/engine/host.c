@@ -304,6 +304,7 @@ static enum gsh_result put_at_once(struct gsh_engine_peer *peer, struct gsh_task
     if (r != GSH_OK) {
         gsh_issue_native_done(&task->op, r);
     } else if (!task->is_done) {
+        task->since_ns = gsh_observe_coarse();
         gsh_link_append(&proxy->in_flight[peer->ctx], &task->in_flight);
     }
     return ended(proxy, peer->pe, is_posted ? proxy->failure : await(proxy, task, &unused));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char *name_of(unsigned op)
+const char *gsh_observe_name(unsigned op)
 {
     static const char *const names[GSH_FAR_OPS] = {
         [GSH_FAR_NONE] = "message", [GSH_FAR_PUT] = "put",     [GSH_FAR_GET] = "get",
@@ -25,7 +25,8 @@ static struct gsh_proxy_event event_of(const struct gsh_request *q)
     bool is_everywhere = q->op == GSH_FAR_FENCE || q->op == GSH_FAR_QUIET;
     bool is_word = q->op == GSH_FAR_AMO || q->op == GSH_FAR_G;
     bool is_strided = q->op == GSH_FAR_IPUT || q->op == GSH_FAR_IGET;
-    struct gsh_proxy_event e = {.name = name_of(q->op), .pe = -1, .remote_off = UINT64_MAX};
+    struct gsh_proxy_event e = {
+        .name = gsh_observe_name(q->op), .pe = -1, .remote_off = UINT64_MAX};
     if (is_everywhere) {
         return e;
     }

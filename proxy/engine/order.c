@@ -262,6 +262,7 @@ void gsh_order_submit(struct gsh_proxy *proxy, struct gsh_task *task)
     task->at = 0;
     task->outstanding = 0;
     task->begun_ns = gsh_observe_now(proxy);
+    task->since_ns = gsh_observe_coarse();
     if (request->op == GSH_FAR_FENCE) {
         submit_fence(proxy, task);
         return;

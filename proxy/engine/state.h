@@ -58,6 +58,7 @@ struct gsh_task {
     uint64_t issue_sequence;   /* host's: grows */
     uint64_t begun_ns;  /* when it was taken over, and when the network was given its data; */
     uint64_t issued_ns; /* 0: nobody observes (observe.h) */
+    uint64_t since_ns;  /* it was taken over, unless done by now (observe.h) */
 };
 
 /* A PE in one context: each has its own queues and puts, and never waits for another's. Messages,

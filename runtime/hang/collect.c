@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "gshmem/types.h"
 #include "heap/heap.h"
+#include "proxy/proxy.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/sites.h"
@@ -379,6 +380,26 @@ static void put_waits(struct part *p)
     }
 }
 
+/* What the proxy has not done. */
+static void put_requests(const struct part *p, struct gsh_hang_pe *about)
+{
+    struct gsh_proxy_unfinished u;
+    struct gsh_proxy *proxy = p->is_set_up ? p->pe->proxy : NULL;
+    about->n_requests = -1;
+    about->oldest_pe = -1;
+    if (proxy == NULL) {
+        about->n_requests = p->is_set_up ? 0 : -1;
+    } else if (gsh_proxy_find_unfinished(proxy, &u)) {
+        uint64_t now = gsh_now_ns();
+        about->n_requests = (int64_t)u.n;
+        if (u.n > 0) {
+            about->oldest_ns = now > u.since_ns ? now - u.since_ns : 0;
+            about->oldest_pe = u.pe;
+            gsh_copy_name(about->oldest, sizeof(about->oldest), u.name);
+        }
+    }
+}
+
 static void put_about(struct part *p)
 {
     struct gsh_instance *pe = p->pe;
@@ -403,6 +424,7 @@ static void put_about(struct part *p)
         r.about.n_unfinished = (int64_t)pe->device_ops->count_unfinished(pe, &n_waiting);
         r.about.n_waiting = (int64_t)n_waiting;
     }
+    put_requests(p, &r.about);
     gsh_copy_name(r.about.device, sizeof(r.about.device),
                   p->is_set_up ? pe->device_ops->name : "none yet");
     pass_on(p, &r, GSH_HANG_PE);

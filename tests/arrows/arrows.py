@@ -58,7 +58,7 @@ ARROWS = {
     "runtime/team/": INSTANCE + ["runtime/team/"],
     "runtime/far/": RUNTIME + ["runtime/far/", "runtime/instance/", "proxy/", "nic/nic.h"],
     "runtime/context/": RUNTIME + ["runtime/context/", "runtime/instance/", "runtime/far/far.h", "proxy/request.h"],
-    "runtime/hang/": INSTANCE + ["hang/", "runtime/hang/", "runtime/team/absent.h"],
+    "runtime/hang/": INSTANCE + ["hang/", "proxy/proxy.h", "runtime/hang/", "runtime/team/absent.h"],
     "runtime/backend/": BACKEND,
     "runtime/backend/cpu/": BACKEND + ["runtime/backend/cpu/", "runtime/far/far.h"],
     "runtime/backend/cuda/": BACKEND + ["runtime/backend/cuda/"],
@@ -108,7 +108,8 @@ LAYERS = [
         "engine/copy_streams_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
         "engine/stage",
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/drop",
-        "engine/rings", "engine/round", "engine/thread", "engine/host", "engine/proxy")],
+        "engine/rings", "engine/round", "engine/thread", "engine/host", "engine/unfinished",
+        "engine/proxy")],
     [f"proxy/ucx/{module}" for module in (
         "plugin", "ucx", "loss", "wire", "call", "post", "events", "endpoint", "region", "carry", "rma",
         "message", "life", "transport")],

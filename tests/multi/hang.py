@@ -75,12 +75,21 @@ CASES = {
 PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "proxy_dead"}
 # Each PE on a node of its own, and the network waits for ever.
 FAR = {"far_stopped", "proxy_dead"}
+# What PE 0 has asked of PE 1, and still waits for.
+OLDEST = {"far_stopped": "atomic", "proxy_dead": "atomic"}
 FAR_ENVIRONMENT = {"GSHMEM_NODE_PES": "1", "GSHMEM_PROXY_TIMEOUT": "0"}
 
 
 def ask(info, name):
     done = subprocess.run([info, "--job", str(name), "--json"], capture_output=True, text=True)
     return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def has_oldest(report, name):
+    """Whether PE 0's oldest request, if the case has one, is said with its age."""
+    oldest = report["pes"][0].get("oldest_request")
+    return name not in OLDEST or (oldest is not None and (oldest["name"], oldest["pe"]) == (OLDEST[name], 1) and
+                                  oldest["seconds"] > 0 and report["pes"][0]["requests"] > 0)
 
 
 def run_case(args, name):
@@ -95,7 +104,7 @@ def run_case(args, name):
         while time.monotonic() < end and job.poll() is None:
             report = ask(args.info, job.pid) or report
             verdict = report["verdict"] if report else {"kind": "", "text": ""}
-            if verdict["kind"] == kind and re.search(words, verdict["text"]):
+            if verdict["kind"] == kind and re.search(words, verdict["text"]) and has_oldest(report, name):
                 break
         else:
             ended = "" if job.poll() is None else f" (it has ended with status {job.poll()})"

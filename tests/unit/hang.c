@@ -93,6 +93,27 @@ static void test_twice(void)
     gsh_hang_free(&job);
 }
 
+/* What the network has not done is said with the oldest request's age. */
+static void test_requests(void)
+{
+    struct gsh_hang_record r = record(GSH_HANG_PE, 0);
+    struct gsh_hang_job job = {.job = 7};
+    r.about = (struct gsh_hang_pe){.n_pes = 2,
+                                   .n_nodes = 1,
+                                   .n_requests = 3,
+                                   .oldest_ns = UINT64_C(12300000000),
+                                   .oldest_pe = 1,
+                                   .oldest = "put"};
+    CHECK(gsh_hang_is_sound(&r, sizeof(r)) && take(&job, &r));
+    char *text = gsh_hang_text(&job);
+    CHECK(text != NULL && strstr(text, ", 3 requests to far PEs not done, the oldest, put of PE 1, "
+                                       "since 12.3 s\n") != NULL);
+    free(text);
+    gsh_hang_free(&job);
+    memset(r.about.oldest, 'x', sizeof(r.about.oldest));
+    CHECK(!gsh_hang_is_sound(&r, sizeof(r)));
+}
+
 static void test_causes(void)
 {
     struct gsh_hang_job job = job_of(3);
@@ -278,6 +299,7 @@ static void test_json(void)
 
 int main(void)
 {
+    test_requests();
     test_causes();
     test_words();
     test_twice();
