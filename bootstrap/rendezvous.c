@@ -36,7 +36,7 @@ static void check(struct gsh_rendezvous *r, int rank, int n_ranks)
     }
 }
 
-bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd)
+bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd, int via)
 {
     const int rank = (int)hello->rank, n_ranks = (int)hello->n_ranks;
     r->n_expected = n_ranks > r->n_expected ? n_ranks : r->n_expected;
@@ -47,7 +47,8 @@ bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hell
         return false;
     }
     r->n_come++;
-    r->ranks[rank] = (struct gsh_rendezvous_rank){.fd = fd, .has_come = true, .hello = *hello};
+    r->ranks[rank] =
+        (struct gsh_rendezvous_rank){.fd = fd, .via = via, .has_come = true, .hello = *hello};
     return true;
 }
 

@@ -8,7 +8,8 @@
 #include "bootstrap/uid_wire.h"
 
 struct gsh_rendezvous_rank {
-    int fd; /* the driver's: where the rank waits; -1: it does not */
+    int fd;  /* the driver's: where the rank waits; -1: it does not, or another one does for it: */
+    int via; /* the rank that has brought it, or itself */
     bool has_come;
     struct gsh_hello hello;
 };
@@ -23,9 +24,9 @@ struct gsh_rendezvous {
     char text[GSH_ANSWER_MAX_PAYLOAD];
 };
 
-/* A rank that has proved the secret says hello. False: the job cannot start, now or since before,
- * and the rank is to be told so. */
-bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd);
+/* A rank that has proved the secret says hello, by itself or via another one, which has come.
+ * False: the job cannot start, now or since before, and the rank is to be told so. */
+bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd, int via);
 bool gsh_rendezvous_is_complete(const struct gsh_rendezvous *r);
 /* Once it is complete: what a rank needs to connect to the one that is 2^round further on. */
 struct gsh_partner gsh_rendezvous_partner(const struct gsh_rendezvous *r, int rank, int round);

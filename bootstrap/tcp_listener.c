@@ -341,6 +341,7 @@ static bool read_hello(struct gsh_tcp_listener *listener, struct client *v,
     event->tag = -1;
     event->fd = v->fd;
     event->hello = v->hello;
+    memcpy(event->challenge, v->challenge, sizeof(event->challenge));
     v->fd = -1;
     count_client(listener, -1);
     return true;

@@ -36,6 +36,7 @@ struct gsh_tcp_listener_event {
     int tag;                /* a watched descriptor is readable; -1: a client was admitted: */
     int fd;                 /* the caller's from now on */
     struct gsh_hello hello; /* what it said */
+    uint8_t challenge[GSH_NONCE_BYTES]; /* which it answered */
 };
 
 /* By any thread: the listener admits no more clients, and gsh_tcp_listener_next fails. */

@@ -19,8 +19,8 @@
 #include "base/private_fd.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/tcp_listener.h"
-#include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
+#include "bootstrap/uid_join.h"
 
 struct uid_bootstrap {
     struct gsh_bootstrap base;
@@ -322,168 +322,6 @@ static const struct gsh_bootstrap_ops uid_ops = {
  * since it can say who is missing. */
 #define RENDEZVOUS_GRACE_NS UINT64_C(1000000000)
 
-#define MAX_TRIES 4 /* to meet the rendezvous */
-
-static enum gsh_result fail_rendezvous(const struct uid_bootstrap *u,
-                                       const struct gsh_address *address, enum gsh_result r)
-{
-    char text[GSH_ADDRESS_TEXT];
-    gsh_address_text(address, text);
-    if (r == GSH_ERR_TIMEOUT) {
-        return gsh_fail(r, "start-up: no answer from the rendezvous at %s within %g s", text,
-                        timeout_s(u));
-    }
-    if (r == GSH_ERR_ARG || errno == ECONNRESET || errno == EPIPE) {
-        return gsh_fail(r, "start-up: who serves %s does not accept this unique id, or has ended",
-                        text);
-    }
-    if (errno == ECONNREFUSED) {
-        return gsh_fail(r,
-                        "start-up: nobody serves the unique id at %s: its maker has ended, its "
-                        "time limit passed, or it was used before",
-                        text);
-    }
-    return gsh_fail_errno(r, "start-up: cannot reach the rendezvous at %s", text);
-}
-
-/* Where partners reach this rank: the interface the user names, else the address that reached the
- * rendezvous. */
-static enum gsh_result open_listener(struct uid_bootstrap *u, const struct gsh_uid_options *options,
-                                     int rendezvous_fd, uint8_t link[GSH_NONCE_BYTES])
-{
-    struct gsh_address at;
-    enum gsh_result r = gsh_socket_local_address(rendezvous_fd, &at);
-    if (r != GSH_OK) {
-        return gsh_fail_errno(r, "start-up: local address");
-    }
-    memset(at.port, 0, sizeof(at.port));
-    if (options->ifname != NULL && options->ifname[0]) {
-        r = gsh_netif_choose(options->ifname, at.family == 6 ? "ipv6" : "ipv4",
-                             "this PE in start-up", &at);
-    }
-    if (r == GSH_OK) {
-        r = gsh_random(link, GSH_NONCE_BYTES);
-    }
-    if (r == GSH_OK) {
-        r = gsh_tcp_listener_create(&at, link, &u->listener);
-    }
-    if (r == GSH_OK) {
-        gsh_tcp_listener_set_secret(u->listener, u->secret);
-    }
-    return r;
-}
-
-/* What comes after the magic depends on the version. GSH_ERR_ARG: it is another. */
-static enum gsh_result receive_challenge(int fd, struct gsh_challenge *challenge,
-                                         uint64_t deadline_ns)
-{
-    uint8_t mine[sizeof(challenge->magic)];
-    gsh_magic(mine);
-    enum gsh_result r =
-        gsh_socket_recv(fd, challenge->magic, sizeof(challenge->magic), deadline_ns);
-    if (r == GSH_OK && memcmp(challenge->magic, mine, sizeof(mine)) != 0) {
-        return GSH_ERR_ARG;
-    }
-    return r != GSH_OK
-               ? r
-               : gsh_socket_recv(fd, challenge->nonce, sizeof(challenge->nonce), deadline_ns);
-}
-
-static enum gsh_result fail_version(const struct gsh_address *address, const uint8_t magic[8])
-{
-    char text[GSH_ADDRESS_TEXT];
-    uint8_t mine[8];
-    gsh_magic(mine);
-    gsh_address_text(address, text);
-    if (gsh_magic_version(magic) == 0) {
-        return gsh_fail(GSH_ERR_ARG, "start-up: who serves %s is no rendezvous of gshmem", text);
-    }
-    return gsh_fail(GSH_ERR_ARG,
-                    "start-up: the rendezvous at %s runs another version of gshmem (start-up %d) "
-                    "than this PE (%d)",
-                    text, gsh_magic_version(magic), gsh_magic_version(mine));
-}
-
-/* The rendezvous has closed the connection without an answer. */
-static bool is_sent_away(enum gsh_result r)
-{
-    return r == GSH_ERR_PEER && (errno == ECONNRESET || errno == EPIPE);
-}
-
-/* may_fail: being sent away is an error, else it is *is_away, without a text. */
-static enum gsh_result
-contact_rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
-                   const struct gsh_uid_options *options, uint64_t deadline_ns,
-                   struct gsh_partner partners[GSH_UID_MAX_ROUNDS], bool may_fail, bool *is_away)
-{
-    int fd = -1;
-    struct gsh_challenge challenge;
-    struct gsh_answer answer;
-    char payload[GSH_ANSWER_MAX_PAYLOAD + 1];
-    struct gsh_hello hello = {
-        .kind = GSH_HELLO_JOIN, .rank = (uint32_t)u->base.rank, .n_ranks = (uint32_t)u->base.size};
-    enum gsh_result r = gsh_socket_connect(address, deadline_ns, &fd);
-    if (r == GSH_OK) {
-        r = receive_challenge(fd, &challenge, deadline_ns);
-    }
-    if (r != GSH_OK) {
-        *is_away = is_sent_away(r);
-        gsh_socket_close(&fd);
-        if (*is_away && !may_fail) {
-            return r;
-        }
-        return r == GSH_ERR_ARG ? fail_version(address, challenge.magic)
-                                : fail_rendezvous(u, address, r);
-    }
-    r = open_listener(u, options, fd, hello.link);
-    if (r == GSH_OK) {
-        r = gsh_random(hello.nonce, sizeof(hello.nonce));
-    }
-    if (r == GSH_OK) {
-        hello.address = *gsh_tcp_listener_address(u->listener);
-        gsh_hello_seal(&hello, u->secret, challenge.nonce);
-        r = gsh_socket_send(fd, &hello, sizeof(hello), deadline_ns);
-        if (r == GSH_OK) {
-            count_sent(u, sizeof(hello));
-            r = gsh_answer_recv(fd, &hello, u->secret, &answer, payload, deadline_ns);
-        }
-        *is_away = is_sent_away(r);
-        if (r != GSH_OK && (may_fail || !*is_away)) {
-            r = fail_rendezvous(u, address, r);
-        }
-    }
-    gsh_socket_close(&fd);
-    if (r != GSH_OK) {
-        return r;
-    }
-    if (answer.result != GSH_OK) {
-        payload[answer.bytes] = '\0';
-        return gsh_fail((enum gsh_result)answer.result, "start-up: %s", payload);
-    }
-    if (answer.bytes != (size_t)u->rounds * sizeof(partners[0])) {
-        return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer.bytes);
-    }
-    memcpy(partners, payload, answer.bytes);
-    return GSH_OK;
-}
-
-/* Meets the rendezvous and receives the partners to connect to. A rank that has been slow to say
- * hello may be sent away for others (tcp_listener.c), so it comes again before it gives up. */
-static enum gsh_result rendezvous(struct uid_bootstrap *u, const struct gsh_address *address,
-                                  const struct gsh_uid_options *options, uint64_t deadline_ns,
-                                  struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
-{
-    for (int n_tries = 1;; n_tries++) {
-        bool may_fail = n_tries == MAX_TRIES, is_away = false;
-        enum gsh_result r =
-            contact_rendezvous(u, address, options, deadline_ns, partners, may_fail, &is_away);
-        if (!is_away || may_fail) {
-            return r;
-        }
-        gsh_tcp_listener_destroy(&u->listener);
-    }
-}
-
 /* Connects to all partners and says hello. Waits for no rank: their kernels accept. */
 static enum gsh_result connect_out(struct uid_bootstrap *u, const struct gsh_partner *partners,
                                    struct gsh_hello *hellos, uint64_t deadline_ns)
@@ -632,8 +470,17 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     derive_shared_key(u);
     memset(u->out, -1, sizeof(u->out));
     memset(u->in, -1, sizeof(u->in));
-    r = rendezvous(u, &content.address, options,
-                   deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, partners);
+    struct gsh_uid_join join = {.rank = rank,
+                                .n_ranks = n_ranks,
+                                .rounds = u->rounds,
+                                .secret = u->secret,
+                                .ifname = options->ifname,
+                                .timeout_ns = options->timeout_ns,
+                                .most_direct = options->most_direct};
+    r = gsh_uid_join(&join, &content.address,
+                     deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, partners);
+    u->listener = join.listener;
+    u->base.counts = join.sent;
     if (r == GSH_OK) {
         r = link_up(u, partners, deadline_ns);
     }

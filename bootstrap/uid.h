@@ -21,6 +21,8 @@ struct gsh_uid_options {
                    * waits for the others, and GSH_UID_NONE_WAITS when none does; 0: no */
     int n_files;  /* gsh_uid_create: how many descriptors the process needs in all, which strangers
                    * do not get; 0: not known */
+    int most_direct; /* joining: with more ranks they meet the rendezvous through relays of their
+                      * hosts (uid_relay.h); 0: GSH_UID_MOST_DIRECT */
     const struct gsh_uid
         *known; /* gsh_uid_create: serves this id, at its address; NULL: a new one */
 };

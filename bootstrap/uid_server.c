@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rendezvous: a thread of the id's creator that meets every rank once, gives each the addresses
  * of its O(log n) partners, and ends. If something is wrong it tells every rank, including those
- * that come later. rendezvous.h decides; here are the connections. uid.c has what ranks then do
- * with each other. */
+ * that come later. A rank may be a relay, which brings others over its connection (uid_relay.h).
+ * rendezvous.h decides; here are the connections. uid.c has what ranks then do with each other. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
@@ -17,6 +17,13 @@
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
 
+/* What a relay is saying. */
+struct inflow {
+    uint8_t challenge[GSH_NONCE_BYTES];
+    size_t got;
+    struct gsh_hello hello;
+};
+
 struct server {
     struct server *next; /* of the process */
     struct gsh_uid id;
@@ -27,7 +34,8 @@ struct server {
     int notes_to; /* as in gsh_uid_options */
 
     struct gsh_rendezvous job;
-    int n_told; /* how many know of its failure */
+    struct inflow **inflows; /* [n_ranks], of relays */
+    int n_told;              /* how many know of its failure */
 };
 
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +65,12 @@ static void forget_job(struct server *s)
         if (s->job.ranks[i].has_come) {
             part_with(s, &s->job.ranks[i].fd);
         }
+        if (s->inflows != NULL) {
+            free(s->inflows[i]);
+        }
     }
+    free(s->inflows);
+    s->inflows = NULL;
     gsh_rendezvous_forget(&s->job);
     s->n_told = 0;
 }
@@ -105,6 +118,8 @@ static void destroy(struct server *s)
     free(s);
 }
 
+#define NONE_LOST (-1)
+
 static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hello)
 {
     s->n_told++;
@@ -112,41 +127,60 @@ static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hell
     part_with(s, fd);
 }
 
-/* The job has failed: from here on ranks are told this, and are no longer waited for. */
-static void tell_all(struct server *s)
+/* The job has failed: from here on ranks are told this, and are no longer waited for. What a relay
+ * is told, it tells those that it has brought. If it is the one that is lost, they come again. */
+static void tell_all(struct server *s, int lost)
 {
     note(s, GSH_UID_NONE_WAITS);
     gsh_log(GSH_LOG_INFO, GSH_LOG_BOOTSTRAP, "start-up over TCP failed: %s", s->job.text);
     for (int i = 0; i < s->job.n_ranks; i++) {
-        if (s->job.ranks[i].has_come && s->job.ranks[i].fd >= 0) {
-            tell_failure(s, &s->job.ranks[i].fd, &s->job.ranks[i].hello);
+        struct gsh_rendezvous_rank *rank = &s->job.ranks[i];
+        if (rank->has_come && rank->fd >= 0) {
+            tell_failure(s, &rank->fd, &rank->hello);
+        } else if (rank->has_come && rank->via != i && rank->via != lost) {
+            s->n_told++;
         }
     }
 }
 
-static void hand_out_partners(struct server *s)
+static bool answer(const struct server *s, int fd, int rank)
 {
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
-    int rounds = gsh_uid_rounds(s->job.n_ranks);
+    const int rounds = gsh_uid_rounds(s->job.n_ranks);
+    for (int k = 0; k < rounds; k++) {
+        partners[k] = gsh_rendezvous_partner(&s->job, rank, k);
+    }
+    return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, partners,
+                           (size_t)rounds * sizeof(partners[0]));
+}
+
+/* The partners notice a rank that has just died. */
+static void hand_out_partners(struct server *s)
+{
     note(s, GSH_UID_NONE_WAITS);
     for (int i = 0; i < s->job.n_ranks; i++) {
         struct gsh_rendezvous_rank *rank = &s->job.ranks[i];
-        for (int k = 0; k < rounds; k++) {
-            partners[k] = gsh_rendezvous_partner(&s->job, i, k);
+        if (rank->fd < 0) {
+            continue;
         }
-        /* The partners notice a rank that has just died. */
-        (void)gsh_answer_send(rank->fd, &rank->hello, s->secret, GSH_OK, partners,
-                              (size_t)rounds * sizeof(partners[0]));
+        bool is_there = answer(s, rank->fd, i);
+        const int first = i / GSH_UID_GROUP * GSH_UID_GROUP;
+        for (int k = first; k < first + GSH_UID_GROUP && k < s->job.n_ranks && is_there; k++) {
+            if (k != i && s->job.ranks[k].via == i) {
+                is_there = answer(s, rank->fd, k);
+            }
+        }
         part_with(s, &rank->fd);
     }
 }
 
-/* Each rank holds a connection until all have come. False: there can never be so many, and the job
- * fails. */
-static bool has_enough_files(struct server *s)
+/* Each rank holds a connection until all have come, unless it has a relay. False: there can never
+ * be so many, and the job fails. */
+static bool has_enough_files(struct server *s, enum gsh_hello_kind kind)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= (rlim_t)s->job.n_ranks) {
+    if (kind == GSH_HELLO_RELAY || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur >= (rlim_t)s->job.n_ranks) {
         return true;
     }
     gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM,
@@ -156,31 +190,98 @@ static bool has_enough_files(struct server *s)
     return false;
 }
 
+/* A relay's hellos come with its challenge. False: no memory. */
+static bool expect_more(struct server *s, const struct gsh_tcp_listener_event *event)
+{
+    struct inflow *inflow = calloc(1, sizeof(*inflow));
+    if (s->inflows == NULL) {
+        s->inflows = calloc((size_t)s->job.n_ranks, sizeof(struct inflow *));
+    }
+    if (inflow == NULL || s->inflows == NULL) {
+        free(inflow);
+        return false;
+    }
+    memcpy(inflow->challenge, event->challenge, sizeof(inflow->challenge));
+    s->inflows[event->hello.rank] = inflow;
+    return true;
+}
+
 static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 {
     bool had_failed = s->job.result != GSH_OK;
-    if (event->hello.kind != GSH_HELLO_JOIN) {
+    const enum gsh_hello_kind kind = event->hello.kind;
+    if (kind != GSH_HELLO_JOIN && kind != GSH_HELLO_RELAY) {
         gsh_socket_hang_up(&event->fd);
         return;
     }
-    if (!gsh_rendezvous_enter(&s->job, &event->hello, event->fd)) {
+    if (!gsh_rendezvous_enter(&s->job, &event->hello, event->fd, (int)event->hello.rank)) {
         if (!had_failed) {
-            tell_all(s);
+            tell_all(s, NONE_LOST);
         }
         tell_failure(s, &event->fd, &event->hello);
         return;
     }
-    const bool has_room = has_enough_files(s);
-    if (has_room &&
-        gsh_tcp_listener_add(s->listener, event->fd, (int)event->hello.rank) != GSH_OK) {
+    const bool has_room = has_enough_files(s, kind);
+    if (has_room && kind == GSH_HELLO_RELAY && !expect_more(s, event)) {
+        gsh_rendezvous_fail(&s->job, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs",
+                            s->job.n_ranks);
+    } else if (has_room &&
+               gsh_tcp_listener_add(s->listener, event->fd, (int)event->hello.rank) != GSH_OK) {
         gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM, "start-up cannot watch another connection: %s",
                             strerror(errno));
     }
     if (s->job.result != GSH_OK) {
-        tell_all(s);
+        tell_all(s, NONE_LOST);
         return;
     }
     note(s, (int32_t)event->hello.rank);
+}
+
+/* The hello of a rank that the relay brings, or has lost. False: it is none. */
+static bool admit_brought(struct server *s, int relay, const struct gsh_hello *hello)
+{
+    const uint32_t rank = hello->rank, group = (uint32_t)relay / GSH_UID_GROUP;
+    if (rank / GSH_UID_GROUP != group || rank == (uint32_t)relay) {
+        return false;
+    }
+    if (hello->kind == GSH_HELLO_LOST && rank < (uint32_t)s->job.n_ranks &&
+        s->job.ranks[rank].has_come && s->job.ranks[rank].via == relay) {
+        gsh_rendezvous_lose(&s->job, (int)rank);
+        tell_all(s, NONE_LOST);
+        return true;
+    }
+    if (hello->kind != GSH_HELLO_JOIN) {
+        return false;
+    }
+    if (gsh_rendezvous_enter(&s->job, hello, -1, relay)) {
+        note(s, (int32_t)rank);
+    } else {
+        tell_all(s, NONE_LOST);
+        s->n_told++; /* its relay tells it */
+    }
+    return true;
+}
+
+/* A rank's connection has input, or has ended. Only a relay may say more; the others wait. */
+static void receive_from_rank(struct server *s, int rank)
+{
+    struct inflow *inflow = s->inflows != NULL ? s->inflows[rank] : NULL;
+    size_t moved = 0;
+    if (inflow != NULL &&
+        gsh_socket_recv_some(s->job.ranks[rank].fd, (char *)&inflow->hello + inflow->got,
+                             sizeof(inflow->hello) - inflow->got, &moved) == GSH_OK) {
+        inflow->got += moved;
+        if (inflow->got < sizeof(inflow->hello)) {
+            return;
+        }
+        inflow->got = 0;
+        if (gsh_hello_is_true(&inflow->hello, s->secret, inflow->challenge) &&
+            admit_brought(s, rank, &inflow->hello)) {
+            return;
+        }
+    }
+    gsh_rendezvous_lose(&s->job, rank);
+    tell_all(s, rank);
 }
 
 /* One job from the first rank to the last. False when no further one can be served. */
@@ -194,7 +295,7 @@ static bool serve_job(struct server *s)
         if (r == GSH_ERR_TIMEOUT) {
             if (s->job.result == GSH_OK && s->job.n_ranks > 0) {
                 gsh_rendezvous_end_late(&s->job, (double)s->timeout_ns * 1e-9);
-                tell_all(s);
+                tell_all(s, NONE_LOST);
             }
             return true;
         }
@@ -202,7 +303,7 @@ static bool serve_job(struct server *s)
             gsh_rendezvous_fail(
                 &s->job, r, "the rendezvous of start-up failed: %s%s", strerror(errno),
                 errno == EMFILE ? " (it needs one for each PE; see ulimit -n)" : "");
-            tell_all(s);
+            tell_all(s, NONE_LOST);
             return false;
         }
         if (!has_begun) {
@@ -212,8 +313,7 @@ static bool serve_job(struct server *s)
         if (event.tag < 0) {
             admit(s, &event);
         } else {
-            gsh_rendezvous_lose(&s->job, event.tag);
-            tell_all(s);
+            receive_from_rank(s, event.tag);
         }
         if (gsh_rendezvous_is_complete(&s->job)) {
             hand_out_partners(s);

@@ -10,6 +10,9 @@
  *   client -> acceptor   struct gsh_hello, with a MAC over challenge and hello
  *   acceptor -> client   struct gsh_answer, its payload, and a MAC over both nonces and all of it
  *
+ * In a large job a client may bring other ranks over its connection to the rendezvous, each by a
+ * hello and an answer of its own (uid_relay.h).
+ *
  * Each begins with 8 bytes that no version changes; only its last one, the version, differs.
  *
  * For a link the rendezvous has already passed on the acceptor's challenge, so no rank ever waits
@@ -30,6 +33,11 @@
 #define GSH_UID_MAX_RANKS  (1 << 20)
 #define GSH_UID_MAX_ROUNDS 20 /* log2 of it */
 
+/* With more ranks those of a host meet the rendezvous through relays, at most so many ranks through
+ * each: their answers together fit a fresh connection's buffer. */
+#define GSH_UID_MOST_DIRECT 1000
+#define GSH_UID_GROUP       16
+
 struct gsh_uid_content {
     uint8_t magic[7];
     uint8_t version;
@@ -40,7 +48,12 @@ struct gsh_uid_content {
 };
 _Static_assert(sizeof(struct gsh_uid_content) == GSH_UID_BYTES, "the id's bytes");
 
-enum gsh_hello_kind { GSH_HELLO_JOIN = 1, GSH_HELLO_LINK };
+enum gsh_hello_kind {
+    GSH_HELLO_JOIN = 1,
+    GSH_HELLO_LINK,
+    GSH_HELLO_RELAY, /* a join of one that may bring others */
+    GSH_HELLO_LOST,  /* of a relay: a rank that it has brought has ended */
+};
 
 struct gsh_challenge {
     uint8_t magic[8];

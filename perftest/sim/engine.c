@@ -143,13 +143,14 @@ static void send(struct sim *s, struct sim_pe *from, const struct sim_message *m
         begins = later(begins, *out);
         *out = begins + busy_ns(costs, message);
     } else {
-        latency = s->model.way[SIM_NEAR].latency;
+        latency = s->model.way[message->way == SIM_LOCAL ? SIM_LOCAL : SIM_NEAR].latency;
     }
     sim_queue_add(&s->queue, begins + (uint64_t)latency, ARRIVES, m);
     if (!message->is_notice) {
-        from->counts.messages += message->way != SIM_NEAR ? message->parts : 0;
-        from->counts.near_messages += message->way == SIM_NEAR;
-        from->counts.bytes += message->way != SIM_NEAR ? message->bytes : 0;
+        const bool is_near = message->way == SIM_NEAR || message->way == SIM_LOCAL;
+        from->counts.messages += is_near ? 0 : message->parts;
+        from->counts.near_messages += is_near;
+        from->counts.bytes += is_near ? 0 : message->bytes;
     }
 }
 
@@ -356,6 +357,7 @@ static struct sim_view view_of(struct sim *s, int index)
                              .n_pes = s->n_pes,
                              .walk = &pe->walk,
                              .voting = pe->voting,
+                             .absent = s->fault.pe >= 0 && s->fault.call == 0 ? s->fault.pe : -1,
                              .rendezvous = has_rendezvous ? &s->rendezvous : NULL};
 }
 
@@ -561,6 +563,15 @@ int sim_n_pes(const struct sim *s)
 const int32_t *sim_nodes(const struct sim *s)
 {
     return s->nodes;
+}
+
+int sim_n_connections(const struct sim *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->rendezvous.n_ranks; i++) {
+        n += s->rendezvous.ranks[i].has_come && s->rendezvous.ranks[i].via == i;
+    }
+    return n;
 }
 
 const char *sim_rendezvous_text(const struct sim *s)

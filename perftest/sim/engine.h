@@ -81,7 +81,7 @@ struct sim_walk {
     struct gsh_leg leg;
     struct gsh_cursor cursor;
     int stage, i, row;
-    int32_t greeting[2]; /* of a rendezvous */
+    int32_t greeting[3]; /* of a rendezvous */
     uint64_t phase;
 };
 
@@ -143,6 +143,8 @@ struct sim_notice {
     int n_noticed, n_waiting, n_done, n_wrong;
 };
 struct sim_notice sim_noticed(const struct sim *s);
+/* How many connections the rendezvous has had. */
+int sim_n_connections(const struct sim *s);
 /* What the rendezvous has told all; "": nothing. */
 const char *sim_rendezvous_text(const struct sim *s);
 
@@ -154,6 +156,7 @@ struct sim_view {
     const struct sim_call *call;
     const int32_t *nodes; /* members by node, and where each node begins (state.h) */
     int pe, n_pes;
+    int absent; /* a PE that never begins, or -1 */
     struct sim_walk *walk;
     struct gsh_voting *voting;
     struct gsh_rendezvous *rendezvous; /* NULL: the job has begun otherwise */

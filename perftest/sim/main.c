@@ -122,6 +122,9 @@ static void print_phases(const struct options *o, const struct sim *s)
            time_text((double)(sim_end_ns(s) - sim_begin_ns(s)), time),
            sim_phase(s, dominates)->name, time_text((double)longest, share),
            bytes_text((double)kept, keeps), sim_n_events(s));
+    if (sim_n_connections(s) > 0) {
+        printf("the rendezvous has %d connections\n", sim_n_connections(s));
+    }
     if (csv != NULL) {
         fclose(csv);
     }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum sim_way { SIM_NEAR, SIM_FAR, SIM_TCP, SIM_N_WAYS };
+enum sim_way { SIM_NEAR, SIM_FAR, SIM_TCP, SIM_LOCAL, SIM_N_WAYS };
 
 struct sim_way_costs {
     double cpu, gap, latency, hop, bandwidth;
@@ -17,7 +17,7 @@ struct sim_way_costs {
 struct sim_model {
     double node_pes, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
-    double tcp_connect, tcp_watch, far_loss;
+    double tcp_connect, tcp_watch, local_connect, far_loss;
     double message_max, address_bytes, key_bytes, team_units, far_piece, far_flat, half_slot;
     double reserve, grow, timeout;
 };

@@ -2,7 +2,9 @@
  * Walks of calls that the host makes. What they share with the library's blocking code is named at
  * each; what is written down here besides, the lengths of messages and their order in a round, the
  * test tests/unit/sim.c compares with what real PEs send. */
+#include <stddef.h>
 #include <string.h>
+#include "bootstrap/uid_relay.h"
 #include "bootstrap/uid_wire.h"
 #include "perftest/sim/engine.h"
 
@@ -114,15 +116,36 @@ static enum sim_next next_vote(struct sim_view *v, struct sim_action *a)
 
 /* What a rank says of itself. Where it is reached is its number, here. */
 struct greeting {
-    int32_t rank, n_ranks;
+    int32_t rank, n_ranks, via;
 };
+
+/* Ranks of a group that are on one node, and of which the first is the relay (uid_relay.h): in
+ * [*first, *end). The others are alone: *end is *first + 1. */
+static void find_group(const struct sim_view *v, int rank, int *first, int *end)
+{
+    const int group = rank / GSH_UID_GROUP, node = sim_node_of(v->model, rank);
+    *first = rank;
+    *end = rank + 1;
+    if (v->n_pes <= GSH_UID_MOST_DIRECT) {
+        return;
+    }
+    while (*first > 0 && (*first - 1) / GSH_UID_GROUP == group &&
+           sim_node_of(v->model, *first - 1) == node) {
+        --*first;
+    }
+    while (*end < v->n_pes && *end / GSH_UID_GROUP == group &&
+           sim_node_of(v->model, *end) == node) {
+        ++*end;
+    }
+    *first += *first == v->absent && *first + 1 < *end;
+}
 
 static void admit(struct sim_view *v, const struct greeting *from)
 {
     struct gsh_hello hello = {
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)from->rank, .n_ranks = (uint32_t)from->n_ranks};
     memcpy(&hello.address.ip, &from->rank, sizeof(from->rank));
-    (void)gsh_rendezvous_enter(v->rendezvous, &hello, -1);
+    (void)gsh_rendezvous_enter(v->rendezvous, &hello, -1, from->via);
 }
 
 /* The rank that the rendezvous has named for the round. */
@@ -142,6 +165,7 @@ void sim_walk_heard(struct sim_view *v, const void *value)
     if (v->call->kind == SIM_RENDEZVOUS && v->pe == v->n_pes) {
         struct greeting from;
         memcpy(&from, value, sizeof(from));
+        v->walk->i = from.via == from.rank;
         admit(v, &from);
     }
     if (v->call->kind == SIM_VOTE && v->walk->stage == 1) {
@@ -161,41 +185,106 @@ static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
         w->stage = ADMIT;
         return SIM_HEAR;
     case ADMIT:
-        a->ns = v->model->tcp_connect;
+        a->ns = w->i != 0 ? v->model->tcp_connect : 0;
         w->stage = gsh_rendezvous_is_complete(v->rendezvous) ? ANSWER : AWAIT;
         return SIM_TAKES_TIME;
-    default:
-        *a = (struct sim_action){.other = w->row++,
+    default: {
+        int first, end;
+        if (w->row == v->n_pes) {
+            return SIM_OVER;
+        }
+        find_group(v, w->row, &first, &end);
+        *a = (struct sim_action){.other = first,
                                  .way = SIM_TCP,
-                                 .parts = 1,
-                                 .bytes = sizeof(struct gsh_answer) + partners + GSH_SHA256_BYTES};
-        return a->other < v->n_pes ? SIM_SEND : SIM_OVER;
+                                 .parts = (uint32_t)(end - first),
+                                 .bytes = (uint64_t)(end - first) * (sizeof(struct gsh_answer) +
+                                                                     partners + GSH_SHA256_BYTES)};
+        w->row = end;
+        return SIM_SEND;
+    }
     }
 }
 
-static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
+enum { MEMBER_KEY = 1, RELAYED_KEY };
+
+/* A rank that its group's relay brings. */
+static enum sim_next next_of_member(struct sim_view *v, struct sim_action *a, int relay)
 {
-    if (v->pe == v->n_pes) {
-        return next_of_server(v, a);
-    }
-    v->walk->greeting[0] = v->pe;
-    v->walk->greeting[1] = v->n_pes;
-    *a = (struct sim_action){.value = v->walk->greeting,
-                             .value_bytes = sizeof(struct greeting),
-                             .other = v->n_pes,
-                             .way = SIM_TCP,
+    enum { CONNECT, HELLO, AWAIT };
+    struct sim_walk *w = v->walk;
+    *a = (struct sim_action){.other = relay,
+                             .way = SIM_LOCAL,
                              .parts = 1,
-                             .bytes = sizeof(struct gsh_hello)};
-    a->ns = v->model->tcp_connect;
-    switch (v->walk->stage++) {
-    case 0:
+                             .bytes = sizeof(struct gsh_hello),
+                             .key = w->stage == AWAIT ? RELAYED_KEY : MEMBER_KEY,
+                             .ns = v->model->local_connect};
+    switch (w->stage++) {
+    case CONNECT:
         return SIM_TAKES_TIME;
-    case 1:
+    case HELLO:
         return SIM_SEND;
-    case 2:
+    case AWAIT:
         return SIM_HEAR;
     default:
         return SIM_OVER;
+    }
+}
+
+/* uid_join.c: each rank says hello to the rendezvous, or to its relay, and waits for the answer. A
+ * relay brings its members, here one behind the other. */
+static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
+{
+    enum { CONNECT, HELLO, NEXT, ADMIT, BRING, AWAIT, HAND_ON };
+    struct sim_walk *w = v->walk;
+    int first, end;
+    if (v->pe == v->n_pes) {
+        return next_of_server(v, a);
+    }
+    find_group(v, v->pe, &first, &end);
+    if (v->pe != first) {
+        return next_of_member(v, a, first);
+    }
+    *a = (struct sim_action){.other = v->n_pes,
+                             .way = SIM_TCP,
+                             .parts = 1,
+                             .bytes = sizeof(struct gsh_hello),
+                             .ns = w->stage == CONNECT ? v->model->tcp_connect
+                                                       : v->model->local_connect};
+    const struct greeting own = {first + w->i, v->n_pes, first};
+    switch (w->stage) {
+    case CONNECT:
+        w->stage = HELLO;
+        return SIM_TAKES_TIME;
+    case HELLO:
+    case BRING:
+        memcpy(w->greeting, &own, sizeof(own));
+        a->value = w->greeting;
+        a->value_bytes = sizeof(own);
+        w->stage = NEXT;
+        return SIM_SEND;
+    case NEXT:
+        w->i += 1 + (first + w->i + 1 == v->absent);
+        w->stage = first + w->i < end ? ADMIT : AWAIT;
+        if (w->stage == AWAIT) {
+            return next_rendezvous(v, a);
+        }
+        a->other = first + w->i;
+        a->key = MEMBER_KEY;
+        return SIM_HEAR;
+    case ADMIT:
+        w->stage = BRING;
+        return SIM_TAKES_TIME;
+    case AWAIT:
+        w->stage = HAND_ON;
+        w->i = 0;
+        return SIM_HEAR;
+    default:
+        a->other = first + ++w->i;
+        a->way = SIM_LOCAL;
+        a->key = RELAYED_KEY;
+        a->bytes = offsetof(struct gsh_relay_answer, payload) +
+                   (uint64_t)gsh_uid_rounds(v->n_pes) * sizeof(struct gsh_partner);
+        return a->other < end ? SIM_SEND : SIM_OVER;
     }
 }
 

@@ -4,7 +4,7 @@
  * job begins afresh.
  *
  * The server's source is included and runs without its thread. Its listener is the input: which
- * hello, end or failure comes next. */
+ * hello, end or failure comes next, and what a relay brings. */
 #include "bootstrap/uid_server.c"
 #include "tests/fuzz/fuzz.h"
 
@@ -96,17 +96,20 @@ void gsh_tcp_listener_remove(struct gsh_tcp_listener *listener, int fd)
     v->its_fd = -1;
 }
 
-static enum gsh_result come(struct gsh_tcp_listener_event *event)
+/* The hello of another rank, which may come by a relay. NULL: there is no more room. */
+static struct connection *make_hello(void)
 {
-    int fds[2];
-    uint8_t no_challenge[GSH_NONCE_BYTES] = {0};
+    const uint8_t no_challenge[GSH_NONCE_BYTES] = {0};
     if (n_connections == MAX_CONNECTIONS) {
-        return GSH_ERR_TIMEOUT;
+        return NULL;
     }
     struct connection *v = &connections[n_connections++];
     unsigned shape = (unsigned)fuzz_take(&in, 1);
     *v = (struct connection){.fd = -1, .its_fd = -1};
     v->hello.kind = shape & 1 ? GSH_HELLO_LINK : GSH_HELLO_JOIN;
+    if (shape & 64) {
+        v->hello.kind = shape & 1 ? GSH_HELLO_LOST : GSH_HELLO_RELAY;
+    }
     if (shape & 2) { /* any numbers, but few ranks or too many */
         v->hello.kind = (uint32_t)fuzz_take(&in, 4);
         v->hello.rank = (uint32_t)fuzz_take(&in, 4);
@@ -121,6 +124,16 @@ static enum gsh_result come(struct gsh_tcp_listener_event *event)
     fuzz_take_bytes(&in, v->hello.link, 2);
     v->hello.address.port[0] = (uint8_t)n_connections;
     gsh_hello_seal(&v->hello, secret, no_challenge);
+    return v;
+}
+
+static enum gsh_result come(struct gsh_tcp_listener_event *event)
+{
+    int fds[2];
+    struct connection *v = make_hello();
+    if (v == NULL) {
+        return GSH_ERR_TIMEOUT;
+    }
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
     struct connection *before = connection_of(fds[1]); /* one that was hung up on */
     if (before != NULL) {
@@ -128,9 +141,21 @@ static enum gsh_result come(struct gsh_tcp_listener_event *event)
     }
     v->fd = fds[0];
     v->its_fd = fds[1];
-    v->is_join = v->hello.kind == GSH_HELLO_JOIN;
+    v->is_join = v->hello.kind == GSH_HELLO_JOIN || v->hello.kind == GSH_HELLO_RELAY;
     *event = (struct gsh_tcp_listener_event){.tag = -1, .fd = fds[1], .hello = v->hello};
     return GSH_OK;
+}
+
+/* A rank that waits says more, which only a relay may, or a part of it. */
+static void say_more(const struct connection *v)
+{
+    const unsigned cut = (unsigned)fuzz_take(&in, 1);
+    const struct connection *brought = make_hello();
+    size_t moved;
+    if (brought != NULL) {
+        const size_t bytes = sizeof(brought->hello) - (cut > 200 ? cut - 200 : 0);
+        (void)!gsh_socket_send_some(v->fd, &brought->hello, bytes, &moved);
+    }
 }
 
 enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener, uint64_t deadline_ns,
@@ -145,11 +170,16 @@ enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener, uint64_
         errno = EMFILE;
         return GSH_ERR_SYSTEM;
     }
-    for (int i = 0; i < n_connections && what >= 200; i++) { /* one that waits ends */
-        struct connection *v = &connections[((int)what + i) % n_connections];
+    for (int i = 0, n = n_connections; i < n && what >= 150;
+         i++) { /* one that waits ends, or not */
+        struct connection *v = &connections[((int)what + i) % n];
         if (v->is_watched) {
             *event = (struct gsh_tcp_listener_event){.tag = v->tag, .fd = -1};
-            gsh_socket_close(&v->fd);
+            if (what >= 200) {
+                gsh_socket_close(&v->fd);
+            } else {
+                say_more(v);
+            }
             return GSH_OK;
         }
     }

@@ -218,6 +218,34 @@ static void test_thousand(void)
     sim_destroy(other);
 }
 
+/* So many PEs come to the rendezvous by relays, of a group of 16 or of what a node has of one; with
+ * as many messages as otherwise. One that never comes is named, and no other. */
+static void test_relays(void)
+{
+    enum { N = 1024 };
+    static const char missing[] = "1 of 1024 PEs did not come within 300 s; missing: 512";
+    const int on_node[] = {8, 1, 20};
+    for (int i = 0; i < 3; i++) {
+        struct sim_model model;
+        sim_model_init(&model);
+        model.node_pes = on_node[i];
+        for (int pe = -1; pe <= N / 2; pe += N / 2 + 1) {
+            struct sim *s = sim_create(&model, N, 1);
+            sim_add_init(s, SIM_PROCESSES);
+            CHECK(sim_run(s, (struct sim_fault){.pe = pe}));
+            if (pe < 0) {
+                CHECK_EQ(phase_of(s, "rendezvous")->all.messages, N);
+                CHECK_EQ(phase_of(s, "rendezvous")->most.messages, N);
+                /* 20 PEs of a node are of two or three groups */
+                CHECK_EQ(sim_n_connections(s), i == 0 ? N / 8 : i == 1 ? N : 103);
+            } else if (!CHECK(strcmp(sim_rendezvous_text(s), missing) == 0)) {
+                printf("%s\n", sim_rendezvous_text(s));
+            }
+            sim_destroy(s);
+        }
+    }
+}
+
 static void test_faults(int n)
 {
     struct sim *all = make_job(n, 1);
@@ -285,6 +313,7 @@ int main(int argc, char **argv)
     test_counts(6, 3);
     test_counts(16, 8);
     test_thousand();
+    test_relays();
     test_faults(24);
     test_goal();
     return test_result();

@@ -132,6 +132,15 @@ static void exchange(int rank, int n, void *arg)
     b->ops->destroy(b);
 }
 
+static void exchange_little(int rank, int n, void *arg)
+{
+    (void)arg;
+    struct gsh_bootstrap *b = join(rank, n);
+    conform_allgather(b, 100, 0);
+    CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    b->ops->destroy(b);
+}
+
 /* The id reaches the other processes as text. */
 static void exchange_by_text(int rank, int n, void *arg)
 {
@@ -492,6 +501,73 @@ static void expect_refusal(const struct gsh_uid *wrong, enum gsh_result expected
     }
 }
 
+/* PE 3 is its group's relay, since it comes first. PE `dying`, this one or one that it has brought,
+ * ends while all wait for PE 17; each learns which one it was, and so does PE 17, which comes then.
+ */
+static void lose_one(int rank, int n, void *arg)
+{
+    struct gsh_bootstrap *b = NULL;
+    const int *dying = arg;
+    char text[64];
+    snprintf(text, sizeof(text), "PE %d ended during start-up", *dying);
+    CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &options, &b), GSH_ERR_PEER);
+    if (!CHECK(strstr(gsh_last_error(), text))) {
+        fprintf(stderr, "PE %d: the error was: %s\n", rank, gsh_last_error());
+    }
+}
+
+static void test_lost_by_relay(int dying)
+{
+    enum { N = 18, FIRST = 3 };
+    pid_t children[N];
+    int notes[2];
+    int32_t note;
+    struct gsh_uid_options noting = options;
+    CHECK_EQ(pipe(notes), 0);
+    noting.notes_to = notes[1];
+    CHECK(start_server(&noting, 0));
+    for (int i = 0; i < N; i++) {
+        /* the first, then the others below 17, then that one */
+        const int rank = i == 0 ? FIRST : i <= FIRST ? i - 1 : i;
+        if (rank == N - 1) {
+            for (int k = 1; k < N - 1; k++) {
+                CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
+                CHECK(note >= 0 && note < N - 1 && note != FIRST);
+            }
+            CHECK_EQ(kill(children[dying], SIGKILL), 0);
+            CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
+            CHECK_EQ(note, GSH_UID_NONE_WAITS);
+        }
+        children[rank] = fork();
+        if (children[rank] == 0) {
+            test_failed_checks = 0;
+            lose_one(rank, N, &dying);
+            _exit(test_result());
+        }
+        if (i == 0) {
+            CHECK_EQ(read(notes[0], &note, sizeof(note)), sizeof(note));
+            CHECK_EQ(note, FIRST);
+        }
+    }
+    test_join_processes(N, children);
+    end_server();
+    close(notes[0]);
+    close(notes[1]);
+}
+
+/* So many descriptors that 40 ranks need relays, and their strangers get places, too. */
+static void test_relays(void)
+{
+    options.most_direct = 1;
+    CHECK(start_server(&options, 24));
+    conform_fork(40, exchange_little, NULL);
+    CHECK(start_server(&options, 0));
+    conform_fork(2, exchange, NULL);
+    test_lost_by_relay(5);
+    test_lost_by_relay(3);
+    options.most_direct = 0;
+}
+
 static void test_bad_ids(void)
 {
     struct gsh_uid bad = id, out;
@@ -521,7 +597,7 @@ static void test_bad_ids(void)
  * know. */
 static void test_other_version(void)
 {
-    static const uint8_t greeting[9] = "gshmhs\0\3?", stranger[9] = "HTTP/1.1 ";
+    static const uint8_t greeting[9] = "gshmhs\0\4?", stranger[9] = "HTTP/1.1 ";
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid wrong;
     int listener = -1, fd = -1, status = -1;
@@ -540,7 +616,7 @@ static void test_other_version(void)
             _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
         }
         expect_refusal(&wrong, GSH_ERR_ARG,
-                       i == 0 ? "runs another version of gshmem (start-up 3) than this PE (2)"
+                       i == 0 ? "runs another version of gshmem (start-up 4) than this PE (3)"
                               : "is no rendezvous of gshmem");
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
@@ -579,6 +655,7 @@ int main(void)
     test_few_places(MAX_OWN, MAX_OWN + 8);
     CHECK(make_id("ipv4"));
     test_strangers();
+    test_relays();
     test_bad_ids();
     test_other_version();
     end_server();

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See uid_relay.h. */
+#define _GNU_SOURCE 1
+#include "bootstrap/uid_relay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define AGAIN_NS 1000000 /* between tries, while the relay's name is taken and nobody listens */
+
+/* ---- a member ---- */
+
+/* False past the deadline. */
+static bool wait_for_input(int fd, uint64_t deadline_ns)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int n;
+    while ((n = poll(&p, 1, gsh_deadline_poll_ms(deadline_ns))) < 0 && errno == EINTR) {
+    }
+    return n > 0;
+}
+
+/* One message of at most `bytes`; its length, or 0 if the other side has closed. */
+static size_t receive(int fd, void *out, size_t bytes)
+{
+    ssize_t n;
+    while ((n = recv(fd, out, bytes, MSG_DONTWAIT)) < 0 && errno == EINTR) {
+    }
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* GSH_ERR_PEER: the relay is not there yet, or no more. */
+static enum gsh_result follow(struct gsh_relay *relay, uint64_t deadline_ns, struct gsh_address *at)
+{
+    struct gsh_uds_connection c = {.fd = -1};
+    struct gsh_relay_greeting greeting;
+    bool is_in = false;
+    enum gsh_result r = gsh_uds_connect(&c, &relay->key, relay->rank, relay->rank / GSH_UID_GROUP);
+    if (r == GSH_OK && !c.has_sent_hello) {
+        gsh_socket_close(&c.fd);
+        return GSH_ERR_PEER; /* its queue is full */
+    }
+    while (r == GSH_OK && !is_in) {
+        r = wait_for_input(c.fd, deadline_ns) ? gsh_uds_receive_answer(&c, &relay->key, &is_in)
+                                              : GSH_ERR_TIMEOUT;
+    }
+    if (r == GSH_OK && !wait_for_input(c.fd, deadline_ns)) {
+        r = GSH_ERR_TIMEOUT;
+    }
+    if (r == GSH_OK && receive(c.fd, &greeting, sizeof(greeting)) != sizeof(greeting)) {
+        r = GSH_ERR_PEER;
+    }
+    if (r != GSH_OK) {
+        gsh_socket_close(&c.fd);
+        return r;
+    }
+    *at = greeting.at;
+    relay->fd = c.fd;
+    return GSH_OK;
+}
+
+static void derive_key(struct gsh_relay *relay, const uint8_t secret[GSH_SHA256_BYTES])
+{
+    struct gsh_hmac h;
+    uint8_t digest[GSH_SHA256_BYTES];
+    _Static_assert(GSH_SECRET_BYTES <= GSH_SHA256_BYTES, "is the digest's beginning");
+    gsh_hmac_init(&h, secret, GSH_SHA256_BYTES);
+    gsh_hmac_update(&h, "relay", 5); /* unlike any text of the handshake */
+    gsh_hmac_finish(&h, digest);
+    gsh_uds_key(&relay->key, digest, "relay");
+    explicit_bzero(&h, sizeof(h));
+    explicit_bzero(digest, sizeof(digest));
+}
+
+enum gsh_relay_role gsh_relay_enter(struct gsh_relay *relay, const uint8_t secret[GSH_SHA256_BYTES],
+                                    int rank, uint64_t deadline_ns, struct gsh_address *at)
+{
+    const struct timespec nap = {.tv_nsec = AGAIN_NS};
+    relay->rank = rank;
+    derive_key(relay, secret);
+    for (int i = 0; i < GSH_UID_GROUP; i++) {
+        relay->members[i].fd = -1;
+    }
+    while (gsh_deadline_poll_ms(deadline_ns) != 0) {
+        if (gsh_uds_listen(&relay->key, rank / GSH_UID_GROUP, &relay->listener) == GSH_OK) {
+            return GSH_RELAY_LEADS;
+        }
+        if (errno != EADDRINUSE) {
+            return GSH_RELAY_NONE;
+        }
+        enum gsh_result r = follow(relay, deadline_ns, at);
+        if (r != GSH_ERR_PEER) {
+            return r == GSH_OK ? GSH_RELAY_FOLLOWS : GSH_RELAY_NONE;
+        }
+        nanosleep(&nap, NULL);
+    }
+    return GSH_RELAY_NONE;
+}
+
+enum gsh_result gsh_relay_ask(struct gsh_relay *relay, const struct gsh_hello *hello,
+                              struct gsh_answer *answer, void *payload, uint64_t deadline_ns)
+{
+    struct gsh_relay_answer got;
+    const size_t head = offsetof(struct gsh_relay_answer, payload);
+    if (send(relay->fd, hello, sizeof(*hello), MSG_NOSIGNAL) != (ssize_t)sizeof(*hello)) {
+        return GSH_ERR_PEER;
+    }
+    if (!wait_for_input(relay->fd, deadline_ns)) {
+        return GSH_ERR_TIMEOUT;
+    }
+    const size_t n = receive(relay->fd, &got, sizeof(got));
+    if (n < head || got.bytes > sizeof(got.payload) || n != head + got.bytes) {
+        return GSH_ERR_PEER;
+    }
+    *answer = (struct gsh_answer){.result = got.result, .bytes = got.bytes};
+    memcpy(payload, got.payload, got.bytes);
+    return GSH_OK;
+}
+
+/* ---- the relay ---- */
+
+struct relaying {
+    struct gsh_relay *relay;
+    int fd; /* to the rendezvous */
+    const uint8_t *challenge, *secret;
+    const struct gsh_hello *own;
+    uint64_t deadline_ns;
+};
+
+static int rank_of(const struct gsh_relay *relay, int place)
+{
+    return relay->rank / GSH_UID_GROUP * GSH_UID_GROUP + place;
+}
+
+/* A failure shows when the answer is read. */
+static void tell_rendezvous(const struct relaying *x, struct gsh_hello *hello)
+{
+    gsh_hello_seal(hello, x->secret, x->challenge);
+    (void)!gsh_socket_send(x->fd, hello, sizeof(*hello), x->deadline_ns);
+}
+
+static void admit_members(const struct relaying *x)
+{
+    struct gsh_relay *relay = x->relay;
+    struct gsh_relay_greeting greeting = {.at = x->own->address};
+    int fd, from;
+    memset(greeting.at.port, 0, sizeof(greeting.at.port));
+    while (gsh_uds_accept(relay->listener, &fd, &from) == GSH_OK && fd >= 0) {
+        const int place = from % GSH_UID_GROUP;
+        if (rank_of(relay, place) != from || from == relay->rank || relay->members[place].fd >= 0 ||
+            relay->members[place].has_come ||
+            send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != (ssize_t)sizeof(greeting)) {
+            gsh_socket_close(&fd);
+            continue;
+        }
+        relay->members[place] = (struct gsh_relay_member){.fd = fd};
+    }
+}
+
+/* Its hello, or its end. */
+static void receive_from_member(const struct relaying *x, int place)
+{
+    struct gsh_relay_member *member = &x->relay->members[place];
+    const int rank = rank_of(x->relay, place);
+    struct gsh_hello hello;
+    const size_t n = receive(member->fd, &hello, sizeof(hello));
+    if (n == sizeof(hello) && !member->has_come && hello.kind == GSH_HELLO_JOIN &&
+        (int)hello.rank == rank) {
+        tell_rendezvous(x, &hello);
+        member->hello = hello;
+        member->has_come = true;
+        x->relay->n_brought++;
+        return;
+    }
+    gsh_socket_close(&member->fd);
+    if (member->has_come) {
+        struct gsh_hello lost = member->hello;
+        lost.kind = GSH_HELLO_LOST;
+        tell_rendezvous(x, &lost); /* which may have answered all, this one, too */
+    }
+}
+
+/* Until the rendezvous has something to say. */
+static enum gsh_result bring_members(const struct relaying *x)
+{
+    struct gsh_relay *relay = x->relay;
+    for (;;) {
+        struct pollfd polls[GSH_UID_GROUP + 2];
+        for (int i = 0; i < GSH_UID_GROUP; i++) {
+            polls[i] = (struct pollfd){.fd = relay->members[i].fd, .events = POLLIN};
+        }
+        polls[GSH_UID_GROUP] = (struct pollfd){.fd = x->fd, .events = POLLIN};
+        polls[GSH_UID_GROUP + 1] =
+            (struct pollfd){.fd = gsh_uds_fd(relay->listener), .events = POLLIN};
+        int n = poll(polls, GSH_UID_GROUP + 2, gsh_deadline_poll_ms(x->deadline_ns));
+        if (n == 0) {
+            return GSH_ERR_TIMEOUT;
+        }
+        if (n < 0 && errno != EINTR) {
+            return GSH_ERR_SYSTEM;
+        }
+        if (n > 0 && polls[GSH_UID_GROUP].revents != 0) {
+            return GSH_OK;
+        }
+        for (int i = 0; n > 0 && i < GSH_UID_GROUP; i++) {
+            if (relay->members[i].fd >= 0 && polls[i].revents != 0) {
+                receive_from_member(x, i);
+            }
+        }
+        if (n > 0 && polls[GSH_UID_GROUP + 1].revents != 0) {
+            admit_members(x);
+        }
+    }
+}
+
+/* A member that is gone is missed by its partners. */
+static void hand_on(const struct gsh_relay_member *member, const struct gsh_answer *answer,
+                    const void *payload)
+{
+    struct gsh_relay_answer out = {.result = answer->result, .bytes = answer->bytes};
+    memcpy(out.payload, payload, answer->bytes);
+    (void)!send(member->fd, &out, offsetof(struct gsh_relay_answer, payload) + out.bytes,
+                MSG_NOSIGNAL);
+}
+
+enum gsh_result gsh_relay_serve(struct gsh_relay *relay, int fd,
+                                const uint8_t challenge[GSH_NONCE_BYTES],
+                                const uint8_t secret[GSH_SHA256_BYTES],
+                                const struct gsh_hello *hello, struct gsh_answer *answer,
+                                void *payload, uint64_t deadline_ns)
+{
+    const struct relaying x = {.relay = relay,
+                               .fd = fd,
+                               .challenge = challenge,
+                               .secret = secret,
+                               .own = hello,
+                               .deadline_ns = deadline_ns};
+    enum gsh_result r = bring_members(&x);
+    if (r == GSH_OK) {
+        r = gsh_answer_recv(fd, hello, secret, answer, payload, deadline_ns);
+    }
+    for (int i = 0; i < GSH_UID_GROUP && r == GSH_OK; i++) {
+        const struct gsh_relay_member *member = &relay->members[i];
+        struct gsh_answer its = *answer;
+        uint8_t data[GSH_ANSWER_MAX_PAYLOAD];
+        if (!member->has_come) {
+            continue;
+        }
+        memcpy(data, payload, its.bytes);
+        if (answer->result == GSH_OK) {
+            r = gsh_answer_recv(fd, &member->hello, secret, &its, data, deadline_ns);
+        }
+        if (r == GSH_OK) {
+            hand_on(member, &its, data);
+        }
+    }
+    return r;
+}
+
+void gsh_relay_leave(struct gsh_relay *relay)
+{
+    for (int i = 0; i < GSH_UID_GROUP && relay->listener != NULL; i++) {
+        gsh_socket_close(&relay->members[i].fd);
+    }
+    gsh_uds_close(&relay->listener);
+    gsh_socket_close(&relay->fd);
+    explicit_bzero(&relay->key, sizeof(relay->key));
+}
