@@ -402,4 +402,16 @@ static const char *const rig_ucx_ways[][2] = {
     {NULL, NULL},
 };
 
+/* The i-th way, as UCX_TLS and its description; NULL after the last. With `only` there is one, that
+ * UCX_TLS. */
+static inline const char *const *rig_ucx_way(const char *only, int i)
+{
+    static const char *alone[2];
+    if (only != NULL) {
+        alone[0] = alone[1] = only;
+        return i == 0 ? alone : NULL;
+    }
+    return rig_ucx_ways[i][0] ? rig_ucx_ways[i] : NULL;
+}
+
 #endif

@@ -240,8 +240,10 @@ static void left(struct rig_pe *pe)
     CHECK(!pe->is_lost[VICTIM]);
 }
 
+/* The plug-in's file; then any UCX_TLS to try that alone; then the name of one test. */
 int main(int argc, char **argv)
 {
+    const char *only = argc > 2 ? argv[2] : NULL, *only_test = argc > 3 ? argv[3] : NULL;
     static const struct {
         const char *name;
         void (*program)(struct rig_pe *);
@@ -257,7 +259,8 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* lines of several processes */
     gsh_log_setup(getenv("TEST_LOG") ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_ALL, NULL);
-    for (int i = 0; i < 2; i++) { /* one with connections, one without */
+    /* One with connections, one without. */
+    for (int i = 0; i < 2 && rig_ucx_way(only, i); i++) {
         for (size_t k = 0; k < GSH_ARRAY_LEN(tests); k++) {
             struct rig_job job = {.n = 3,
                                   .name = "ucx",
@@ -265,11 +268,11 @@ int main(int argc, char **argv)
                                   .timeout_ns = tests[k].timeout_ns,
                                   .program = tests[k].program,
                                   .message = on_message};
-            if (argc > 2 && strcmp(argv[2], rig_ucx_ways[i][0]) != 0) {
+            if (only_test && strcmp(only_test, tests[k].name) != 0) {
                 continue;
             }
-            printf("%s over %s\n", tests[k].name, rig_ucx_ways[i][1]);
-            setenv("UCX_TLS", rig_ucx_ways[i][0], 1);
+            printf("%s over %s\n", tests[k].name, rig_ucx_way(only, i)[1]);
+            setenv("UCX_TLS", rig_ucx_way(only, i)[0], 1);
             rig_run(&job);
         }
     }
