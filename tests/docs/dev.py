@@ -55,7 +55,7 @@ done
 exit $status
 '''
 SILENT = ['c++', 'clang', 'clang++', 'clang-format', 'clang-tidy', 'git', 'ip', 'mpicc', 'mpirun', 'ninja',
-          'nvidia-smi', 'pkg-config']
+          'nvidia-smi', 'pkg-config', 'qemu-system-x86_64']
 # Nothing is installed.
 INSTALL = '''#!/bin/sh
 echo "installs: $*"
@@ -75,6 +75,7 @@ CHOOSE = '''#!/bin/sh
 
 # What the other commands run.
 PROGRAMS = {'tests/tidy.py': 'echo tidied "$@"', 'tests/fuzz/run.py': 'echo fuzzed "$@"',
+            'tests/rxe/run.py': 'echo over verbs "$@"; [ "$2" != amo_rc ]',
             'build/gshmem-info': 'echo 0', 'build/gshmemrun': 'echo ran "$@"'}
 
 # case -> (build in which it happens, words of ./dev, its status, words that it says)
@@ -95,6 +96,8 @@ CASES = {
                   ['concerned by what changed since', ': unit_1', '3 passed, 0 failed']),
     'unconcerned': ('', ['test', '--changed', 'HEAD'], 0, ['no test is concerned by what changed since HEAD']),
     './tests/docs/links.py': ('', ['test', '--changed'], 1, ['1 failed: links', 'no test is concerned']),
+    'rxe': ('', ['test', '--rxe'], 0, ['building build\n', 'over verbs build\n']),
+    'rxe_fails': ('', ['test', '--rxe', 'amo_rc'], 1, ['over verbs build amo_rc\n']),
     'no_form': ('', ['test', '--some'], 2, ['usage: ./dev']),
     'tidy': ('', ['tidy', 'base/log.c'], 0, ['building build\n', 'tidied build base/log.c\n']),
     'fuzz': ('', ['fuzz', 'ring', '1'], 0, ['building build-fuzz\n', 'fuzzed build-fuzz/tests/fuzz/fuzz_ring ']),
