@@ -43,8 +43,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at,
 /* A listener that finds no descriptor for a client leaves it in the kernel's queue, and looks no
  * earlier than that for whether there is one: else it would find the client again, for ever. */
 #define GSH_ACCEPT_RETRY_NS UINT64_C(10000000)
-/* What is wrong for so long is a failure. */
-#define GSH_ACCEPT_PATIENCE_NS UINT64_C(2000000000)
+/* To have looked in vain so often is a failure. Looks are counted, since a busy machine may let
+ * seconds pass between two. */
+#define GSH_ACCEPT_LOOKS 200
 
 /* *fd is -1 if no connection waits. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_accept(int listen_fd, int *fd);

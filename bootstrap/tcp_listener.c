@@ -39,9 +39,10 @@ struct client {
 
 struct gsh_tcp_listener {
     int listen_fd, epoll_fd;
-    bool is_listening;                          /* epoll watches the listener */
-    uint64_t paused_until_ns, starved_since_ns; /* no descriptor for a client; 0: none is missing */
-    bool is_shut;                               /* atomic */
+    bool is_listening;        /* epoll watches the listener */
+    uint64_t paused_until_ns; /* not earlier than that */
+    int n_looks;              /* in vain for a descriptor for a client */
+    bool is_shut;             /* atomic */
     bool sends_challenge;
     struct gsh_address address;
     uint8_t challenge[GSH_NONCE_BYTES];
@@ -281,17 +282,13 @@ static int find_free_client(struct gsh_tcp_listener *listener)
 
 static enum gsh_result wait_for_room(struct gsh_tcp_listener *listener)
 {
-    uint64_t now = gsh_now_ns();
     if (listener->n_clients > 0) {
         listener->n_clients_allowed =
             listener->n_clients; /* a client has to go before the next one comes */
         return GSH_OK;
     }
-    if (listener->starved_since_ns == 0) {
-        listener->starved_since_ns = now;
-    }
-    listener->paused_until_ns = now + GSH_ACCEPT_RETRY_NS;
-    return now - listener->starved_since_ns < GSH_ACCEPT_PATIENCE_NS ? GSH_OK : GSH_ERR_SYSTEM;
+    listener->paused_until_ns = gsh_now_ns() + GSH_ACCEPT_RETRY_NS;
+    return ++listener->n_looks < GSH_ACCEPT_LOOKS ? GSH_OK : GSH_ERR_SYSTEM;
 }
 
 static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
@@ -305,7 +302,7 @@ static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
     if (r != GSH_OK && (errno == EMFILE || errno == ENFILE)) {
         return wait_for_room(listener);
     }
-    listener->starved_since_ns = 0;
+    listener->n_looks = 0;
     if (r != GSH_OK || fd < 0) {
         return r;
     }

@@ -28,8 +28,8 @@ struct gsh_uds_listener {
     struct gsh_uds_key of;
     int rank;
     int listen_fd, epoll_fd;
-    uint64_t paused_until_ns;  /* epoll does not watch listen_fd; 0: it does */
-    uint64_t starved_since_ns; /* no descriptor for a client; 0: none is missing */
+    uint64_t paused_until_ns; /* epoll does not watch listen_fd; 0: it does */
+    int n_looks;              /* in vain for a descriptor for a client */
     int n_clients;
     uint64_t n_come;
     struct client {
@@ -241,16 +241,12 @@ static bool enter(struct gsh_uds_listener *listener, int fd)
 /* Those in the queue wait, and the caller hears those that are in. */
 static enum gsh_result pause_listening(struct gsh_uds_listener *listener)
 {
-    uint64_t now = gsh_now_ns();
-    if (listener->starved_since_ns == 0) {
-        listener->starved_since_ns = now;
-    }
     if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_DEL, listener->listen_fd, NULL) != 0) {
         return GSH_ERR_SYSTEM;
     }
-    listener->paused_until_ns = now + GSH_ACCEPT_RETRY_NS;
+    listener->paused_until_ns = gsh_now_ns() + GSH_ACCEPT_RETRY_NS;
     errno = EMFILE;
-    return now - listener->starved_since_ns < GSH_ACCEPT_PATIENCE_NS ? GSH_OK : GSH_ERR_SYSTEM;
+    return ++listener->n_looks < GSH_ACCEPT_LOOKS ? GSH_OK : GSH_ERR_SYSTEM;
 }
 
 static enum gsh_result resume_listening(struct gsh_uds_listener *listener)
@@ -271,7 +267,7 @@ static enum gsh_result accept_clients(struct gsh_uds_listener *listener)
         int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         bool is_starved = fd < 0 && (errno == EMFILE || errno == ENFILE);
         if (!is_starved) {
-            listener->starved_since_ns = 0;
+            listener->n_looks = 0;
         }
         if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return GSH_OK;

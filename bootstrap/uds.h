@@ -65,7 +65,7 @@ int gsh_uds_poll_ms(const struct gsh_uds_listener *listener, int limit_ms);
 /* Goes on with all that have come. *fd is the next client that has proved itself, and *from its
  * rank, >= 0; -1: none for now. Strangers take no time of others: the oldest that says nothing goes
  * when descriptors or client records run out. Clients for whom there is no descriptor wait;
- * GSH_ERR_SYSTEM with errno when there has been none for GSH_ACCEPT_PATIENCE_NS. */
+ * GSH_ERR_SYSTEM with errno when there is none at the GSH_ACCEPT_LOOKSth look. */
 GSH_CHECK_RESULT enum gsh_result gsh_uds_accept(struct gsh_uds_listener *listener, int *fd,
                                                 int *from);
 
