@@ -17,7 +17,8 @@ bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing
     *out = (struct gsh_adapter_listing){
         .name = MODEL,
         .what = "an adapter in software, between PEs of one machine, for tests",
-        .lacks = "of GPUs it reaches those of PEs that are threads of one process"};
+        .lacks = "of GPUs it reaches those of PEs that are threads of one process",
+        .is_there = true};
     return true;
 }
 

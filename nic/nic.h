@@ -131,6 +131,7 @@ static inline void gsh_adapter_destroy(struct gsh_adapter **a)
  * nothing). False: there is none. plugin: as in the options. */
 struct gsh_adapter_listing {
     char name[64], what[96], lacks[192];
+    bool is_there; /* false: kernels cannot post to it whatever is done, and lacks says why */
 };
 bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing *out);
 

@@ -206,7 +206,8 @@ static int usage(void)
         "  --check [--svg FILE]  by gshmemrun, on the PEs' places: what differs between\n"
         "                 PEs, and the speed and bytes of calls between each two;\n"
         "                 with a picture\n"
-        "  --check-nic    whether the NIC of GSHMEM_NIC does all that kernels ask of it\n"
+        "  --check-nic    whether the NIC of GSHMEM_NIC does all that kernels ask of it;\n"
+        "                 status 3: there is none\n"
         "  --job [ID]     what each PE of a running job of yours waits for, and why it hangs;\n"
         "                 ID: the job's, or the number of gshmemrun or of one of its processes;\n"
         "                 --json after it: as JSON\n"
@@ -249,7 +250,7 @@ int main(int argc, char **argv)
     } else if (strcmp(option, "--nics") == 0) {
         print_nics();
     } else if (strcmp(option, "--check-nic") == 0) {
-        return gsh_info_check_nic() == 0 ? 0 : 1;
+        return gsh_info_check_nic();
     } else if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
         return usage();
     } else if (argc > 1) {

@@ -498,6 +498,48 @@ static void try_all(const struct gsh_env *env, struct check *c)
     }
 }
 
+/* Whether a list of names, divided by commas, has this one. */
+static bool is_named(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *p = list; *p != '\0'; p += *p == ',') {
+        const size_t n = strcspn(p, ",");
+        if (n == length && memcmp(p, name, n) == 0) {
+            return true;
+        }
+        p += n;
+    }
+    return false;
+}
+
+/* Whether this machine has a NIC that GSHMEM_NIC names; says so if not. */
+static bool has_nic(const struct gsh_env *env)
+{
+    struct gsh_adapter_listing nic;
+    unsigned n_there = 0;
+    const bool is_any = env->nic[0] == '\0';
+    if (is_named(env->nic, "model")) {
+        return true;
+    }
+    for (unsigned i = 1; gsh_adapter_list(env->nic_plugin, i, &nic); i++) { /* 0: the model */
+        n_there += nic.is_there;
+        if (nic.is_there && (is_any || is_named(env->nic, nic.name))) {
+            return true;
+        }
+    }
+    if (n_there > 0) {
+        fprintf(stderr,
+                "gshmem-info: GSHMEM_NIC=%s: there is no such NIC here, and nothing was tried "
+                "(gshmem-info --nics)\n",
+                env->nic);
+    } else {
+        fprintf(stderr,
+                "gshmem-info: there is no NIC here to which kernels can post by themselves, "
+                "and nothing was tried (gshmem-info --nics)\n");
+    }
+    return false;
+}
+
 int gsh_info_check_nic(void)
 {
     struct gsh_env env;
@@ -505,6 +547,9 @@ int gsh_info_check_nic(void)
     int fds[2] = {-1, -1};
     if (gsh_env_read(&env) != GSH_OK) {
         return 1;
+    }
+    if (!has_nic(&env)) {
+        return GSH_INFO_NO_NIC;
     }
     printf("NIC %s: between two PEs of this process\n", env.nic[0] ? env.nic : "(the first)");
     if (!map_memory(&c, fds)) {
@@ -523,11 +568,11 @@ int gsh_info_check_nic(void)
             close(fds[i]);
         }
     }
-    printf("%u rows, %u wrong%s\n", c.n_rows, c.n_wrong,
+    printf("%u row%s, %u wrong%s\n", c.n_rows, c.n_rows == 1 ? "" : "s", c.n_wrong,
            c.is_over ? "; what followed was not tried" : "");
     printf("Please report this table, also if nothing is wrong: gshmem has not yet been run on a "
            "real adapter. With it:\n"
            "gshmem-info, gshmem-info --nics, ibv_devinfo -v, uname -r, and whether nvidia-peermem "
            "is loaded.\n");
-    return (int)c.n_wrong;
+    return c.n_wrong > 0;
 }

@@ -257,6 +257,7 @@ static void describe(const struct gsh_mlx5_core *core, const struct gsh_verbs *v
         snprintf(out->lacks, sizeof(out->lacks), "it is none of the mlx5 family");
         return;
     }
+    out->is_there = true;
     enum gsh_result r = open_device(&m, device);
     if (r != GSH_OK) {
         snprintf(out->what, sizeof(out->what), "an mlx5 adapter");

@@ -57,6 +57,8 @@ for words, says in (['--jbo'], 'unknown option --jbo'), ([''], 'unknown option')
     out = call(2, info, *words)
     check(f'gshmem-info: {says}' in out and 'usage' not in out, f'{words}: {out}')
 check('usage: gshmem-info' in call(0, info, '--help'), 'no help')
+out = call(3, info, '--check-nic', GSHMEM_NIC='mlx5_none')
+check('gshmem-info: ' in out and 'there is no ' in out and 'nothing was tried' in out and 'WRONG' not in out, out)
 
 # All at once: two pairs with a wrong byte, a slow one, and a setting of one PE alone.
 out = run(1, '-n', '3', 'sh', '-c', f'GSHMEM_DEBUG_SUBSYS=heap; [ $GSHMEM_RANK != 1 ] || export GSHMEM_DEBUG_SUBSYS; '
