@@ -240,8 +240,8 @@ static int print_all(FILE *out, const struct facts *all, int n_pes)
         }
         check_is_crowded = check_is_crowded || n_beside > atoi(all[pe].texts[FACT_CPUS]);
     }
-    fprintf(out, "%d PEs on %d host%s, %s\n\ndifferences\n", n_pes, n_hosts, n_hosts > 1 ? "s" : "",
-            all[0].texts[FACT_VERSION]);
+    fprintf(out, "%d PE%s on %d host%s, %s\n\ndifferences\n", n_pes, n_pes > 1 ? "s" : "", n_hosts,
+            n_hosts > 1 ? "s" : "", all[0].texts[FACT_VERSION]);
     for (int fact = 0; fact < N_FACTS; fact++) {
         for (int pe = 0; pe < n_pes; pe++) {
             memcpy(texts[pe], all[pe].texts[fact], CHECK_TEXT_BYTES);

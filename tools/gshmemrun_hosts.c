@@ -76,7 +76,7 @@ void gshmemrun_find_hosts(struct gshmemrun_options *o)
     const struct gshmemrun_host *last = &o->hosts[o->n_hosts - 1];
     int room = last->first + last->count;
     if (o->n_pes > room) {
-        gshmemrun_say("-n %d: the hosts have room for %d PEs", o->n_pes, room);
+        gshmemrun_say("-n %d: the hosts have room for %d", o->n_pes, room);
         exit(GSHMEMRUN_USAGE);
     }
     o->n_pes = o->n_pes == 0 ? room : o->n_pes;

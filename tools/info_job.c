@@ -22,8 +22,8 @@ static int fail_to_choose(const struct gsh_hang_jobs *jobs, const char *name)
         fprintf(stderr, "gshmem-info: several jobs run; choose one:\n");
     }
     for (int i = 0; i < jobs->n; i++) {
-        fprintf(stderr, "  %08" PRIx64 ", of %d PEs, gshmemrun's process %d\n", jobs->job[i].job,
-                jobs->job[i].n_pes, jobs->job[i].launcher);
+        fprintf(stderr, "  %08" PRIx64 ", of %d PE%s, gshmemrun's process %d\n", jobs->job[i].job,
+                jobs->job[i].n_pes, jobs->job[i].n_pes == 1 ? "" : "s", jobs->job[i].launcher);
     }
     return 1;
 }

@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as folder:
         far = {'GSHMEM_NODE_PES': '1'} if 'far' in options else {}
         out = run(0, '-n', '3', *options[:1], info, '--check', '--svg', picture, **far)
         check(f'route {route}: 6 pairs' in out, f'{route}: {out}')
-        check(re.search(r'\n0 differences, \d+ slow pairs, 0 wrong pairs\n', out), f'{route}: {out}')
+        check(re.search(r'\n0 differences, \d+ slow pairs?, 0 wrong pairs\n', out), f'{route}: {out}')
         for name in 'put, 8 B', 'put, large', 'get, 8 B', 'get, large', 'atomic', 'signal':
             rows = re.search(rf'\n{name}, [^\n]*\n[^\n]*\n((?:  +\d [^\n]*\n){{3}})', out)
             check(rows and rows[1].count(' - ') == 3, f'{route}: the matrix of {name}: {out}')
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
 out = run(0, '-n', '1', info, '--check')
 check('0 wrong pairs' in out, out)
 out = run(1, '-n', '1', info, '--check', '--svg', '/no/such/folder/pairs.svg')
-check('cannot write /no/such/folder/pairs.svg: No such file' in out and ', 0 wrong pairs' in out, out)
+check('cannot write /no/such/folder/pairs.svg: No such file' in out and 'pairs\n' not in out, out)
 
 for words, says in (['--jbo'], 'unknown option --jbo'), ([''], 'unknown option'), \
                    (['--gpus', '--nics'], 'nothing may follow --gpus'), \
