@@ -3,7 +3,6 @@
 #include "runtime/instance/host_wait.h"
 
 #include <unistd.h>
-#include "base/atomic.h"
 #include "base/flush.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
@@ -38,11 +37,7 @@ static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns,
     if (*start_ns == 0) {
         *start_ns = gsh_now_ns();
     }
-    /* acquire: pairs with the release in gsh_waits_ask */
-    uint32_t request = gsh_load_acquire_u32(&pe->page->control.wait_request);
-    if (request != 0 && what != NULL) {
-        gsh_waits_tell(pe, what, *start_ns, request);
-    }
+    gsh_waits_tell(pe, what, *start_ns);
     if (pe->env.wait_timeout_ns == 0 || gsh_now_ns() - *start_ns <= limit_ns) {
         return false;
     }

@@ -26,15 +26,6 @@ void gsh_job_report_end(struct gsh_instance *pe)
     gsh_store_release_u32(&pe->page->has_ended_report, 1);
 }
 
-static void answer(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
-{
-    /* acquire: pairs with the release in gsh_waits_ask */
-    uint32_t request = gsh_load_acquire_u32(&pe->page->control.wait_request);
-    if (request != 0 && what != NULL) {
-        gsh_waits_tell(pe, what, since_ns, request);
-    }
-}
-
 static bool can_begin(const struct gsh_instance *pe)
 {
     return pe->env.hang_report && __atomic_load_n(&begin_report, __ATOMIC_RELAXED) != NULL;
@@ -58,7 +49,7 @@ static void await_end(struct gsh_instance *pe, bool prints, const struct gsh_wai
     /* acquire: pairs with the release in gsh_job_report_end */
     while (!(prints && gsh_load_acquire_u32(&pe->page->has_ended_report) != 0) &&
            !gsh_page_is_ending(pe->page) && gsh_now_ns() - start_ns < PATIENCE_NS) {
-        answer(pe, what, since_ns);
+        gsh_waits_tell(pe, what, since_ns);
         if (pe->proxy != NULL) {
             gsh_proxy_help(pe->proxy);
         }

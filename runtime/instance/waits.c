@@ -39,8 +39,8 @@ static void fill(struct gsh_report *e, const struct gsh_waiting *what, uint64_t 
     gsh_copy_name(e->call, sizeof(e->call), what->call);
 }
 
-void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns,
-                    uint32_t request)
+static void answer(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns,
+                   uint32_t request)
 {
     struct gsh_waits_table *table = &pe->page->waits;
     uint32_t thread = (uint32_t)syscall(SYS_gettid);
@@ -58,6 +58,15 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
     }
 }
 
+void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
+{
+    /* acquire: pairs with the release in gsh_waits_ask */
+    uint32_t request = gsh_load_acquire_u32(&pe->page->control.wait_request);
+    if (request != 0 && what != NULL) {
+        answer(pe, what, since_ns, request);
+    }
+}
+
 void gsh_waits_ask(struct gsh_instance *pe, uint32_t request)
 {
     struct gsh_waits_table *table = &pe->page->waits;
@@ -66,7 +75,7 @@ void gsh_waits_ask(struct gsh_instance *pe, uint32_t request)
     }
     __atomic_store_n(&table->limit, gsh_load_relaxed_u32(&table->taken) + GSH_WAITS_ENTRIES,
                      __ATOMIC_RELAXED);
-    /* release: pairs with the acquires of those who answer */
+    /* release: pairs with the acquires in gsh_waits_tell and of kernels that answer */
     gsh_store_release_u32(&pe->page->control.wait_request, request);
 }
 
@@ -81,7 +90,7 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_re
     uint32_t n = 0;
     for (uint32_t i = 0; i < GSH_WAITS_ENTRIES; i++) {
         const struct gsh_report *e = &pe->page->waits.entry[i];
-        /* acquire: pairs with the release in gsh_waits_tell, or of a kernel's report_trouble */
+        /* acquire: pairs with the release in answer, or of a kernel's report_trouble */
         if (gsh_load_acquire_u32(&e->state) == request) {
             if (n < max) {
                 out[n] = *e;

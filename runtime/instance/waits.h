@@ -24,9 +24,9 @@ struct gsh_waiting {
 void gsh_waits_name_call(const char *call);
 const char *gsh_waits_call(void);
 
-/* Answers the request: this thread has waited since then. Any thread. */
-void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns,
-                    uint32_t request);
+/* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
+ * thread. */
+void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
 
 /* For one thread of the process at a time: asks, and later takes the request back. The number is
  * the same for all PEs of the process, and larger each time. */
