@@ -65,6 +65,22 @@ static uint32_t look(const struct lock *l)
     return seen;
 }
 
+/* A wait as below has lasted too long. */
+static void end_wait(const struct lock *l, int whom)
+{
+    const double seconds = (double)l->pe->env.wait_timeout_ns / 1e9;
+    const uint64_t off = (uint64_t)(uintptr_t)(l->own - GSH_LOCK_NODE) - l->pe->state.base;
+    if (whom < 0) {
+        gsh_abort(l->pe, 1,
+                  "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64
+                  "), which this PE holds, or for which another of its threads waits",
+                  l->call, seconds, (void *)l->tail, off);
+    }
+    gsh_abort(l->pe, 1,
+              "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64 "), behind PE %d",
+              l->call, seconds, (void *)l->tail, off, whom);
+}
+
 /* Waits until this PE's node has one of the bits, or (wants_any false) none of them. whom: the PE
  * that it waits for; -1: another thread of this PE. */
 static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, int whom)
@@ -83,12 +99,7 @@ static uint32_t wait_for(const struct lock *l, uint32_t bits, bool wants_any, in
             .seen = seen,
         };
         if (gsh_host_wait_poll(l->pe, &backoff, &start_ns, &what)) {
-            gsh_abort(l->pe, 1,
-                      "%s: waited %.1f s for the lock at %p (heap offset 0x%" PRIx64
-                      "), behind PE %d",
-                      l->call, (double)l->pe->env.wait_timeout_ns / 1e9, (void *)l->tail,
-                      (uint64_t)(uintptr_t)(l->own - GSH_LOCK_NODE) - l->pe->state.base,
-                      whom < 0 ? l->pe->my_pe : whom);
+            end_wait(l, whom);
         }
     }
     return seen;

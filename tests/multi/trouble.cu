@@ -24,6 +24,10 @@ static void stuck(const scene *s)
             gshmem_clear_lock(s->stuck);
     if (is(s, "stuck_lock"))
         gshmem_set_lock(s->stuck);
+    if (is(s, "stuck_twice")) {
+        gshmem_set_lock(s->stuck);
+        gshmem_set_lock(s->stuck);
+    }
     if (is(s, "stuck_kernel_lock"))
         run_kernel(s, k_lock);
     if (is(s, "stuck_barrier"))
