@@ -120,8 +120,8 @@ CASES = {
     "stuck_lock": (r"PE 0.*gshmem_set_lock: waited 1\.0 s for the lock at 0x[0-9a-f]+.*behind PE 1", None,
                    TIMED, "run"),
     # checking builds know the thread, and do not wait
-    "stuck_twice": (r"PE 0.*gshmem_set_lock: (waited 1\.0 s .*, which this PE holds|this thread already holds the lock)",
-                    None, TIMED, "run"),
+    "stuck_twice": (r"PE 0.*gshmem_set_lock: (waited 1\.0 s .*, which this PE holds|this thread already holds the "
+                    r"lock)", None, TIMED, "run"),
     "stuck_kernel_lock": (r"PE 0.*gshmem_set_lock.*kernel.*waited 1\.0 s for the lock at 0x[0-9a-f]+", None,
                           TIMED, "run"),
     "global": (r"PE 0.*gshmem_long_p.*is not symmetric.*a global or static of the program.*if init was asked",
