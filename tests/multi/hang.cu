@@ -25,6 +25,11 @@ __global__ void wait_kernel(uint64_t *word, uint64_t value)
     gshmem_signal_wait_until(word, GSHMEM_CMP_EQ, value);
 }
 
+__global__ void wait_own_kernel(uint64_t *words, uint64_t value)
+{
+    gshmem_signal_wait_until(words + threadIdx.x, GSHMEM_CMP_EQ, value);
+}
+
 __global__ void wait_int_kernel(int *words, int n)
 {
     gshmem_int_wait_until_all(words, (size_t)n, nullptr, GSHMEM_CMP_GT, 0);
@@ -102,6 +107,12 @@ static void busy_words(const scene &s)
         run(s, wait_kernel, 1, 1, s.box + 8, 1);
     if (s.pe->me == 1)
         test_collective(s.pe, count_kernel, 1, 1, (uint64_t *)gshmem_ptr(s.box, 0));
+}
+
+static void own_words(const scene &s)
+{
+    if (s.pe->me == 0)
+        run(s, wait_own_kernel, 1, 32, s.box + 8, 1);
 }
 
 static void wrong_pe(const scene &s)
@@ -421,6 +432,7 @@ static const struct {
     void (*play)(const scene &s);
 } cases[] = {
     CASE(missing_signal),
+    CASE(own_words),
     CASE(host_missing_signal),
     CASE(busy_words),
     CASE(wrong_pe),

@@ -25,6 +25,8 @@ WORD = r"allocation 1 \(made at hang_cpu\+0x[0-9a-f]+\) \+ 0x"
 CASES = {
     "missing_signal": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: " + WORD +
                        r"40 to be == 1, and it is 0: .* nothing is left on its streams"),
+    "own_words": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: 32 words from " + WORD +
+                  r"40 on to be == 1, and they are 0: "),
     "host_missing_signal": (3, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD +
                             r"40 to be >= 7, and it is 0; PEs 1 and 2, which do not wait, have not written it"),
     "busy_words": (2, "first", r"PE 1 has not written .*" + WORD + r"40 to be == 1, and it is 0: .* its kernels run"),
@@ -40,7 +42,8 @@ CASES = {
     "barrier_absent": (3, "first", r"PE 2 has not made gshmem_barrier_all of team 0: arrival \d+, for which PE 0"),
     "kernel_barrier_absent": (3, "first", r"PE 1 has not made gshmem_barrier_all of team 0: arrival \d+"),
     "sync_absent": (2, "first", r"PE 0 has not made gshmem_sync_all of team 0"),
-    "team_sync_absent": (2, "first", r"PE 1 has not made gshmem_team_sync of team \d+ \(PEs 0 to 1\): arrival 1, .* PE 0 waits"),
+    "team_sync_absent": (2, "first", r"PE 1 has not made gshmem_team_sync of team \d+ \(PEs 0 to 1\): "
+                        r"arrival 1, .* PE 0 waits"),
     "broadcast_absent": (2, "first", r"PE 0 has not made gshmem_long_broadcast"),
     "reduce_absent": (3, "first", r"PE 2 has not made gshmem_long_sum_reduce"),
     "alltoall_absent": (2, "first", r"PE 1 has not made gshmem_long_alltoall"),
