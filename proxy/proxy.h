@@ -59,9 +59,10 @@ struct gsh_proxy_options {
     bool stages_always;   /* even where it does reach it, if there are copy streams */
     uint64_t stage_chunk; /* bytes of each buffer, more than a message takes; a multiple of 4096 */
     unsigned stage_buffers; /* for each direction: 2 to GSH_PROXY_STAGE_BUFFERS_MAX */
-    /* A peer is lost, or a request failed: one line naming peer and operation. Ends the job; may
-     * not return. Called on any thread, under the proxy's lock. */
-    void (*fail)(void *context, int pe, const char *text);
+    /* A peer is lost, or a request failed: one line naming peer and operation. is_silent: because
+     * the peer has not answered for timeout_ns. Ends the job; may not return. Called on any thread,
+     * under the proxy's lock. */
+    void (*fail)(void *context, int pe, bool is_silent, const char *text);
     /* NULL: the loss of a peer is a failure, as above. Else the proxy outlives it: this is called
      * instead, once for each peer, in the same way, but must return. Requests to a lost peer, also
      * those under way, end without an effect that anybody may rely on; its messages are dropped;

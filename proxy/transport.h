@@ -34,8 +34,9 @@ struct gsh_transport_events {
      * Operations may be started from it; progress() is not called. */
     void (*message)(void *context, int from_pe, const void *header, size_t header_bytes,
                     const void *data, size_t bytes);
-    /* A peer can no longer be reached; reason is the transport's. At most once per peer. */
-    void (*lost)(void *context, int pe, const char *reason);
+    /* A peer can no longer be reached; reason is the transport's. is_silent: because it has not
+     * answered for timeout_ns. At most once per peer. */
+    void (*lost)(void *context, int pe, bool is_silent, const char *reason);
 };
 
 struct gsh_transport_options {

@@ -45,7 +45,8 @@ void gsh_engine_fail(struct gsh_proxy *proxy, int pe, enum gsh_result r, const c
         reason = gsh_last_error_code() == r ? gsh_last_error() : gsh_result_name(r);
     }
     snprintf(text, sizeof(text), "PE %d: %s failed: %s", pe, operation, reason);
-    proxy->options.fail(proxy->options.context, pe, text);
+    proxy->options.fail(proxy->options.context, pe,
+                        reason == proxy->lost_reason && proxy->is_lost_silent, text);
 }
 
 void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
@@ -73,7 +74,7 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
     gsh_engine_fail(task->proxy, request->pe, r, operation, reason);
 }
 
-void gsh_engine_lost(void *context, int pe, const char *reason)
+void gsh_engine_lost(void *context, int pe, bool is_silent, const char *reason)
 {
     struct gsh_proxy *proxy = context;
     if (proxy->options.lost != NULL) {
@@ -85,6 +86,7 @@ void gsh_engine_lost(void *context, int pe, const char *reason)
     }
     /* Reported after the operations that it ends have had a chance to report: they know more. */
     proxy->lost_pe = pe;
+    proxy->is_lost_silent = is_silent;
     snprintf(proxy->lost_reason, sizeof(proxy->lost_reason), "%s", reason);
 }
 

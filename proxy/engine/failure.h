@@ -16,6 +16,6 @@ void gsh_task_fail(struct gsh_task *task, enum gsh_result r, const char *reason)
 void gsh_engine_refuse(struct gsh_proxy *proxy, int pe, const char *operation, const char *reason);
 /* Reports a lost peer that no operation has reported. */
 void gsh_engine_report_lost(struct gsh_proxy *proxy);
-void gsh_engine_lost(void *context, int pe, const char *reason);
+void gsh_engine_lost(void *context, int pe, bool is_silent, const char *reason);
 
 #endif

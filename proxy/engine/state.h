@@ -135,6 +135,7 @@ struct gsh_proxy {
     enum gsh_result failure; /* GSH_OK, or why everything stopped */
     bool is_closing;         /* failures are no longer reported */
     int lost_pe;             /* reported by the transport, but not by us yet; -1: none */
+    bool is_lost_silent;
     char lost_reason[200];
     uint8_t *losses;  /* [n_pes], enum gsh_loss */
     unsigned n_noted; /* losses that are to be carried out */

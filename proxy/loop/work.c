@@ -53,7 +53,7 @@ static enum gsh_result lose(struct gsh_loop *loop, int pe)
     if (!peer->is_lost) {
         peer->is_lost = true;
         snprintf(reason, sizeof(reason), "PE %d has ended", pe);
-        loop->base.options.events.lost(loop->base.options.events.context, pe, reason);
+        loop->base.options.events.lost(loop->base.options.events.context, pe, false, reason);
     }
     return GSH_ERR_PEER;
 }

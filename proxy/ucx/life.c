@@ -56,7 +56,8 @@ void gsh_ucx_bury(struct gsh_ucx *u)
         peer->state = GSH_UCX_LOST;
         remove_used(peer);
         if (peer->reason[0] && !u->is_leaving) {
-            u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->reason);
+            u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->is_silent,
+                                        peer->reason);
         }
         if (peer->ep != NULL && peer->reason[0]) {
             u->has_lost = true;
@@ -111,6 +112,7 @@ static void look_after(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     if (peer->quiet_ticks == TICKS_BEFORE_ASKING) {
         gsh_ucx_tell(peer, GSH_UCX_PING);
     } else if (peer->quiet_ticks >= TICKS_BEFORE_LOSS) {
+        peer->is_silent = true;
         gsh_ucx_break(peer, "no answer for %.1f s (GSHMEM_PROXY_TIMEOUT is %.3g s)",
                       peer->quiet_ticks * (double)u->tick_ns * 1e-9,
                       (double)u->base.options.timeout_ns * 1e-9);

@@ -132,6 +132,7 @@ struct gsh_ucx_peer {
     struct gsh_ucx_peer *next_carrying;
 
     struct gsh_ucx_peer *next_broken;
+    bool is_silent; /* broken: it has not answered for the options' timeout_ns */
     char reason[256];
 };
 

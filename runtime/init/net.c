@@ -170,7 +170,7 @@ static void end_process(struct gsh_net *net)
     }
 }
 
-static void on_fail(void *context, int lost_pe, const char *text)
+static void on_fail(void *context, int lost_pe, bool is_silent, const char *text)
 {
     struct gsh_net *net = context;
     if (__atomic_load_n(&net->is_closed, __ATOMIC_ACQUIRE) || !gsh_end_notice_take_end(net)) {
@@ -178,7 +178,7 @@ static void on_fail(void *context, int lost_pe, const char *text)
     }
     net->is_found_here = true;
     net->lost_pe = lost_pe;
-    net->is_limit = strstr(text, "GSHMEM_PROXY_TIMEOUT") != NULL; /* as proxy/ names it */
+    net->is_limit = is_silent;
     /* is_loss: if the others outlive this PE, it is lost to them */
     net->notice = (struct gsh_end_notice){.origin = net->pe->my_pe, .status = 1, .is_loss = 1};
     snprintf(net->notice.text, sizeof(net->notice.text), "%s", text);

@@ -305,9 +305,9 @@ static void on_message(void *context, int from, const void *header, size_t heade
     n_messages++;
 }
 
-static void on_lost(void *context, int pe, const char *reason)
+static void on_lost(void *context, int pe, bool is_silent, const char *reason)
 {
-    (void)context;
+    (void)context, (void)is_silent;
     FUZZ_CHECK(pe >= 0 && pe < PES && pe != ME && reason[0] != '\0' && n_lost[pe]++ == 0);
 }
 

@@ -123,9 +123,10 @@ static enum gsh_result test_copy_out(void *context, void *dest, const void *heap
     return GSH_OK;
 }
 
-static void test_fail(void *context, int pe, const char *text)
+static void test_fail(void *context, int pe, bool is_silent, const char *text)
 {
     struct pe *me = context;
+    CHECK_EQ(is_silent, strstr(text, "GSHMEM_PROXY_TIMEOUT") != NULL);
     me->n_fails++;
     me->fail_pe = pe;
     snprintf(me->fail_text, sizeof(me->fail_text), "%s", text);

@@ -283,11 +283,12 @@ static inline void rig_on_message(void *context, int from, const void *header, s
     pe->message(pe, from, header, header_bytes, data, bytes);
 }
 
-static inline void rig_on_lost(void *context, int from, const char *reason)
+static inline void rig_on_lost(void *context, int from, bool is_silent, const char *reason)
 {
     struct rig_pe *pe = context;
     printf("PE %d has lost PE %d: %s\n", pe->me, from, reason);
     CHECK(reason[0] && !pe->is_lost[from]);
+    CHECK_EQ(is_silent, strstr(reason, "GSHMEM_PROXY_TIMEOUT") != NULL);
     pe->is_lost[from] = true;
     pe->lost_ns = gsh_now_ns();
 }

@@ -190,9 +190,10 @@ static void on_message(void *context, int from, const void *header, size_t heade
     n_received++;
 }
 
-static void on_lost(void *context, int pe, const char *reason)
+static void on_lost(void *context, int pe, bool is_silent, const char *reason)
 {
     (void)context;
+    CHECK_EQ(is_silent, strstr(reason, "GSHMEM_PROXY_TIMEOUT") != NULL);
     CHECK_EQ(pe, 0);
     snprintf(lost_reason, sizeof(lost_reason), "%s", reason);
     n_lost++;
