@@ -272,6 +272,39 @@ struct gshmemx_layer_wait {
 };
 bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait);
 
+/* ---- the timeline ----
+ *
+ * While nothing is recorded each of these costs a call and a branch. */
+
+/* What the calling thread does from now on bears this name, which stays as it is, in place of those
+ * of the public calls by which it is done; NULL: no longer. */
+void gshmemx_layer_trace_as(const char *call);
+
+/* What no public call does: a slice of the calling thread from begin to end, and, but for a
+ * message, one of the stream around what is enqueued meanwhile. Calls made meanwhile are part of
+ * it. */
+enum gshmemx_layer_traced_kind {
+    GSHMEMX_LAYER_TRACED_MESSAGE, /* a transfer to or from pe that is asked for */
+    GSHMEMX_LAYER_TRACED_LAUNCH,  /* of such transfers */
+    GSHMEMX_LAYER_TRACED_WAIT     /* until the symmetric word of 64 bits is at least `value` */
+};
+struct gshmemx_layer_traced_call {
+    const char *call; /* stays as it is */
+    enum gshmemx_layer_traced_kind kind;
+    int pe; /* of a message */
+    bool is_receive;
+    size_t bytes;
+    const void *word;
+    uint64_t value;
+    gshmemx_stream_t stream;
+};
+struct gshmemx_layer_traced {
+    uint64_t reserved[20];
+};
+void gshmemx_layer_trace_begin(struct gshmemx_layer_traced *traced,
+                               const struct gshmemx_layer_traced_call *call);
+void gshmemx_layer_trace_end(struct gshmemx_layer_traced *traced);
+
 /* ---- without a job ----
  *
  * Processes that exchange bytes by any means share memory and send each other messages, whether or

@@ -116,8 +116,9 @@ static bool add_slice(const struct gsh_told *told, struct trace_summary *s,
 {
     int pe = trace_pe(told, slice);
     bool is_get = strcmp(slice->category, "get") == 0;
-    bool is_call =
-        strcmp(slice->category, "request") != 0 && strcmp(slice->category, "transfer") != 0;
+    bool is_call = strcmp(slice->category, "request") != 0 &&
+                   strcmp(slice->category, "transfer") != 0 &&
+                   strcmp(slice->category, "receive") != 0; /* the sender has them */
     if (strcmp(slice->category, "span") == 0) {
         return true;
     }

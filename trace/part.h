@@ -64,9 +64,10 @@ enum gsh_trace_op {
     GSH_TRACE_OP_NONE, /* there is no such word */
     GSH_TRACE_OP_SET,  /* becomes value */
     GSH_TRACE_OP_ADD,
-    GSH_TRACE_OP_CHANGE, /* another change */
-    GSH_TRACE_OP_GET,    /* none; the data come from pe */
-    GSH_TRACE_OP_TEAM,   /* none; a collective of the team with handle `value` */
+    GSH_TRACE_OP_CHANGE,  /* another change */
+    GSH_TRACE_OP_GET,     /* none; the data come from pe */
+    GSH_TRACE_OP_TEAM,    /* none; a collective of the team with handle `value` */
+    GSH_TRACE_OP_RECEIVE, /* none; the data come from pe, whose own call counts them */
     /* A wait: GSH_TRACE_OP_AWAIT + GSHMEM_CMP_*. */
     GSH_TRACE_OP_AWAIT = 16
 };

@@ -263,9 +263,10 @@ static const char *category_of(const struct gsh_timeline_item *item)
     case GSH_TRACE_TRANSFER:
         return "transfer";
     default:
-        return item->slot.op == GSH_TRACE_OP_GET    ? "get"
-               : item->slot.op == GSH_TRACE_OP_TEAM ? "collective"
-                                                    : "call";
+        return item->slot.op == GSH_TRACE_OP_GET       ? "get"
+               : item->slot.op == GSH_TRACE_OP_TEAM    ? "collective"
+               : item->slot.op == GSH_TRACE_OP_RECEIVE ? "receive"
+                                                       : "call";
     }
 }
 
@@ -399,7 +400,7 @@ static void write_counters(struct writer *w, uint32_t part, struct gsh_timeline_
             heap = s->kind == GSH_TRACE_ALLOC ? heap + s->bytes : heap - gsh_min_u64(heap, bytes);
             write_counter(w, counter_uuid(part, COUNTER_HEAP), s->end_ns, heap);
         } else if (s->kind == GSH_TRACE_CALL && s->pe >= 0 && s->pe < h->n_pes && s->bytes > 0 &&
-                   s->op != GSH_TRACE_OP_GET) {
+                   s->op != GSH_TRACE_OP_GET && s->op != GSH_TRACE_OP_RECEIVE) {
             uint32_t counter = COUNTER_PEERS + (uint32_t)s->pe;
             if (sent[s->pe] == 0) {
                 snprintf(name, sizeof(name), "bytes to PE %d", s->pe);

@@ -265,8 +265,8 @@ static void take_event(struct reader *r, uint64_t ns, struct bytes b)
         if (f.number == EVENT_NAME_IID && f.value < NAMES && r->names[f.value] != NULL) {
             e.slice.name = r->names[f.value];
         } else if (f.number == EVENT_CATEGORIES) {
-            static const char *const known[] = {"call",    "get",      "wait",      "span",
-                                                "request", "transfer", "collective"};
+            static const char *const known[] = {"call",    "get",      "wait",       "span",
+                                                "request", "transfer", "collective", "receive"};
             for (size_t i = 0; i < GSH_ARRAY_LEN(known); i++) {
                 size_t n = strlen(known[i]);
                 bool is_it =

@@ -68,6 +68,7 @@ static _Thread_local struct {
     uint32_t n_spans;
 } own;
 static _Thread_local uint32_t depth; /* of scopes */
+static _Thread_local const char *as; /* the name of outermost ones; NULL: their own */
 
 /* ---- parts ---- */
 
@@ -348,6 +349,11 @@ void gsh_trace_name_track(struct gsh_trace *t, const char *name)
 
 /* ---- scopes ---- */
 
+void gsh_trace_as(const char *name)
+{
+    as = name;
+}
+
 void gsh_trace_begin_scope(struct gsh_trace_scope *scope, struct gsh_trace *trace, const char *name,
                            int pe)
 {
@@ -356,7 +362,7 @@ void gsh_trace_begin_scope(struct gsh_trace_scope *scope, struct gsh_trace *trac
     }
     scope->trace = trace;
     scope->is_inner = depth++ > 0;
-    scope->name = name;
+    scope->name = as != NULL ? as : name;
     scope->slot = (struct gsh_trace_slot){.kind = GSH_TRACE_CALL,
                                           .pe = pe,
                                           .off = GSH_TRACE_NONE,

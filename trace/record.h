@@ -67,6 +67,10 @@ struct gsh_trace_scope {
 #define GSH_TRACE_SCOPE(name) \
     struct gsh_trace_scope name __attribute__((cleanup(gsh_trace_leave))) = {.trace = NULL}
 
+/* Until it is called with NULL, the calling thread's outermost scopes have this name, a text that
+ * stays as it is. */
+void gsh_trace_as(const char *name);
+
 /* The rare halves. */
 void gsh_trace_begin_scope(struct gsh_trace_scope *scope, struct gsh_trace *trace, const char *name,
                            int pe);

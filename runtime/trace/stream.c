@@ -44,7 +44,8 @@ void gsh_trace_stream_begin(struct gsh_trace_scope *scope, struct gsh_trace_on_s
     }
     struct gsh_kernel_trace_args args = {.n = 0};
     uint64_t data = gsh_trace_offset(pe, what->data), word = gsh_trace_offset(pe, what->word);
-    put(&args, GSH_TRACE_EVENT_BEGIN, gsh_trace_name(pe->trace, call) | (uint64_t)what->kind << 48);
+    put(&args, GSH_TRACE_EVENT_BEGIN,
+        gsh_trace_name(pe->trace, scope->name) | (uint64_t)what->kind << 48);
     if (what->target >= 0 || what->bytes > 0) {
         uint64_t to = what->target < 0 ? GSH_TRACE_NO_PE : (uint64_t)what->target;
         put(&args, GSH_TRACE_EVENT_TO, to | what->bytes << 20);

@@ -72,16 +72,20 @@ static void free_calls(struct queued *calls)
 static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
     struct gshmemx_layer_scope scope;
+    ncclResult_t r;
+    gshmemx_layer_trace_as(c->name);
     if (c->comm == NULL) {
-        return c->run(c);
+        r = c->run(c);
+    } else {
+        gsh_nccl_enter(c->comm->job, &scope);
+        if (c->family == GSH_NCCL_COLLECTIVE) {
+            gsh_nccl_latest_add(c->name, &c->comm->latest, &c->collective);
+        }
+        r = c->run(c);
+        gsh_nccl_leave_stream(c->comm);
+        gsh_nccl_leave(&scope);
     }
-    gsh_nccl_enter(c->comm->job, &scope);
-    if (c->family == GSH_NCCL_COLLECTIVE) {
-        gsh_nccl_latest_add(c->name, &c->comm->latest, &c->collective);
-    }
-    ncclResult_t r = c->run(c);
-    gsh_nccl_leave_stream(c->comm);
-    gsh_nccl_leave(&scope);
+    gshmemx_layer_trace_as(NULL);
     return r;
 }
 

@@ -8,6 +8,7 @@
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "runtime/layer.h"
 
 static ncclResult_t run_put(const struct gsh_nccl_call *c)
 {
@@ -113,7 +114,17 @@ static ncclResult_t run_wait(const struct gsh_nccl_call *c)
                                        .n = s->n,
                                        .rank = s->peer,
                                        .pe = comm->pe_of[s->peer]};
-    return gsh_nccl_launched(c->name, gsh_nccl_stream_ops()->wait(&args, s->stream));
+    /* at least: more signals may have been waited for before */
+    const struct gshmemx_layer_traced_call what = {.call = c->name,
+                                                   .kind = GSHMEMX_LAYER_TRACED_WAIT,
+                                                   .word = args.signal,
+                                                   .value = s->n,
+                                                   .stream = s->stream};
+    struct gshmemx_layer_traced traced;
+    gshmemx_layer_trace_begin(&traced, &what);
+    int error = gsh_nccl_stream_ops()->wait(&args, s->stream);
+    gshmemx_layer_trace_end(&traced);
+    return gsh_nccl_launched(c->name, error);
 }
 
 static ncclResult_t check_wait(const char *call, ncclComm_t comm, const ncclWaitSignalDesc_t *d)

@@ -17,6 +17,14 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
     if (bytes == 0) {
         return ncclSuccess;
     }
+    const struct gshmemx_layer_traced_call what = {.call = call,
+                                                   .kind = GSHMEMX_LAYER_TRACED_MESSAGE,
+                                                   .pe = comm->pe_of[peer],
+                                                   .is_receive = !is_send,
+                                                   .bytes = bytes};
+    struct gshmemx_layer_traced traced;
+    gshmemx_layer_trace_begin(&traced, &what);
+    gshmemx_layer_trace_end(&traced);
     if (!gsh_array_reserve(&g->gathered, &g->gathered_room, g->n + 1, sizeof(*g->gathered)) ||
         !gsh_nccl_streams_add(&g->streams, stream)) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
@@ -151,7 +159,12 @@ static ncclResult_t launch(struct ncclComm *comm)
     if (r != ncclSuccess) {
         return r;
     }
+    const struct gshmemx_layer_traced_call what = {
+        .call = launch_name, .kind = GSHMEMX_LAYER_TRACED_LAUNCH, .stream = stream};
+    struct gshmemx_layer_traced traced;
+    gshmemx_layer_trace_begin(&traced, &what);
     int error = gsh_nccl_kernels()->transfer(&args, stream);
+    gshmemx_layer_trace_end(&traced);
     if (error == 0) {
         error = gsh_nccl_streams_part(&g->streams, stream);
     }
