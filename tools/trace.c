@@ -13,15 +13,18 @@
 #include "trace/record.h"
 
 static const char usage[] =
-    "usage: gshmem-trace [--svg OUT] FILE\n"
+    "usage: gshmem-trace [--all] [--svg OUT] FILE\n"
     "       gshmem-trace --merge FILE\n"
     "Prints what the timeline FILE of gshmemrun --trace says: the time of each PE by call, the "
     "ten\n"
     "longest waits and who ended them, and the bytes from each PE to each.\n"
+    "  --all        print every call of each PE, not the 16 with most time\n"
     "  --svg OUT    draw the same into OUT as well\n"
     "  --merge      make FILE of the parts beside it that a job has left\n"
     "  --help       print this and exit\n"
     "  --version    print the version and exit\n";
+
+static bool prints_all; /* --all */
 
 /* Of the PE whose first row this is. */
 static void print_kinds(const struct trace_summary *s, size_t first)
@@ -63,7 +66,7 @@ static void print_calls(const struct gsh_told *told, const struct trace_summary 
             pe = row->pe;
             n = 0;
         }
-        if (n++ < TRACE_ROWS) {
+        if (prints_all || n++ < TRACE_ROWS) {
             trace_time(row->ns, time);
             trace_bytes(row->bytes, bytes);
             printf("       %-44s %10s %8" PRIu64 " %10s %5.1f%% %10s\n", row->name, row->where,
@@ -204,7 +207,12 @@ int main(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    if (argc == 3 && strcmp(argv[1], "--merge") == 0 && argv[2][0] != '-') {
+    if (argc > 1 && strcmp(argv[1], "--all") == 0) {
+        prints_all = true;
+        argc--;
+        argv++;
+    }
+    if (argc == 3 && !prints_all && strcmp(argv[1], "--merge") == 0 && argv[2][0] != '-') {
         return merge(argv[2]);
     }
     if (argc == 4 && strcmp(argv[1], "--svg") == 0 && argv[3][0] != '-') {
