@@ -18,6 +18,8 @@ enum { BATCH = 1024, NAMES = 1024, STREAMS = 256, AWAITED = 256 };
 
 #define BUSY_NS     UINT64_C(50000)    /* between two looks while events come */
 #define IDLE_NS     UINT64_C(1000000)  /* at most, while none come */
+#define REST_NS     UINT64_C(4000000)  /* at most, where looks bound no clock and rings are large */
+#define FAST_NS     UINT64_C(250)      /* between two events of a ring that come at a high rate */
 #define ARRIVAL_NS  UINT64_C(10000)    /* of a GPU's store in the host's memory, at most */
 #define CLOCK_NS    UINT64_C(10000000) /* between two bounds of a clock */
 #define NARROW_NS   UINT64_C(1000000)  /* looks further apart say nothing of a clock */
@@ -33,6 +35,9 @@ struct gsh_trace_kernels {
     struct gsh_instance *pe;
     uint64_t *events; /* [GSH_TRACE_ALL_RINGS][n_events][2] */
     uint64_t device_events;
+    /* Where the numbers taken so far are, if the host reads that memory; else NULL. Atomic. */
+    uint64_t heads_at;
+    const uint32_t *heads;
     size_t bytes;
     uint32_t n_events, shift;
     gsh_stream streams[STREAMS]; /* atomic; by number, from 1 on; number 0: the default stream */
@@ -67,10 +72,11 @@ uint64_t gsh_trace_kernels_bytes(void)
 
 void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address)
 {
-    const struct gsh_trace_kernels *k = pe->trace_kernels;
+    struct gsh_trace_kernels *k = pe->trace_kernels;
     if (k != NULL) {
         struct table *t = table;
-        t->device = (struct gsh_trace_device){.heads = address + offsetof(struct table, heads),
+        k->heads_at = address + offsetof(struct table, heads);
+        t->device = (struct gsh_trace_device){.heads = k->heads_at,
                                               .events = k->device_events,
                                               .n_events = k->n_events,
                                               .lap_shift = k->shift};
@@ -347,17 +353,41 @@ static uint32_t take_batch(struct gsh_trace_kernels *k, uint32_t ring, uint64_t 
     return n + (n_lost > 0);
 }
 
+/* Whether every number that was taken has been read; never true without heads. */
+static bool is_idle(const struct gsh_trace_kernels *k, const uint32_t *heads, uint32_t ring)
+{
+    return heads != NULL &&
+           __atomic_load_n(&heads[ring], __ATOMIC_RELAXED) == (uint32_t)k->next[ring] &&
+           k->n_awaited[ring] == 0 && k->n_lost[ring] == 0;
+}
+
+/* Returns the events of the ring that had most. */
 static uint64_t take_all(struct gsh_trace_kernels *k)
 {
-    uint64_t n = 0, before = k->last_look_ns;
+    uint64_t most = 0, before = k->last_look_ns;
+    /* acquire: pairs with the release in note_clock */
+    const uint32_t *heads = __atomic_load_n(&k->heads, __ATOMIC_ACQUIRE);
     k->last_look_ns = gsh_now_ns();
     for (uint32_t ring = 0; ring < GSH_TRACE_ALL_RINGS; ring++) {
-        for (uint32_t taken = 1; taken > 0;) {
+        uint64_t n = 0;
+        for (uint32_t taken = !is_idle(k, heads, ring); taken > 0; n += taken) {
             taken = take_batch(k, ring, before);
-            n += taken;
         }
+        most = n > most ? n : most;
     }
-    return n;
+    return most;
+}
+
+/* Until the next look. A GPU's clock is bounded by looks, so they are frequent while events come;
+ * elsewhere a look is due before a ring is a quarter full, at twice the rate of the last one. */
+static uint64_t next_wait(const struct gsh_trace_kernels *k, uint64_t wait_ns, uint64_t most)
+{
+    if (!k->pe->device_ops->is_memory_host) {
+        return most > 0 ? BUSY_NS : gsh_min_u64(2 * wait_ns, IDLE_NS);
+    }
+    uint64_t longest = gsh_max_u64(IDLE_NS, gsh_min_u64(k->n_events * FAST_NS, REST_NS));
+    return most > k->n_events / 8 ? gsh_max_u64(wait_ns / 2, BUSY_NS)
+                                  : gsh_min_u64(2 * wait_ns, longest);
 }
 
 static void *run(void *arg)
@@ -368,8 +398,7 @@ static void *run(void *arg)
     k->last_look_ns = gsh_now_ns();
     /* acquire: pairs with the release in stop */
     while (__atomic_load_n(&k->is_over, __ATOMIC_ACQUIRE) == 0) {
-        bool is_busy = take_all(k) > 0;
-        wait_ns = is_busy ? BUSY_NS : gsh_min_u64(2 * wait_ns, IDLE_NS);
+        wait_ns = next_wait(k, wait_ns, take_all(k));
         const struct timespec wait = {.tv_nsec = (long)wait_ns};
         nanosleep(&wait, NULL);
     }
@@ -400,7 +429,12 @@ void gsh_trace_kernels_note_clock(struct gsh_instance *pe)
     enum { ROUNDS = 8 }; /* of which the fastest count */
     struct gsh_trace_kernels *k = pe->trace_kernels;
     const struct gsh_device_ops *ops = pe->device_ops;
-    if (k == NULL || !k->is_running || ops->is_memory_host) {
+    if (k == NULL || !k->is_running) {
+        return;
+    }
+    if (ops->is_memory_host) {
+        /* release: pairs with the acquire in take_all; the table is there, all zeros */
+        __atomic_store_n(&k->heads, (const uint32_t *)(uintptr_t)k->heads_at, __ATOMIC_RELEASE);
         return;
     }
     for (int i = 0; i < ROUNDS; i++) {

@@ -18,8 +18,8 @@ uint64_t gsh_trace_kernels_bytes(void);
 GSH_CHECK_RESULT enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe);
 /* What is to be at `address` of the heap; table: zeros. */
 void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address);
-/* Where kernels have a clock of their own: finds out what it says, and in which steps. The state is
- * uploaded, or kernels are done. */
+/* The state is uploaded, or kernels are done. Where kernels have a clock of their own: finds out
+ * what it says, and in which steps; elsewhere it tells the thread which rings have anything new. */
 void gsh_trace_kernels_note_clock(struct gsh_instance *pe);
 /* The number of a stream, which its track has. Any thread; there are rings. */
 uint32_t gsh_trace_kernels_number_stream(struct gsh_instance *pe, gsh_stream stream);
