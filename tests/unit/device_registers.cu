@@ -3,8 +3,9 @@
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
  * loop. Nothing runs. PART: 1 is all but contexts and collectives, 2 contexts, 3 collectives; if it
  * is not defined, all of them. 4: copies again, which are compiled for device linking. 5: kernels
- * whose copies have no shared memory. ptxas compiles what is called through pointers once more for
- * each kernel of the file, and the parts have different such functions. */
+ * whose copies have no shared memory. LOOPS leaves out alone_*. ptxas compiles what is called
+ * through pointers once more for each kernel of the file, and the parts have different such
+ * functions. */
 #if defined(PART) && PART == 5
 #define GSHMEM_ARENA_BYTES 0
 #endif
@@ -20,7 +21,11 @@
     {                                         \
         __VA_ARGS__;                          \
     }
+#if defined(LOOPS) && !(defined(PART) && PART == 4)
+#define ALONE(NAME, ...)
+#else
 #define ALONE(NAME, ...) KERNEL(alone_##NAME, __VA_ARGS__)
+#endif
 
 /* What a loop does besides. */
 #define WORK(i) dest[threadIdx.x + (i)] = source[threadIdx.x + (i)] * 0.5f + dest[threadIdx.x]

@@ -4,9 +4,10 @@
 call, at most 64, the maximum with 1024 threads, to those that make two or three in a loop or, with
 GSHMEM_NEAR_ONLY, a collective. Passes if each kernel is within its limit, with and without
 GSHMEM_NEAR_ONLY; these, and the file's parts, are compiled in parallel. With -rdc=true a kernel gets as
-many as the largest function that it may call, when device code is linked: at most 64.
+many as the largest function that it may call, when device code is linked: at most 64, with the arena and
+without. For the first of the architectures all kernels are compiled, for the others those whose limit is 64.
 
-usage: registers.py SOURCE ARCH NVCC ARGS..."""
+usage: registers.py SOURCE ARCH,ARCH... NVCC ARGS..."""
 
 import concurrent.futures
 import os
@@ -64,7 +65,7 @@ def linked_registers(source, arch, compiler):
 
 def limit_of(name, arch, what):
     is_near_only = what == "near peers only"
-    if what == "linked":
+    if what.startswith("linked"):
         return LINKED
     if name.startswith("coll") and not is_near_only:
         return FAR_COLL_MIX if "mix" in name else FAR_COLL
@@ -72,27 +73,43 @@ def limit_of(name, arch, what):
     return limits.get(name, LIMITS[name.split("_")[0]])
 
 
+def start(pool, source, arch, compiler, is_first):
+    """{what: [registers of a part, to come]}"""
+    few = [] if is_first else ["-DLOOPS"]
+    parts = ["-DPART=1", "-DPART=2", "-DPART=3", "-DPART=5"] if is_first else ["-DPART=1", "-DPART=5"]
+    modes = {"all peers": parts, "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
+    found = {what: [pool.submit(registers, source, arch, [*compiler, *few, part]) for part in parts]
+             for what, parts in modes.items()}
+    for what, more in {"linked": [], "linked, no arena": ["-DGSHMEM_ARENA_BYTES=0"]}.items():
+        found[what] = [pool.submit(linked_registers, source, arch, [*compiler, "-DPART=4", *more])]
+    return found
+
+
 def main():
-    source, arch, *compiler = sys.argv[1:]
-    modes = {"all peers": ["-DPART=1", "-DPART=2", "-DPART=3", "-DPART=5"], "near peers only": ["-DGSHMEM_NEAR_ONLY"]}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        found = {what: [pool.submit(registers, source, arch, compiler + [part]) for part in parts]
-                 for what, parts in modes.items()}
-        found["linked"] = [pool.submit(linked_registers, source, arch, [*compiler, "-DPART=4"])]
+    source, archs, *compiler = sys.argv[1:]
     n_wrong = 0
-    for what, parts in found.items():
-        of = {}
-        for part in parts:
-            if not part.result():
-                sys.exit("registers.py: ptxas names no kernel")
-            of.update(part.result())
-        for name, n in sorted(of.items()):
-            limit = limit_of(name, arch, what)
-            if n > limit:
-                n_wrong += 1
-                print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")
-        print(f"{what}, {arch}: {len(of)} kernels, at most {max(of.values())} registers")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = [(arch, start(pool, source, arch, compiler, i == 0)) for i, arch in enumerate(archs.split(","))]
+        for arch, modes in found:
+            for what, parts in modes.items():
+                n_wrong += check(what, arch, parts)
     sys.exit(1 if n_wrong else 0)
+
+
+def check(what, arch, parts):
+    """How many kernels have too many."""
+    of, n_wrong = {}, 0
+    for part in parts:
+        if not part.result():
+            sys.exit("registers.py: ptxas names no kernel")
+        of.update(part.result())
+    for name, n in sorted(of.items()):
+        limit = limit_of(name, arch, what)
+        if n > limit:
+            n_wrong += 1
+            print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")
+    print(f"{what}, {arch}: {len(of)} kernels, at most {max(of.values())} registers", flush=True)
+    return n_wrong
 
 
 main()
