@@ -32,6 +32,7 @@ trap 'rm -rf "$dir"' EXIT
         print "TAKE(" $1 ($2 ~ /lazy/ ? "<>" : "") ")" }
         suffix == "cc" && !/^#/ && $2 ~ /host,c$/ { print "namespace taken { using ::" $1 "; }" }' "$names"
 } >"$dir/names.$suffix"
-grep -c '^TAKE' "$dir/names.$suffix"
-grep -c '^SAME' "$dir/names.$suffix"
-"$@" -c "$dir/names.$suffix" -o "$dir/names.o"
+cd "$dir" # ccache takes a unit of another name for another unit
+grep -c '^TAKE' "names.$suffix"
+grep -c '^SAME' "names.$suffix"
+"$@" -c "names.$suffix" -o names.o

@@ -7,10 +7,12 @@ header=$1 language=$2
 shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# Here, by a name that is the same in every run: ccache takes a unit of another name for another unit.
+cd "$dir"
 case $language in
-c) unit=$dir/unit.c ;;
-c++) unit=$dir/unit.cc ;;
-cuda) unit=$dir/unit.cu ;;
+c) unit=unit.c ;;
+c++) unit=unit.cc ;;
+cuda) unit=unit.cu ;;
 esac
 names='A B C D E F G H I J K L M N O P Q R S T U V W X Y Z'
 names="$names ADD AMO BITS CAS ENTRY FETCH LOAD MOVE OPERATION REDUCE RMA ROUNDED SCAN STORE SUB WAIT"
@@ -25,4 +27,4 @@ define() { for name in $names; do printf -- "$1" "$name"; done; }
     done
 } >"$unit"
 [ "$language" = cuda ] || set -- "$@" $(define '-D%s=5 ')
-"$@" -c "$unit" -o "$dir/unit.o"
+"$@" -c "$unit" -o unit.o

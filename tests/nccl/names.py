@@ -54,11 +54,11 @@ def compile_all(version):
             text.append(line_of(kind, name))
             where[len(text)] = name
     with tempfile.TemporaryDirectory() as folder:
-        source = os.path.join(folder, 'names' + SUFFIX[language])
-        with open(source, 'w') as f:
+        source = 'names' + SUFFIX[language]  # ccache takes a source of another name for another source
+        with open(os.path.join(folder, source), 'w') as f:
             f.write('\n'.join(text) + '\n')
-        run = subprocess.run([*compiler, f'-DGSHMEM_NCCL_VERSION_CODE={version}', '-c', source, '-o',
-                              os.path.join(folder, 'names.o')], capture_output=True, text=True)
+        run = subprocess.run([*compiler, f'-DGSHMEM_NCCL_VERSION_CODE={version}', '-c', source, '-o', 'names.o'],
+                             cwd=folder, capture_output=True, text=True)
     if run.returncode == 0:
         return
     found = {where.get(int(n)) for n in re.findall(re.escape(source) + r'[:(](\d+)', run.stderr)} - {None}
