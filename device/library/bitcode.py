@@ -10,6 +10,8 @@ Between clang's output and the file:
 - Notes that only messages and analyses would use are left out, which is an eighth of the file.
 - Clang notes in the module that numbers below the normal range are kept. The module of a compiler that flushes them,
   such as Triton, says otherwise, and LLVM then refuses to link the two: the note is taken out, so the other's holds.
+- Functions have no alignment of their own. Clang gives it to C++ member functions, and libNVVM, by which CuTe DSL
+  compiles, refuses it.
 - Structures that are passed by value become pointers to the caller's copy, after LLVM has found that the function only
   reads it: where pointers to local memory have 32 bits, as Triton has it, LLVM 21 has no code for the former."""
 import re
@@ -48,6 +50,11 @@ def without_copies(text):
     return re.sub(copy, '', text)
 
 
+def without_alignment(text):
+    """Functions have none; parameters keep theirs."""
+    return re.sub(r'^(define .*#\d+) align \d+', r'\1', text, flags=re.M)
+
+
 def run(clang, *arguments, text=None):
     return subprocess.run([*clang, *arguments], check=True, text=True, input=text, stdout=subprocess.PIPE).stdout
 
@@ -58,6 +65,7 @@ def main():
     text = re.sub(r', !(srcloc|tbaa) !\d+', '', without_flag(text, 'nvvm-reflect-ftz'))
     again = [clang, '--target=nvptx64-nvidia-cuda', '-Wno-override-module', '-emit-llvm', '-x', 'ir']
     text = without_copies(run(again, '-O3', '-S', '-o', '-', '-', text=with_private_helpers(text)))
+    text = without_alignment(text)
     run(again, '-O0', '-c', '-o', output, '-', text=text)
 
 

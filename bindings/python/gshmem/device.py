@@ -3,6 +3,7 @@
 and what a module needs before its kernels run."""
 from __future__ import annotations
 
+import ctypes
 import glob
 import json
 import os
@@ -59,3 +60,13 @@ def init_module(module: int) -> None:
     run. It may be called when gshmem is initialised, and again for each new module."""
     need()
     check(_library.gshmemx_cumodule_init(module))
+
+
+def init_library(library: int) -> None:
+    """The same for a library of the driver (CUlibrary, which is also CUDA's cudaLibrary_t)."""
+    need()
+    module = ctypes.c_void_p()
+    result = ctypes.CDLL('libcuda.so.1').cuLibraryGetModule(ctypes.byref(module), ctypes.c_void_p(library))
+    if result != 0 or module.value is None:
+        raise Error(f'init_library: CUDA gives no module of this library (error {result})')
+    init_module(module.value)

@@ -15,7 +15,6 @@ launch; other kernels are not touched. gshmem.init comes before the first launch
 gshmem.examples.numba_ring` is a program."""
 from __future__ import annotations
 
-import ctypes as _ctypes
 import functools as _functools
 
 from llvmlite import ir as _ir
@@ -40,13 +39,8 @@ _NUMBERS = {'int': _types.int32, 'long': _types.int64, 'size_t': _types.uint64, 
 
 def _prepare(code):
     """Called by numba with a module that has been loaded."""
-    handle = _ctypes.c_void_p(int(code.handle))
-    if type(code.handle).__name__ == 'CUlibrary':
-        module = _ctypes.c_void_p()
-        if _ctypes.CDLL('libcuda.so.1').cuLibraryGetModule(_ctypes.byref(module), handle) != 0:
-            raise RuntimeError('gshmem.numba: CUDA gives no module of this library')
-        handle = module
-    _device.init_module(handle)
+    is_library = type(code.handle).__name__ == 'CUlibrary'
+    (_device.init_library if is_library else _device.init_module)(int(code.handle))
 
 
 @_functools.lru_cache(None)
