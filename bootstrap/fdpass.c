@@ -396,6 +396,21 @@ static enum gsh_result fail_late(const struct gsh_fdpass *f, const struct exchan
                     (double)f->timeout_ns * 1e-9);
 }
 
+/* Whether something is awaited that no descriptor announces: room for a message on an open link, or
+ * a listener. A lower rank's connection comes to this one's listener, and an answer to its hello.
+ */
+static bool is_unannounced(const struct gsh_fdpass *f, const struct exchange *x)
+{
+    for (int i = 0; i < x->n; i++) {
+        const struct link *l = x->links[i] >= 0 ? &f->links[x->links[i]] : NULL;
+        if (l != NULL && !x->has_sent[i] &&
+            (l->state != LINK_NONE || (l->rank > f->rank && !l->connection.has_sent_hello))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Waits until something can be done, and takes what has come. */
 static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct exchange *x,
                                         uint64_t deadline_ns)
@@ -405,8 +420,7 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     if (wait_ms == 0) {
         return fail_late(f, x);
     }
-    /* Nothing announces room for a descriptor, nor a listener. */
-    if (x->n_to_send > 0 && (wait_ms < 0 || wait_ms > RETRY_MS)) {
+    if ((wait_ms < 0 || wait_ms > RETRY_MS) && is_unannounced(f, x)) {
         wait_ms = RETRY_MS;
     }
     for (int i = 0; i < n; i++) {
