@@ -30,19 +30,15 @@ struct shm {
 #define SLEEP_NS    50000000u
 
 /* A wait for the first rank is in truth one for a rank that has not come to it; after so long it
- * is worth finding out which. */
+ * is worth asking which. */
 #define LOOK_AROUND_NS 100000000u
 
-/* The first of the other ranks that has not come; the first rank itself if all have. */
+/* Whom the first rank waits for in this round; itself if nobody, or if it has not come. */
 static int find_missing(const struct shm *s, uint64_t round)
 {
-    for (int i = 1; i < s->b.size; i++) {
-        /* acquire: as in wait_rank; nothing is read that depends on it */
-        if (gsh_load_acquire_u64(&s->areas[i]->seq) < round) {
-            return i;
-        }
-    }
-    return 0;
+    const uint64_t awaited = gsh_load_relaxed_u64(&s->areas[0]->awaited);
+    const uint64_t rank = awaited % GSH_SHM_RANKS;
+    return awaited / GSH_SHM_RANKS == round && rank < (uint64_t)s->b.size ? (int)rank : 0;
 }
 
 /* Waits until rank has stored round `round`. */
@@ -50,6 +46,10 @@ static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
 {
     unsigned backoff = 0;
     uint64_t start_ns = 0;
+    if (s->b.rank == 0) {
+        __atomic_store_n(&s->areas[0]->awaited, round * GSH_SHM_RANKS + (uint64_t)rank,
+                         __ATOMIC_RELAXED);
+    }
     /* acquire: pairs with the release in publish() of that rank */
     while (gsh_load_acquire_u64(&s->areas[rank]->seq) < round) {
         enum gsh_result r = s->wait(s->context, &backoff, &start_ns, rank);

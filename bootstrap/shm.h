@@ -8,6 +8,7 @@
 #include "bootstrap/bootstrap.h"
 
 #define GSH_SHM_SLOT_BYTES 512
+#define GSH_SHM_RANKS      (UINT64_C(1) << 20) /* there are fewer */
 
 /* One per rank, in shared memory, zeroed before use. Protocol: in round k rank r writes
  * slot[k & 1] and its length, 0 for a barrier, then stores k to `seq` with release; every other
@@ -17,12 +18,16 @@
  *
  * Of many ranks only rank 0 waits for all others, and stores k last; the others wait for rank 0
  * alone, asleep (base/futex.h). In a combine rank 0's slot has the combined value. Rank 0 stores
- * k + 1 only after all others have, and so have read round k: the same two slots are enough. */
+ * k + 1 only after all others have, and so have read round k: the same two slots are enough. Rank 0
+ * says whom it waits for, so nobody else reads what all have. */
 struct gsh_shm_area {
     uint64_t seq;           /* written by its rank */
     uint64_t slot_bytes[2]; /* written by its rank, with the kind of call in its upper bits; a
                                different one means a different call */
-    uint64_t reserved[5];
+    uint64_t
+        awaited; /* of rank 0: GSH_SHM_RANKS * k + the rank that it waits for in round k; atomic, a
+                    hint for the text of a time limit, and who is looked at for signs of life */
+    uint64_t reserved[4];
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };
 
