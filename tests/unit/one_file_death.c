@@ -184,6 +184,7 @@ static void test_death(enum death death, int dying)
 int main(void)
 {
     setenv("GSHMEM_DEVICE", "cpu", 1);
+    setenv("GSHMEM_HEAP_RANGE", "1G", 1); /* the thread sanitizer leaves few addresses */
     test_death(IN_BARRIER, 4);
     test_death(IN_MALLOC, 0);
     return test_result();
