@@ -16,6 +16,7 @@ import platform
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -258,7 +259,7 @@ def main(build, names):
     if machine is None:
         return 1
     try:
-        with open(os.path.join(folder, 'output.txt'), 'w', encoding='utf-8') as log:
+        with open(os.path.join(folder, 'output.txt'), 'w', 1, encoding='utf-8') as log:
             passed = judge(machine, tests, log)
     finally:
         machine.stop()
@@ -269,4 +270,5 @@ def main(build, names):
 if __name__ == '__main__':
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(main(os.path.abspath(sys.argv[1]), sys.argv[2:]))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the machine ends, too
+    sys.exit(main(os.path.realpath(sys.argv[1]), sys.argv[2:]))
