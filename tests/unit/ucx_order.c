@@ -1,7 +1,7 @@
 /* Messages that UCX delivers in any order, whole or to be fetched, arrive in the order of sending,
  * once. What a stranger sends changes nothing. What a PE of the job must not send, and what UCX
- * loses, loses the PE, with its line, and never memory.
- * SPDX-License-Identifier: Apache-2.0
+ * loses, loses the PE, with its line, and never memory. Data that move in either direction are a
+ * sign of life. SPDX-License-Identifier: Apache-2.0
  *
  * The plug-in is linked in, and some calls of UCX are replaced by the ones below: messages sent are
  * kept, changed or shuffled, and delivered to another transport of this process. */
@@ -22,7 +22,8 @@ struct letter {
 
 static struct letter sent[N + 1];
 static unsigned n_sent, n_received, n_fetches, n_lost, n_lines;
-static bool is_slow; /* no fetch is complete at once */
+static bool is_slow;      /* no fetch is complete at once */
+static bool is_send_slow; /* no send is */
 static char lost_reason[256], last_refusal[64];
 static uint8_t key[16] = "the job's secret";
 static ucp_am_handler_param_t handlers[2];
@@ -34,6 +35,13 @@ static struct {
     void *buffer;
     const struct letter *letter;
 } fetches[FETCHES];
+
+/* Sends that are under way, oldest first. */
+static struct {
+    ucp_send_nbx_callback_t done;
+    void *user_data;
+} sends[FETCHES];
+static unsigned n_sends;
 
 /* ---- in place of UCX ---- */
 
@@ -98,7 +106,6 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, s
                                  const void *data, size_t bytes, const ucp_request_param_t *param)
 {
     (void)ep;
-    (void)param;
     if (n_sent <= N) { /* the very last one is its farewell */
         sent[n_sent++] = (struct letter){.id = id,
                                          .header_bytes = header_bytes,
@@ -106,7 +113,21 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, s
                                          .header = copy(header, header_bytes),
                                          .data = copy(data, bytes)};
     }
+    if (is_send_slow && param->cb.send != NULL && CHECK(n_sends < FETCHES)) {
+        sends[n_sends].done = param->cb.send;
+        sends[n_sends].user_data = param->user_data;
+        return &sends[n_sends++];
+    }
     return NULL;
+}
+
+static void end_send(ucs_status_t status)
+{
+    ucp_send_nbx_callback_t done = sends[0].done;
+    void *user_data = sends[0].user_data;
+    n_sends--;
+    memmove(&sends[0], &sends[1], n_sends * sizeof(sends[0]));
+    done(&sends[0], status, user_data);
 }
 
 /* desc is the letter. Completes at once, or later. */
@@ -619,6 +640,67 @@ static void test_too_early(void)
     end(t);
 }
 
+/* ---- a PE that is slow ---- */
+
+/* The clock is the test's: without this call none of the time limit passes. */
+static void tick(struct gsh_transport *t)
+{
+    struct gsh_ucx *u = (struct gsh_ucx *)t;
+    u->next_tick_ns = 1;
+    u->is_clock_due = true;
+    t->ops->progress(t);
+    u->next_tick_ns = UINT64_MAX;
+}
+
+/* PE 1 has a large put under way to PE 0, which is busy and answers nothing: it lives for as long
+ * as parts of the put leave, or anything of it arrives, and no longer. */
+static void test_slow(void)
+{
+    static uint64_t words[64];
+    static uint8_t memory[2 << 20];
+    struct gsh_transport *other = create(0), *t = create(1);
+    struct gsh_op put = {.done = ignore_end};
+    const void *region;
+    size_t bytes;
+    bool is_pending = false;
+    unsigned n_quiet = 0;
+    connect_to(t, 0, other);
+    CHECK_EQ(other->ops->add_region(other, memory, 0, sizeof(memory), &region, &bytes), GSH_OK);
+    CHECK_EQ(t->ops->add_peer_region(t, 0, 0, sizeof(memory), region, bytes), GSH_OK);
+    CHECK_EQ(t->ops->add_region(t, words, 0, sizeof(words), &region, &bytes), GSH_OK);
+    n_lost = 0;
+    is_send_slow = true;
+    CHECK_EQ(t->ops->put(t, 0, 0, 0, memory, sizeof(memory), &put, &is_pending), GSH_OK);
+    CHECK(is_pending);
+    ((struct gsh_ucx *)t)->next_tick_ns = UINT64_MAX;
+    for (unsigned i = 0; i < 64 && CHECK(n_sends > 0); i++) {
+        end_send(UCS_OK);
+        t->ops->progress(t); /* and the next part is sent */
+        tick(t);
+    }
+    for (uint64_t sequence = 0; sequence < 64; sequence++) {
+        uint64_t off = 8 * sequence;
+        struct gsh_ucx_range range = {.off = off, .bytes = sizeof(off)};
+        send_crafted(GSH_UCX_PUT, sequence, &range, sizeof(range), &off, sizeof(off));
+        tick(t);
+    }
+    CHECK_EQ(words[63], 8 * 63);
+    CHECK_EQ(n_lost, 0);
+    for (; n_lost == 0 && n_quiet < 100; n_quiet++) {
+        tick(t);
+    }
+    CHECK_EQ(n_lost, 1);
+    CHECK_EQ(n_quiet, 15);
+    CHECK_STR(lost_reason, "no answer for 1.5 s (GSHMEM_PROXY_TIMEOUT is 1.6 s)");
+    while (n_sends > 0) {
+        end_send(UCS_ERR_CANCELED);
+    }
+    is_send_slow = false;
+    end(t);
+    end(other);
+    free_letters();
+}
+
 int main(void)
 {
     random_state = test_seed();
@@ -635,5 +717,6 @@ int main(void)
     }
     test_lost_in_fetch();
     test_too_early();
+    test_slow();
     return test_result();
 }
