@@ -1,7 +1,8 @@
 /* Messages that UCX delivers in any order, whole or to be fetched, arrive in the order of sending,
  * once. What a stranger sends changes nothing. What a PE of the job must not send, and what UCX
  * loses, loses the PE, with its line, and never memory. Data that move in either direction are a
- * sign of life. SPDX-License-Identifier: Apache-2.0
+ * sign of life.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The plug-in is linked in, and some calls of UCX are replaced by the ones below: messages sent are
  * kept, changed or shuffled, and delivered to another transport of this process. */
