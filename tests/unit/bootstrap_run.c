@@ -311,7 +311,7 @@ static void test_hosts(char *self)
     CHECK_EQ(ON_HOSTS("0:2,nowhere:2", "true"), 125); /* nice's own end */
     check_says("host nowhere: 'nice -n' exited with 125 and has started nothing there");
     CHECK_EQ(ON_HOSTS("0:2", "-n", "3", "true"), 2);
-    check_says("have room for 2 PEs");
+    check_says("have room for 2\n");
     CHECK_EQ(ON_HOSTS("0:2,-oProxyCommand", "true"), 2);
     check_says("not a host");
     CHECK_EQ(ON_HOSTS("0:two", "true"), 2);
