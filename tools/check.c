@@ -3,10 +3,13 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gshmemx.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/env.h"
+#include "base/own_file.h"
 
 static const char *svg_path;
 
@@ -29,12 +32,16 @@ static bool say(const struct check_pair *pairs, size_t n_pairs, int n_difference
 /* Before minutes are spent on what it is to hold. An earlier picture stays until then. */
 static bool can_draw(void)
 {
-    FILE *file = svg_path != NULL ? fopen(svg_path, "a") : NULL;
-    if (svg_path != NULL && file == NULL) {
+    if (svg_path == NULL) {
+        return true;
+    }
+    int file = gsh_own_file_open(svg_path, O_APPEND);
+    if (file < 0) {
         fprintf(stderr, "gshmem-info: cannot write %s: %s\n", svg_path, strerror(errno));
         return false;
     }
-    return file == NULL || fclose(file) == 0;
+    close(file);
+    return true;
 }
 
 static int pe_main(int argc, char **argv)
