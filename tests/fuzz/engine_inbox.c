@@ -153,7 +153,10 @@ static enum gsh_result do_amo(void *context, int op, void *address, size_t word_
                               uint64_t operand, uint64_t cond, uint64_t *old)
 {
     (void)context, (void)cond;
-    FUZZ_CHECK(op >= 0 && op <= GSH_AMO_XOR && (word_bytes == 4 || word_bytes == 8));
+    bool is_of_halves =
+        op == GSH_AMO_FETCH || op == GSH_AMO_SET || op == GSH_AMO_SWAP || op == GSH_AMO_FLOAT_ADD;
+    FUZZ_CHECK(op >= 0 && op < GSH_AMO_OPS);
+    FUZZ_CHECK(word_bytes == 4 || word_bytes == 8 || (word_bytes == 2 && is_of_halves));
     FUZZ_CHECK((uintptr_t)address % word_bytes == 0);
     *old = 0;
     memcpy(old, address, word_bytes);
