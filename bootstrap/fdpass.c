@@ -423,6 +423,9 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     if ((wait_ms < 0 || wait_ms > RETRY_MS) && is_unannounced(f, x)) {
         wait_ms = RETRY_MS;
     }
+    if (f->listener != NULL) {
+        wait_ms = gsh_uds_poll_ms(f->listener, wait_ms);
+    }
     for (int i = 0; i < n; i++) {
         f->polls[i] = (struct pollfd){.fd = f->links[i].fd, .events = POLLIN};
     }

@@ -142,13 +142,14 @@ static void tell_rendezvous(const struct relaying *x, struct gsh_hello *hello)
     (void)!gsh_socket_send(x->fd, hello, sizeof(*hello), x->deadline_ns);
 }
 
-static void admit_members(const struct relaying *x)
+static enum gsh_result admit_members(const struct relaying *x)
 {
+    enum gsh_result r;
     struct gsh_relay *relay = x->relay;
     struct gsh_relay_greeting greeting = {.at = x->own->address};
     int fd, from;
     memset(greeting.at.port, 0, sizeof(greeting.at.port));
-    while (gsh_uds_accept(relay->listener, &fd, &from) == GSH_OK && fd >= 0) {
+    while ((r = gsh_uds_accept(relay->listener, &fd, &from)) == GSH_OK && fd >= 0) {
         const int place = from % GSH_UID_GROUP;
         if (rank_of(relay, place) != from || from == relay->rank || relay->members[place].fd >= 0 ||
             relay->members[place].has_come ||
@@ -158,6 +159,7 @@ static void admit_members(const struct relaying *x)
         }
         relay->members[place] = (struct gsh_relay_member){.fd = fd};
     }
+    return r;
 }
 
 /* Its hello, or its end. */
@@ -195,10 +197,11 @@ static enum gsh_result bring_members(const struct relaying *x)
         polls[GSH_UID_GROUP] = (struct pollfd){.fd = x->fd, .events = POLLIN};
         polls[GSH_UID_GROUP + 1] =
             (struct pollfd){.fd = gsh_uds_fd(relay->listener), .events = POLLIN};
-        int n = poll(polls, GSH_UID_GROUP + 2, gsh_deadline_poll_ms(x->deadline_ns));
-        if (n == 0) {
+        int wait_ms = gsh_deadline_poll_ms(x->deadline_ns);
+        if (wait_ms == 0) {
             return GSH_ERR_TIMEOUT;
         }
+        int n = poll(polls, GSH_UID_GROUP + 2, gsh_uds_poll_ms(relay->listener, wait_ms));
         if (n < 0 && errno != EINTR) {
             return GSH_ERR_SYSTEM;
         }
@@ -210,8 +213,9 @@ static enum gsh_result bring_members(const struct relaying *x)
                 receive_from_member(x, i);
             }
         }
-        if (n > 0 && polls[GSH_UID_GROUP + 1].revents != 0) {
-            admit_members(x);
+        enum gsh_result r = admit_members(x);
+        if (r != GSH_OK) {
+            return r;
         }
     }
 }
