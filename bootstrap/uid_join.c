@@ -65,8 +65,10 @@ static enum gsh_result open_listener(struct gsh_uid_join *j, struct gsh_address 
 static enum gsh_result make_hello(struct gsh_uid_join *j, const struct gsh_address *at,
                                   struct gsh_hello *hello)
 {
-    *hello = (struct gsh_hello){
-        .kind = GSH_HELLO_JOIN, .rank = (uint32_t)j->rank, .n_ranks = (uint32_t)j->n_ranks};
+    *hello = (struct gsh_hello){.kind = GSH_HELLO_JOIN,
+                                .rank = (uint32_t)j->rank,
+                                .n_ranks = (uint32_t)j->n_ranks,
+                                .round = j->n_tries > 1};
     enum gsh_result r = open_listener(j, *at, hello->link);
     if (r == GSH_OK) {
         r = gsh_random(hello->nonce, sizeof(hello->nonce));
@@ -215,13 +217,13 @@ enum gsh_result gsh_uid_join(struct gsh_uid_join *j, const struct gsh_address *r
                              uint64_t deadline_ns, struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
 {
     const int most_direct = j->most_direct > 0 ? j->most_direct : GSH_UID_MOST_DIRECT;
-    for (int n_tries = 1;; n_tries++) {
-        const bool may_fail = n_tries == MAX_TRIES;
+    for (j->n_tries = 1;; j->n_tries++) {
+        const bool may_fail = j->n_tries == MAX_TRIES;
         bool is_away = false;
         struct gsh_relay relay = {.fd = -1};
         struct gsh_address at;
         const enum gsh_relay_role role =
-            j->n_ranks > most_direct && j->rank >= 0 && n_tries == 1
+            j->n_ranks > most_direct && j->rank >= 0 && j->n_tries == 1
                 ? gsh_relay_enter(&relay, j->secret, j->rank, deadline_ns, &at)
                 : GSH_RELAY_NONE;
         enum gsh_result r =

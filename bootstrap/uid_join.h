@@ -17,6 +17,7 @@ struct gsh_uid_join {
     /* written, even on failure: */
     struct gsh_tcp_listener *listener; /* where partners come; the caller's */
     struct gsh_bootstrap_counts sent;  /* over TCP */
+    int n_tries;
 };
 
 /* Waits until all ranks have come. The error has a text. */

@@ -206,14 +206,29 @@ static bool expect_more(struct server *s, const struct gsh_tcp_listener_event *e
     return true;
 }
 
+/* A rank that comes again has lost its relay: this may be known before the relay's connection ends.
+ */
+static void lose_its_relay(struct server *s, const struct gsh_hello *hello)
+{
+    const int rank = (int)hello->rank;
+    if (s->job.result != GSH_OK || hello->round == 0 || rank >= s->job.n_ranks || rank < 0 ||
+        !s->job.ranks[rank].has_come || s->job.ranks[rank].via == rank) {
+        return;
+    }
+    const int relay = s->job.ranks[rank].via;
+    gsh_rendezvous_lose(&s->job, relay);
+    tell_all(s, relay);
+}
+
 static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 {
-    bool had_failed = s->job.result != GSH_OK;
     const enum gsh_hello_kind kind = event->hello.kind;
     if (kind != GSH_HELLO_JOIN && kind != GSH_HELLO_RELAY) {
         gsh_socket_hang_up(&event->fd);
         return;
     }
+    lose_its_relay(s, &event->hello);
+    bool had_failed = s->job.result != GSH_OK;
     if (!gsh_rendezvous_enter(&s->job, &event->hello, event->fd, (int)event->hello.rank)) {
         if (!had_failed) {
             tell_all(s, NONE_LOST);
@@ -250,7 +265,9 @@ static bool admit_brought(struct server *s, int relay, const struct gsh_hello *h
         tell_all(s, NONE_LOST);
         return true;
     }
-    if (hello->kind != GSH_HELLO_JOIN) {
+    if (hello->kind != GSH_HELLO_JOIN ||
+        (rank < (uint32_t)s->job.n_ranks && s->job.ranks[rank].has_come &&
+         s->job.ranks[rank].hello.round != 0)) { /* it has come by itself, without this relay */
         return false;
     }
     if (gsh_rendezvous_enter(&s->job, hello, -1, relay)) {

@@ -65,7 +65,8 @@ struct gsh_hello {
     uint32_t kind;
     uint32_t rank;                  /* the client's */
     uint32_t n_ranks;               /* as the client was told */
-    uint32_t round;                 /* link: which of its partners it expects the acceptor to be */
+    uint32_t round;                 /* link: which of its partners it expects the acceptor to be;
+                                     * join: not 0 if the client has come before */
     struct gsh_address address;     /* join: where the client accepts links */
     uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to ranks that come there */
     uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
