@@ -152,6 +152,7 @@ static void close_all(void)
     gsh_private_fd_close(&signal_fd);
 }
 
+/* A process that answers has taken the signal. */
 static void start(const struct gsh_instance *pe)
 {
     gsh_store_release_u32(&is_stopping, 0);
@@ -159,12 +160,12 @@ static void start(const struct gsh_instance *pe)
         gsh_private_fd_add(listener);
         gsh_private_fd_add(wake_fd);
         gsh_private_fd_add(signal_fd);
+        gsh_hang_signal_take(pe->env.hang_signal, signal_fd);
         is_running = gsh_create_thread(&thread, NULL, serve, NULL) == 0;
     }
-    if (is_running) {
-        gsh_hang_signal_take(pe->env.hang_signal, signal_fd);
-    } else {
+    if (!is_running) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "no hang reports: %s", strerror(errno));
+        gsh_hang_signal_give_back();
         close_all();
     }
 }

@@ -129,7 +129,9 @@ def ask_by_signal(args, name, send, words):
     said = ""
     try:
         report = None
-        while job.poll() is None and not (report and report["pes"][0]["waits"] and report["pes"][1].get("process")):
+        # Who answers has its handler; the first waits may be start-up's.
+        while job.poll() is None and not (report and report["pes"][0].get("waits") and
+                                          all(pe["state"] == "answered" for pe in report["pes"])):
             report = ask(args.info, job.pid)
         send(job, report)
         for line in job.stderr:
