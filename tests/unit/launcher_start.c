@@ -92,11 +92,17 @@ static void test_progress(void)
 
 int main(void)
 {
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!CHECK(shared != MAP_FAILED)) {
         return 1;
     }
     alarm(100);
+    /* A shell starts what is to run beside it with SIGINT ignored, and the children would have it
+     * so. */
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        CHECK(signal(ends[i], SIG_DFL) != SIG_ERR);
+    }
     test_signal(SIGTERM);
     test_signal(SIGINT);
     test_signal(SIGHUP);
