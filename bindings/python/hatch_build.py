@@ -28,7 +28,7 @@ def install(meson, root, folder, build):
         build = os.path.join(root, 'build-wheel')  # kept: the next build compiles what has changed
         subprocess.run([meson, 'setup', '--reconfigure', build, root, '--prefix', prefix, '--libdir', 'lib',
                         '--buildtype', 'release', '-Dtests=false', '-Dexamples=false', '-Dstrip=true',
-                        *os.environ.get('GSHMEM_WHEEL_MESON_ARGS', '').split()], check=True)
+                        *for_old_systems(), *os.environ.get('GSHMEM_WHEEL_MESON_ARGS', '').split()], check=True)
         subprocess.run([meson, 'compile', '-C', build], check=True)
     else:
         options = json.loads(subprocess.run([meson, 'introspect', build, '--buildoptions'], check=True,
@@ -59,9 +59,16 @@ def without_links(included, scratch):
             yield copy, inside
 
 
-def needed_glibc(paths):
-    """The x of GLIBC_2.x, the newest version that these ELF files use; None if readelf cannot say."""
-    needed = 0
+# The x of manylinux_2_x, and the newest versions of symbols that a library may need there.
+PLATFORMS = [(17, {'GLIBC': (2, 17), 'GLIBCXX': (3, 4, 19), 'CXXABI': (1, 3, 7)}),
+             (28, {'GLIBC': (2, 28), 'GLIBCXX': (3, 4, 24), 'CXXABI': (1, 3, 11)}),
+             (31, {'GLIBC': (2, 31), 'GLIBCXX': (3, 4, 28), 'CXXABI': (1, 3, 12)}),
+             (34, {'GLIBC': (2, 34), 'GLIBCXX': (3, 4, 29), 'CXXABI': (1, 3, 13)})]
+
+
+def needed_versions(paths):
+    """The newest version of each of these libraries that the ELF files use; None if readelf cannot say."""
+    needed = {}
     for path in paths:
         with open(path, 'rb') as file:
             if file.read(4) != b'\x7fELF':
@@ -71,18 +78,26 @@ def needed_glibc(paths):
                                   stderr=subprocess.DEVNULL).stdout.decode(errors='replace')
         except (OSError, subprocess.CalledProcessError):
             return None
-        needed = max([needed, *map(int, re.findall(r'\bGLIBC_2\.(\d+)', text))])
+        for family, version in re.findall(r'\bName: (GLIBC|GLIBCXX|CXXABI)_([0-9.]+)', text):
+            needed[family] = max(needed.get(family, ()), tuple(map(int, version.split('.'))))
     return needed or None
 
 
 def platform_tag(paths):
-    """The oldest platform of which auditwheel says that these files run there; a build in that platform's image gives
-    its tag. C++ libraries that glibc's version does not tell apart are of the same age."""
-    glibc = needed_glibc(paths)
-    if glibc is None or sys.platform != 'linux':
+    """The oldest platform of which auditwheel says that these files run there."""
+    needed = needed_versions(paths)
+    if needed is None or sys.platform != 'linux':
         return f'linux_{platform.machine()}'
-    named = [n for n in (17, 24, 26, 27, 28, 31, 34) if n >= glibc]
-    return f'manylinux_2_{named[0] if named else glibc}_{platform.machine()}'
+    for x, has in PLATFORMS:
+        if all(version <= has[family] for family, version in needed.items()):
+            return f'manylinux_2_{x}_{platform.machine()}'
+    return f'linux_{platform.machine()}'
+
+
+def for_old_systems():
+    """Meson's option by which what is built also runs on older systems than this one (packaging/glibc)."""
+    is_known = sys.platform == 'linux' and platform.machine() == 'x86_64' and platform.libc_ver()[0] == 'glibc'
+    return ['-Dold_glibc=true'] if is_known else []
 
 
 class CustomBuildHook(BuildHookInterface):

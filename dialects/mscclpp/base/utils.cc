@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
+#include <dirent.h>
 #include <unistd.h>
 #include <vector>
 
@@ -41,9 +41,13 @@ std::vector<std::string> network_devices()
         }
         return names;
     }
-    std::error_code none;
-    for (const auto &entry : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
-        names.push_back(entry.path().filename());
+    if (DIR *devices = opendir("/sys/class/infiniband")) {
+        while (const dirent *entry = readdir(devices)) {
+            if (entry->d_name[0] != '.') {
+                names.emplace_back(entry->d_name);
+            }
+        }
+        closedir(devices);
     }
     std::sort(names.begin(), names.end());
     return names;
