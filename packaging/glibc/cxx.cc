@@ -9,8 +9,8 @@
 extern "C" {
 char __libc_single_threaded = 0; // since glibc 2.32; 0: there may be threads
 
-// std::exception_ptr's constructor of a copy, and its destructor, as they are in every C++ library: those
-// of the headers, of which this library may have copies, call what is defined here.
+// std::exception_ptr's constructor of a copy, and its destructor, as they are in every C++ library:
+// those of the headers, of which this library may have copies, call what is defined here.
 __attribute__((visibility("default"))) void gsh_copy_exception(void *copy, const void *of) noexcept;
 __attribute__((visibility("default"))) void gsh_drop_exception(void *pointer) noexcept;
 }

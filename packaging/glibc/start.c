@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For the tools of a build with -Dold_glibc=true (old.h). Since glibc 2.34 the start of a program
- * leaves its constructors to __libc_start_main, which has a new version therefore. Here that name is
- * a function of the program, which calls the old version and gives it the constructors. */
+ * leaves its constructors to __libc_start_main, which has a new version therefore. Here that name
+ * is a function of the program, which calls the old version and gives it the constructors. */
 #include <stddef.h>
 
 typedef int main_function(int, char **, char **);
@@ -22,11 +22,9 @@ static void construct(int argc, char **argv, char **environment)
 }
 
 /* Called by the C library's start file with init and fini NULL. */
-__attribute__((visibility("hidden"))) int __libc_start_main(main_function *main, int argc,
-                                                            char **argv, constructor *init,
-                                                            void (*fini)(void),
-                                                            void (*loader_fini)(void),
-                                                            void *stack_end);
+__attribute__((visibility("hidden"))) int
+__libc_start_main(main_function *main, int argc, char **argv, constructor *init, void (*fini)(void),
+                  void (*loader_fini)(void), void *stack_end);
 
 int __libc_start_main(main_function *main, int argc, char **argv, constructor *init,
                       void (*fini)(void), void (*loader_fini)(void), void *stack_end)
