@@ -230,6 +230,18 @@ static void hand_on(const struct gsh_relay_member *member, const struct gsh_answ
                 MSG_NOSIGNAL);
 }
 
+/* Leaves the text of a failure. */
+static enum gsh_result take_brought(struct gsh_answer *answer, void *payload, uint16_t *brought)
+{
+    if (answer->bytes < sizeof(*brought)) {
+        return GSH_ERR_ARG; /* as of one without the secret */
+    }
+    memcpy(brought, payload, sizeof(*brought));
+    answer->bytes -= (uint32_t)sizeof(*brought);
+    memmove(payload, (uint8_t *)payload + sizeof(*brought), answer->bytes);
+    return GSH_OK;
+}
+
 enum gsh_result gsh_relay_serve(struct gsh_relay *relay, int fd,
                                 const uint8_t challenge[GSH_NONCE_BYTES],
                                 const uint8_t secret[GSH_SHA256_BYTES],
@@ -246,11 +258,15 @@ enum gsh_result gsh_relay_serve(struct gsh_relay *relay, int fd,
     if (r == GSH_OK) {
         r = gsh_answer_recv(fd, hello, secret, answer, payload, deadline_ns);
     }
+    uint16_t brought = UINT16_MAX;
+    if (r == GSH_OK && answer->result != GSH_OK) {
+        r = take_brought(answer, payload, &brought);
+    }
     for (int i = 0; i < GSH_UID_GROUP && r == GSH_OK; i++) {
         const struct gsh_relay_member *member = &relay->members[i];
         struct gsh_answer its = *answer;
         uint8_t data[GSH_ANSWER_MAX_PAYLOAD];
-        if (!member->has_come) {
+        if (!member->has_come || (brought & 1u << i) == 0) {
             continue;
         }
         memcpy(data, payload, its.bytes);

@@ -9,8 +9,10 @@
  *   relay -> rendezvous   its own hello, of kind RELAY; then those of members as they come; or a
  *                         hello of kind LOST, with the rank of a member that came and has ended
  *   rendezvous -> relay   struct gsh_answer for the relay; if the start-up succeeds, then for each
- *                         member that has come, by rank
- *   relay -> member       struct gsh_relay_answer
+ *                         member that has come, by rank; if it fails, the text has before it a
+ *                         uint16_t with a bit for each place of the group: who has come
+ *   relay -> member       struct gsh_relay_answer; of a failure only if the rendezvous says that it
+ *                         has come. Others come again, by themselves: each is told once
  *
  * What passes between relay and member needs no MAC (uds.h). The relay serves them while it waits
  * for its own answer, which comes when all ranks have come. If it ends before, its members come

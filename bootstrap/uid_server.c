@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/util.h"
 #include "bootstrap/rendezvous.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/netif.h"
@@ -120,15 +121,38 @@ static void destroy(struct server *s)
 
 #define NONE_LOST (-1)
 
-static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hello)
+/* brought: of a relay (uid_relay.h). */
+static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hello, uint16_t brought)
 {
+    uint8_t payload[GSH_ANSWER_MAX_PAYLOAD];
+    size_t at = 0;
+    if (hello->kind == GSH_HELLO_RELAY) {
+        memcpy(payload, &brought, sizeof(brought));
+        at = sizeof(brought);
+    }
+    const size_t n = gsh_min_u64(strlen(s->job.text), sizeof(payload) - at);
+    memcpy(payload + at, s->job.text, n);
     s->n_told++;
-    (void)gsh_answer_send(*fd, hello, s->secret, s->job.result, s->job.text, strlen(s->job.text));
+    (void)gsh_answer_send(*fd, hello, s->secret, s->job.result, payload, at + n);
     part_with(s, fd);
 }
 
+/* The places in its group of those that have come through the relay. */
+static uint16_t brought_by(const struct server *s, int relay)
+{
+    const int first = relay / GSH_UID_GROUP * GSH_UID_GROUP;
+    uint16_t brought = 0;
+    for (int i = first; i < first + GSH_UID_GROUP && i < s->job.n_ranks; i++) {
+        if (i != relay && s->job.ranks[i].has_come && s->job.ranks[i].via == relay) {
+            brought |= (uint16_t)(1u << (i - first));
+        }
+    }
+    return brought;
+}
+
 /* The job has failed: from here on ranks are told this, and are no longer waited for. What a relay
- * is told, it tells those that it has brought. If it is the one that is lost, they come again. */
+ * is told, it tells those that have come through it, which it is told, too; others that it may be
+ * bringing come again, and so do all if it is the one that is lost. */
 static void tell_all(struct server *s, int lost)
 {
     note(s, GSH_UID_NONE_WAITS);
@@ -136,7 +160,7 @@ static void tell_all(struct server *s, int lost)
     for (int i = 0; i < s->job.n_ranks; i++) {
         struct gsh_rendezvous_rank *rank = &s->job.ranks[i];
         if (rank->has_come && rank->fd >= 0) {
-            tell_failure(s, &rank->fd, &rank->hello);
+            tell_failure(s, &rank->fd, &rank->hello, brought_by(s, i));
         } else if (rank->has_come && rank->via != i && rank->via != lost) {
             s->n_told++;
         }
@@ -233,7 +257,7 @@ static void admit(struct server *s, struct gsh_tcp_listener_event *event)
         if (!had_failed) {
             tell_all(s, NONE_LOST);
         }
-        tell_failure(s, &event->fd, &event->hello);
+        tell_failure(s, &event->fd, &event->hello, 0);
         return;
     }
     const bool has_room = has_enough_files(s, kind);
@@ -273,8 +297,7 @@ static bool admit_brought(struct server *s, int relay, const struct gsh_hello *h
     if (gsh_rendezvous_enter(&s->job, hello, -1, relay)) {
         note(s, (int32_t)rank);
     } else {
-        tell_all(s, NONE_LOST);
-        s->n_told++; /* its relay tells it */
+        tell_all(s, NONE_LOST); /* it comes again */
     }
     return true;
 }
