@@ -420,8 +420,8 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     if (wait_ms == 0) {
         return fail_late(f, x);
     }
-    if ((wait_ms < 0 || wait_ms > RETRY_MS) && is_unannounced(f, x)) {
-        wait_ms = RETRY_MS;
+    if (is_unannounced(f, x)) {
+        wait_ms = gsh_poll_ms_at_most(wait_ms, RETRY_MS);
     }
     if (f->listener != NULL) {
         wait_ms = gsh_uds_poll_ms(f->listener, wait_ms);

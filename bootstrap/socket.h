@@ -36,6 +36,11 @@ static inline uint64_t gsh_deadline_in(uint64_t timeout_ns)
 
 /* What is left, for poll: milliseconds rounded up; -1 without a limit; 0 when it has passed. */
 int gsh_deadline_poll_ms(uint64_t deadline_ns);
+/* The shorter of two times for poll; limit_ms: -1 without a limit. */
+static inline int gsh_poll_ms_at_most(int limit_ms, int most_ms)
+{
+    return limit_ms < 0 || limit_ms > most_ms ? most_ms : limit_ms;
+}
 
 /* bound receives the address with the port that was assigned. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at, int *fd,

@@ -350,13 +350,9 @@ static int sleep_ms(const struct gsh_tcp_listener *listener, uint64_t deadline_n
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
     int client_ms = is_full(listener) ? 50 : 1000;
     if (!listener->is_listening && listener->n_clients == 0) {
-        int pause_ms = gsh_deadline_poll_ms(listener->paused_until_ns);
-        return limit_ms < 0 || limit_ms > pause_ms ? pause_ms : limit_ms;
+        return gsh_poll_ms_at_most(limit_ms, gsh_deadline_poll_ms(listener->paused_until_ns));
     }
-    if (listener->n_clients > 0 && (limit_ms < 0 || limit_ms > client_ms)) {
-        return client_ms;
-    }
-    return limit_ms;
+    return listener->n_clients > 0 ? gsh_poll_ms_at_most(limit_ms, client_ms) : limit_ms;
 }
 
 enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener, uint64_t deadline_ns,

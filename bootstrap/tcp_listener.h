@@ -43,8 +43,8 @@ struct gsh_tcp_listener_event {
 void gsh_tcp_listener_shutdown(struct gsh_tcp_listener *listener);
 
 /* Waits for the next event. GSH_ERR_TIMEOUT past the deadline, without a text. Clients for whom
- * there is no descriptor wait; GSH_ERR_SYSTEM with EMFILE when there has been none for
- * GSH_ACCEPT_PATIENCE_NS, and then whoever calls again waits on. */
+ * there is no descriptor wait; GSH_ERR_SYSTEM with EMFILE when there is none at the
+ * GSH_ACCEPT_LOOKSth look, and at each one after that. */
 GSH_CHECK_RESULT enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener,
                                                        uint64_t deadline_ns,
                                                        struct gsh_tcp_listener_event *event);

@@ -201,8 +201,7 @@ int gsh_uds_poll_ms(const struct gsh_uds_listener *listener, int limit_ms)
     if (listener->paused_until_ns == 0) {
         return limit_ms;
     }
-    int pause_ms = gsh_deadline_poll_ms(listener->paused_until_ns);
-    return limit_ms < 0 || limit_ms > pause_ms ? pause_ms : limit_ms;
+    return gsh_poll_ms_at_most(limit_ms, gsh_deadline_poll_ms(listener->paused_until_ns));
 }
 
 static bool has_input(int fd)

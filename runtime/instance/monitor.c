@@ -260,7 +260,7 @@ static enum gsh_result wait_for(int fd, int most_ms, uint64_t deadline_ns)
     if (limit_ms == 0) {
         return GSH_ERR_TIMEOUT;
     }
-    (void)poll(&p, 1, limit_ms < 0 || limit_ms > most_ms ? most_ms : limit_ms);
+    (void)poll(&p, 1, gsh_poll_ms_at_most(limit_ms, most_ms));
     return GSH_OK;
 }
 
