@@ -46,6 +46,20 @@ static inline void gsh_copy_name(char *to, size_t room, const char *name)
     to[n] = '\0';
 }
 
+/* Whether a list of names, divided by commas, has this one. */
+static inline bool gsh_list_has(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    while (*list != '\0') {
+        const size_t n = strcspn(list, ",");
+        if (n == length && memcmp(list, name, n) == 0) {
+            return true;
+        }
+        list += n + (list[n] == ',');
+    }
+    return false;
+}
+
 static inline uint64_t gsh_now_ns(void)
 {
     struct timespec t;

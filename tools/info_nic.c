@@ -498,32 +498,18 @@ static void try_all(const struct gsh_env *env, struct check *c)
     }
 }
 
-/* Whether a list of names, divided by commas, has this one. */
-static bool is_named(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *p = list; *p != '\0'; p += *p == ',') {
-        const size_t n = strcspn(p, ",");
-        if (n == length && memcmp(p, name, n) == 0) {
-            return true;
-        }
-        p += n;
-    }
-    return false;
-}
-
 /* Whether this machine has a NIC that GSHMEM_NIC names; says so if not. */
 static bool has_nic(const struct gsh_env *env)
 {
     struct gsh_adapter_listing nic;
     unsigned n_there = 0;
     const bool is_any = env->nic[0] == '\0';
-    if (is_named(env->nic, "model")) {
+    if (gsh_list_has(env->nic, "model")) {
         return true;
     }
     for (unsigned i = 1; gsh_adapter_list(env->nic_plugin, i, &nic); i++) { /* 0: the model */
         n_there += nic.is_there;
-        if (nic.is_there && (is_any || is_named(env->nic, nic.name))) {
+        if (nic.is_there && (is_any || gsh_list_has(env->nic, nic.name))) {
             return true;
         }
     }

@@ -43,23 +43,10 @@ static unsigned nearness(const struct ibv_device *device, const char *pci_bus)
     return is_known ? gsh_mlx5_nearness(mine, its) : 0;
 }
 
-/* Whether the list of names, divided by commas, has this one. Empty: it has all. */
+/* Empty: the list has all. */
 static bool is_listed(const char *list, const char *name)
 {
-    const size_t length = strlen(name);
-    if (list[0] == '\0') {
-        return true;
-    }
-    for (const char *p = list;; p++) {
-        size_t n = strcspn(p, ",");
-        if (n == length && strncmp(p, name, n) == 0) {
-            return true;
-        }
-        p += n;
-        if (*p == '\0') {
-            return false;
-        }
-    }
+    return list[0] == '\0' || gsh_list_has(list, name);
 }
 
 /* ---- ports and addresses ---- */
