@@ -15,14 +15,8 @@
 #endif
 
 #ifdef GSH_UNDER_TSAN
-#ifdef __cplusplus
-extern "C" {
-#endif
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
-#ifdef __cplusplus
-}
-#endif
 #endif
 
 static inline void gsh_look_begin(void)
