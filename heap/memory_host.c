@@ -434,9 +434,12 @@ static enum gsh_result host_accept(struct gsh_memory *memory, int slot, uint64_t
 {
     int *held = &host(memory)->peer_fd[slot];
     if (host_share_kind(memory, chunk.off) == GSH_SHARE_FD) {
-        int fd = share->fd >= 0 ? duplicate(share->fd) : -1;
-        if (fd < 0) {
+        if (share->fd < 0) {
             return gsh_note(GSH_ERR_SYSTEM, "no descriptor of the memory of slot %d", slot);
+        }
+        int fd = duplicate(share->fd);
+        if (fd < 0) {
+            return note_errno(GSH_ERR_SYSTEM, "cannot duplicate a descriptor", 0);
         }
         if (*held >= 0) {
             close(*held);

@@ -106,6 +106,20 @@ static void test_commit_and_release(void)
     ops->unreserve(&range);
 }
 
+/* A process that has no room for one more descriptor says so. */
+static void check_accept_without_room(struct gsh_memory *mine, uint64_t addr,
+                                      struct gsh_chunk chunk, const struct gsh_share *share)
+{
+    struct rlimit most, none;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &most), 0);
+    none = most;
+    none.rlim_cur = 1; /* which the first descriptor takes */
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK(ops->accept(mine, 1, addr, chunk, share) == GSH_ERR_SYSTEM);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &most), 0);
+    CHECK(strstr(gsh_last_error(), "Too many open files") != NULL);
+}
+
 /* Slot 1 of this range is another memory's chunks, as in another process. */
 static void test_share_and_accept(void)
 {
@@ -119,6 +133,7 @@ static void test_share_and_accept(void)
         CHECK(ops->commit(other, far.base + off, chunks[i]) == GSH_OK);
         if (ops->share_kind(other, off) == GSH_SHARE_FD) {
             CHECK(ops->share(other, far.base + off, chunks[i], &share) == GSH_OK);
+            check_accept_without_room(mine, range.base + GIB + off, chunks[i], &share);
         }
         CHECK_EQ(ops->share_kind(other, off), i == 0 ? GSH_SHARE_FD : GSH_SHARE_NOTHING);
         CHECK(ops->accept(mine, 1, range.base + GIB + off, chunks[i], &share) == GSH_OK);
