@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Microseconds of an all-reduce of floats on a stream, from a graph of many calls, on GPUs: kernels of Triton and C++,
-gshmem's call, and PyTorch's symmetric-memory operations on its own memory or on gshmem's.
+gshmem's call, and PyTorch's symmetric-memory operations on its own memory or on gshmem's. Whoever needs its input in
+symmetric memory has it there; nobody copies it.
 
     gshmemrun -n 2 python3 perftest/all_reduce.py gshmem
     STORE_FILE=/tmp/new-name gshmemrun -n 2 python3 perftest/all_reduce.py CUDA|GSHMEM
 
-Needs the wheel of a build with CUDA, PyTorch and Triton. Every result is compared with the right one."""
+Needs the wheel of a build with CUDA, PyTorch and Triton. The first result of each is compared with the right one, and
+the last one, too, where the input stays as it was: two_shot changes its input, and is timed with zeros."""
 import os
 import sys
 
@@ -26,13 +28,19 @@ __global__ void by_grid(float *dest, const float *source, size_t n)
 { gshmemx_float_sum_reduce_grid(GSHMEM_TEAM_WORLD, dest, source, n); }
 """
 CALLS, ROUNDS = 50, 8
+MOST_PROGRAMS = 128  # they wait for each other's partners, so all run at once: fewer than a GPU's multiprocessors
 
 
-def measure(name, out, right, call):
+def measure(name, out, right, call, fill=None):
+    """fill(is_first) fills the input of a call that changes it."""
     for _ in range(3):
+        if fill is not None:
+            fill(True)
         call()
     torch.cuda.synchronize()
     assert torch.equal(out, right), f'{name}: wrong sums'
+    if fill is not None:
+        fill(False)
     graph, times = torch.cuda.CUDAGraph(), []
     with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
         for _ in range(CALLS):
@@ -46,7 +54,7 @@ def measure(name, out, right, call):
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) * 1000 / CALLS)
-    assert torch.equal(out, right), f'{name}: wrong sums'
+    assert fill is not None or torch.equal(out, right), f'{name}: wrong sums'
     if gshmem.my_pe() == 0:
         print(f'{name:34} {out.nbytes:8} B  least {min(times):7.2f}  median {sorted(times)[ROUNDS // 2]:7.2f} us',
               flush=True)
@@ -55,14 +63,15 @@ def measure(name, out, right, call):
 
 def of_gshmem(n, source, out, right, world, module):
     slots = gshmem.torch.zeros(2 * gshmem.n_pes() * n, torch.int64)
-    calls = gshmem.torch.zeros(128, torch.int64)
-    for block, warps in ((2048, 16), (1024, 4), (512, 4)):
+    calls = gshmem.torch.zeros(MOST_PROGRAMS, torch.int64)
+    for block, warps in ((4096, 16), (2048, 16), (2048, 8), (1024, 4), (512, 4)):
         programs = -(-n // block)
-        if programs <= 64:
+        if programs <= MOST_PROGRAMS:
             measure(f'Triton, flags, {programs} x {warps} warps', out, right,
                     lambda: example.all_reduce_small[(programs,)](out, source, n, slots, calls, world, BLOCK=block,
                                                                   num_warps=warps))
-    for programs, block, warps in ((1, 2048, 16), (32, 2048, 8), (64, 2048, 8), (64, 4096, 16)):
+    for programs, block, warps in ((1, 2048, 16), (8, 2048, 16), (16, 1024, 8), (64, 2048, 8), (64, 4096, 16),
+                                   (128, 1024, 8), (128, 2048, 8), (128, 2048, 16)):
         if programs == 1 or programs * block <= 2 * n:
             measure(f'Triton, barriers, {programs} x {warps} warps', out, right,
                     lambda: example.all_reduce[(programs,)](out, source, n, world, BLOCK=block, num_warps=warps))
@@ -82,22 +91,23 @@ def of_torch(name, n, source, out, right):
     t.copy_(source)
     handle.barrier()
 
-    def one_shot():
-        out.copy_(torch.ops.symm_mem.one_shot_all_reduce(t, 'sum', group))
+    def fill(is_first):
+        handle.barrier()  # nobody reads it any more
+        if is_first:
+            t.copy_(source)
+        else:
+            t.zero_()
+        handle.barrier()
 
-    def two_shot():
-        t.copy_(source)
-        torch.ops.symm_mem.two_shot_all_reduce_(t, 'sum', group)
-        out.copy_(t)
-
-    measure(f'{name}: a copy alone', out, right, lambda: out.copy_(right))
-    measure(f'{name}: one_shot and a copy', out, right, one_shot)
-    measure(f'{name}: two_shot and two copies', out, right, two_shot)
+    ops = torch.ops.symm_mem
+    measure(f'{name}: one_shot', out, right, lambda: ops.one_shot_all_reduce_out(t, 'sum', group, out))
+    measure(f'{name}: two_shot', out, right, lambda: ops.two_shot_all_reduce_out(t, 'sum', group, out), fill)
+    measure(f'{name}: two_shot, in place', t, right, lambda: ops.two_shot_all_reduce_(t, 'sum', group), fill)
 
 
 def main(name):
     me, n_pes = gshmem.my_pe(), gshmem.n_pes()
-    world, module = gs.world(n_channels=64), gshmem.compile(SOURCE)
+    world, module = gs.world(n_channels=MOST_PROGRAMS), gshmem.compile(SOURCE)
     if name != 'gshmem':
         dist.init_process_group('gloo', rank=me, world_size=n_pes, init_method='file://' + os.environ['STORE_FILE'])
         if name == 'GSHMEM':
