@@ -305,7 +305,14 @@ def test_wrong_arguments():
           lambda: gshmem.get(numpy.zeros(4, '>i4'), zeros(4, 'i4'), 0))
     wrong(TypeError, "split: start is 'a', not a number", lambda: gshmem.Team.world.split('a', 1, 1))
     wrong(TypeError, 'translate: team is int', lambda: gshmem.Team.world.translate(0, 1))
+    wrong(TypeError, r'reduce: there are no reductions of datetime64\[s\]',
+          lambda: gshmem.reduce(zeros(4, 'M8[s]'), zeros(4, 'M8[s]')))
+    wrong(ValueError, 'a.i. is a copy of an element', lambda: gshmem.atomic_add(zeros(4, 'i8')[1], 1, 0))
+    wrong(ValueError, 'stream: 7 is no stream', lambda: gshmem.put(zeros(4), zeros(4), 0, 7))
+    wrong(ValueError, 'stream: -1 is no stream', lambda: gshmem.barrier(stream=-1))
+    wrong(TypeError, 'compile: source is NoneType, not a string', lambda: gshmem.compile(None))
     wrong(TypeError, "dtype: 'nonsense' is no dtype", lambda: zeros(4, 'nonsense'))
+    wrong(TypeError, 'dtype: numpy has no bfloat16', lambda: zeros(4, 'bfloat16'))
     wrong(TypeError, "zeros: shape is 2.5, not a", lambda: zeros(2.5))
     wrong(TypeError, r"empty: shape is \(2, None\), not a", lambda: gshmem.empty((2, None)))
     wrong(TypeError, 'dtype: object holds', lambda: gshmem.zeros(4, object))
@@ -336,7 +343,8 @@ def test_what_belongs_to_another_job():
 
 
 def test_memory_that_is_not_there():
-    wrong(MemoryError, 'empty: no ', lambda: gshmem.empty(1 << 50, 'uint8'))
+    for n in (1 << 50, (1 << 64) + 1, 1 << 100):
+        wrong(MemoryError, f'empty: no {n} bytes', lambda n=n: gshmem.empty(n, 'uint8'))
 
 
 def test_different_shapes():

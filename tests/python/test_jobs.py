@@ -48,6 +48,16 @@ def test_exception_ends_the_job():
     assert result.returncode != 0 and 'ValueError: on purpose' in result.stdout, result.stdout
 
 
+def test_exit_ends_the_job_with_its_status():
+    program = ('import sys, gshmem\nwith gshmem.init():\n'
+               '    if gshmem.my_pe() == 1: sys.exit({})\n    gshmem.barrier()\n')
+    result = job(2, '-c', program.format(3))
+    assert result.returncode == 3 and 'Traceback' not in result.stdout, result.stdout
+    result = job(2, '-c', program.format("'no input'"))
+    assert result.returncode == 1 and result.stdout.splitlines()[0] == 'no input', result.stdout
+    assert job(2, '-c', 'import sys, gshmem\nwith gshmem.init(): sys.exit()').returncode == 0
+
+
 def test_interrupt_in_a_wait():
     program = ('import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
                '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n')

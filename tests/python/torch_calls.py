@@ -21,12 +21,21 @@ def wrong_tensors(device):
             (ValueError, 'put: dest has 64 bytes, source 48', near, plain[1:]),
             (TypeError, 'put: dest is of float32, source of bfloat16', near, plain.bfloat16()),
             (TypeError, 'put: dest is of float32, source of complex64', near, plain.to(torch.complex64)),
-            (TypeError, 'put: source is a tensor whose memory has no address', near, plain.to_sparse())):
+            (TypeError, 'put: source is a tensor whose memory has no address', near, plain.to_sparse()),
+            (TypeError, 'put: source is a tensor whose memory has no address', near, plain.to('meta')),
+            (ValueError, 'put: source is conjugate only when it is read', gshmem.torch.zeros(4, torch.complex64),
+             torch.zeros(4, dtype=torch.complex64, device=device).conj())):
         try:
             gshmem.put(dest, source, 0)
             raise AssertionError(f'not refused: {words}')
         except kind as e:
             assert str(e) == words or str(e).startswith(words + ':'), e
+    for shape in ('x', 2.5, (2, None), -1):
+        try:
+            gshmem.torch.zeros(shape)
+            raise AssertionError(f'not refused: {shape}')
+        except (TypeError, ValueError) as e:
+            assert str(e).startswith('zeros: shape '), e
     gshmem.put(near[1:2].t()[1:3], torch.ones(2, 1, device=device), gshmem.my_pe())  # in one piece all the same
     gshmem.quiet()
     gshmem.synchronize()

@@ -83,18 +83,43 @@ def _dtype(dtype):
     return d, d.name, d.itemsize
 
 
-def _allocate(call, shape, dtype, is_zero):
-    need()
+def check_shape(call, shape):
+    """shape as a tuple of ints from 0."""
     try:
-        shape = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+        numbers = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
     except TypeError:
         raise TypeError(f'{call}: shape is {shape!r}, not a number or a tuple of numbers') from None
-    if any(n < 0 for n in shape):
-        raise ValueError(f'{call}: shape {shape} has a negative dimension')
+    if any(n < 0 for n in numbers):
+        raise ValueError(f'{call}: shape {numbers} has a negative dimension')
+    return numbers
+
+
+def _check_device_has(d, name):
+    """That the arrays of this device can be of the dtype."""
+    if not is_on_gpu():
+        if d is None:
+            raise TypeError(f'dtype: numpy has no {name}; on the CPU device use uint16 for its bits')
+        return
+    try:
+        import torch
+    except ImportError:
+        return
+    if not isinstance(getattr(torch, name, None), torch.dtype):
+        raise TypeError(f'dtype: torch has no {name}')
+
+
+_MOST_BYTES = 1 << 62  # that the library is asked for: it refuses them
+
+
+def _allocate(call, shape, dtype, is_zero):
+    need()
+    shape = check_shape(call, shape)
     d, name, itemsize = _dtype(dtype)
+    _check_device_has(d, name)
     nbytes = math.prod(shape) * itemsize
+    asked = min(max(nbytes, 1), _MOST_BYTES)
     with waiting(f'gshmem.{call}'):
-        address = (library.gshmem_calloc(max(nbytes, 1), 1) if is_zero else library.gshmem_malloc(max(nbytes, 1)))
+        address = library.gshmem_calloc(asked, 1) if is_zero else library.gshmem_malloc(asked)
     if not address:
         raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs, or they asked for different '
                           'sizes; PE 0 has printed which')
@@ -104,11 +129,10 @@ def _allocate(call, shape, dtype, is_zero):
 
 
 def _wrap(address, shape, d, name, user):
+    _check_device_has(d, name)
     if is_on_gpu():
         return _wrap_gpu(address, shape, name, user)
     numpy = _numpy()
-    if d is None:
-        raise TypeError(f'dtype: numpy has no {name}; on the CPU device use uint16 for its bits')
     count = math.prod(shape) * d.itemsize
     buffer = (ctypes.c_char * count).from_address(address)
     buffer._gshmem_user = user  # arrays keep the buffer

@@ -127,6 +127,8 @@ def compile(source: str, options: Sequence[str] = (), name: str = 'kernel.cu') -
     a Module: module.add is the kernel `__global__ void add(...)`. Not collective. options: more for the compiler, such
     as '-DN=3'. name: of the source, in the compiler's messages. Raises Error with these messages."""
     need()
+    if not isinstance(source, str):
+        raise TypeError(f'compile: source is {type(source).__name__}, not a string')
     if isinstance(options, str):
         raise TypeError('compile: options is a string, not a list of strings')
     names = _names(source)

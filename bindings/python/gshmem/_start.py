@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import threading
 
 from . import _native
@@ -80,7 +81,6 @@ def get_unique_id() -> bytes:
 
 def _uid_by_torch():
     """rank, n_pes, uid if torchrun has started this process, or torch.distributed is initialised; else None."""
-    import sys
     torch_distributed = sys.modules.get('torch.distributed')
     if torch_distributed is not None and torch_distributed.is_available() and torch_distributed.is_initialized():
         rank, n_pes = torch_distributed.get_rank(), torch_distributed.get_world_size()
@@ -135,12 +135,24 @@ class Session:
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         if not is_initialized():
             return
-        if kind is None:
+        status = None if kind is None else _status_of(value)
+        if status is None:
             finalize()
-        else:  # the others would wait for this PE: end the job with a text
+            return
+        if not isinstance(value, SystemExit):  # the others would wait for this PE: end the job with a text
             import traceback
             traceback.print_exception(kind, value, trace)
-            library.gshmem_global_exit(1)
+        elif isinstance(value.code, str):
+            print(value.code, file=sys.stderr, flush=True)
+        library.gshmem_global_exit(status)
+
+
+def _status_of(exception):
+    """What a process exits with that leaves by this exception; None if all is well."""
+    if not isinstance(exception, SystemExit):
+        return 1
+    code = exception.code
+    return None if code in (None, 0) else code if isinstance(code, int) else 1
 
 
 def finalize() -> None:

@@ -26,7 +26,7 @@ def tensor(array: Array) -> _torch.Tensor:
 
 
 def _allocate(make, shape, dtype):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = _arrays.check_shape(make.__name__, shape)
     dtype = _torch.float32 if dtype is None else dtype
     if not isinstance(dtype, _torch.dtype):
         raise TypeError(f'dtype: {dtype!r} is no dtype of torch')

@@ -6,24 +6,25 @@
 
 /* Names of attributes and dtypes, made once. */
 static struct {
-    PyObject *data_ptr, *nbytes, *is_contiguous, *dtype, *cuda_stream, *ptr;
+    PyObject *data_ptr, *nbytes, *is_contiguous, *is_conj, *dtype;
     PyObject *uint64, *int64;
 } names;
 
 static PyObject *type_names; /* dtype: its name */
+static PyObject *kept_names; /* names that no other table keeps: interning alone lets them go */
 
 bool arguments_start(void)
 {
     names.data_ptr = PyUnicode_InternFromString("data_ptr");
     names.nbytes = PyUnicode_InternFromString("nbytes");
     names.is_contiguous = PyUnicode_InternFromString("is_contiguous");
+    names.is_conj = PyUnicode_InternFromString("is_conj");
     names.dtype = PyUnicode_InternFromString("dtype");
-    names.cuda_stream = PyUnicode_InternFromString("cuda_stream");
-    names.ptr = PyUnicode_InternFromString("ptr");
     names.uint64 = PyUnicode_InternFromString("uint64");
     names.int64 = PyUnicode_InternFromString("int64");
     type_names = PyDict_New();
-    return type_names != NULL && PyErr_Occurred() == NULL;
+    kept_names = PyDict_New();
+    return type_names != NULL && kept_names != NULL && PyErr_Occurred() == NULL;
 }
 
 static int forked_by = -1; /* the PE that has forked this process */
@@ -173,8 +174,7 @@ static PyObject *name_of_dtype(PyObject *dtype)
     return name;
 }
 
-/* As word_of, for a number that is no argument; takes the reference. */
-static bool take_word(PyObject *number, uint64_t *out)
+bool take_word(PyObject *number, uint64_t *out)
 {
     if (number == NULL)
         return false;
@@ -329,13 +329,19 @@ static bool describe_other(const char *call, const char *argument, PyObject *obj
     out->type = PyTuple_GetItem(row, 3);
     Py_IncRef(out->type);
     out->is_read_only = PyObject_IsTrue(PyTuple_GetItem(row, 4)) == 1;
+    PyDict_SetItem(kept_names, out->type, out->type);
     Py_DecRef(row);
     return PyErr_Occurred() == NULL;
 }
 
-/* An array of any strides. */
-static bool describe_any(const char *call, const char *argument, PyObject *object,
-                         struct array *out, bool *is_contiguous)
+static void no_address(const char *call, const char *argument)
+{
+    PyErr_Format(PyExc_TypeError, "%s: %s is a tensor whose memory has no address", call, argument);
+}
+
+/* As describe_any, of what may have no memory. */
+static bool describe_whatever(const char *call, const char *argument, PyObject *object,
+                              struct array *out, bool *is_contiguous)
 {
     bool is_done = false;
     *out = (struct array){0};
@@ -347,8 +353,7 @@ static bool describe_any(const char *call, const char *argument, PyObject *objec
         is_done = describe_tensor(object, out, is_contiguous);
         if (!is_done) {
             PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, "%s: %s is a tensor whose memory has no address", call,
-                         argument);
+            no_address(call, argument);
         }
         break;
     case BUFFER:
@@ -364,6 +369,51 @@ static bool describe_any(const char *call, const char *argument, PyObject *objec
     return is_done;
 }
 
+/* PyTorch's conj() makes a view whose memory has the numbers as they were. */
+static bool is_lazily_conjugate(PyObject *object, PyObject *type)
+{
+    const char *name = PyUnicode_AsUTF8AndSize(type, NULL);
+    if (name == NULL || *name != 'c' || way_of(object).kind != TENSOR) /* complex64, complex128 */
+        return false;
+    PyObject *answer = PyObject_CallMethodObjArgs(object, names.is_conj, NULL);
+    bool is = answer != NULL && PyObject_IsTrue(answer) == 1;
+    PyErr_Clear();
+    if (answer != NULL)
+        Py_DecRef(answer);
+    return is;
+}
+
+/* An array of any strides. */
+static bool describe_any(const char *call, const char *argument, PyObject *object,
+                         struct array *out, bool *is_contiguous)
+{
+    if (!describe_whatever(call, argument, object, out, is_contiguous))
+        return false;
+    bool is_nowhere = out->address == 0 && out->bytes != 0; /* such as PyTorch's meta tensors */
+    if (is_nowhere)
+        no_address(call, argument);
+    else if (!is_lazily_conjugate(object, out->type))
+        return true;
+    else
+        PyErr_Format(PyExc_ValueError,
+                     "%s: %s is conjugate only when it is read: give its "
+                     "resolve_conj()",
+                     call, argument);
+    Py_DecRef(out->type);
+    return false;
+}
+
+/* a[3] of numpy is a copy of the element. */
+static bool is_copied_element(PyObject *object)
+{
+    PyObject *n_dimensions = PyObject_GetAttrString(object, "ndim");
+    bool is_none_left = n_dimensions != NULL && PyObject_IsTrue(n_dimensions) == 0;
+    PyErr_Clear();
+    if (n_dimensions != NULL)
+        Py_DecRef(n_dimensions);
+    return is_none_left;
+}
+
 bool describe(const char *call, const char *argument, PyObject *object, bool is_symmetric,
               struct array *out)
 {
@@ -375,9 +425,9 @@ bool describe(const char *call, const char *argument, PyObject *object, bool is_
         PyErr_Format(PyExc_ValueError, "%s: %s is not contiguous", call, argument);
     if (is_good && is_symmetric && out->bytes != 0 &&
         !library.gshmemx_is_symmetric((void *)(uintptr_t)out->address, out->bytes)) {
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s is not symmetric: make it by gshmem.zeros or gshmem.empty", call,
-                     argument);
+        PyErr_Format(PyExc_ValueError, "%s: %s is not symmetric: %s", call, argument,
+                     is_copied_element(object) ? "a[i] is a copy of an element; give a[i:i+1]"
+                                               : "make it by gshmem.zeros or gshmem.empty");
         is_good = false;
     }
     if (!is_good)
@@ -456,72 +506,6 @@ bool signal_of(const char *call, PyObject *object, uint64_t **out)
     return is_good;
 }
 
-/* ---- streams ---- */
-
-/* torch's functions of the current GPU and of its current stream: they take 0.1 us together, where
- * torch.cuda.current_stream takes several. */
-static PyObject *torch_device, *torch_stream;
-
-PyObject *native_use_torch_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
-{
-    (void)module;
-    if (!check_count("use_torch_streams", n, 2))
-        return NULL;
-    if (torch_device == NULL) {
-        Py_IncRef(arguments[0]);
-        Py_IncRef(arguments[1]);
-        torch_device = arguments[0];
-        torch_stream = arguments[1];
-    }
-    return none();
-}
-
-static PyObject *current_stream(void)
-{
-    if (torch_device == NULL)
-        return PyObject_CallFunctionObjArgs(package.current_stream, NULL);
-    PyObject *device = PyObject_CallFunctionObjArgs(torch_device, NULL);
-    if (device == NULL)
-        return NULL;
-    PyObject *stream = PyObject_CallFunctionObjArgs(torch_stream, device, NULL);
-    Py_DecRef(device);
-    return stream;
-}
-
-/* A new reference to the object's attribute; NULL, perhaps without an exception. */
-static PyObject *attribute_of(PyObject *object, PyObject *name)
-{
-    PyObject *value = PyObject_GetAttr(object, name);
-    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
-        PyErr_Clear();
-    return value;
-}
-
-bool stream_of(PyObject *object, gshmemx_stream_t *out)
-{
-    PyObject *number = NULL;
-    const unsigned long flags = PyType_GetFlags(object->type);
-    if ((flags & PYTHON_IS_INT) != 0 && object->type != &PyBool_Type) {
-        number = PyNumber_Index(object);
-    } else if ((flags & PYTHON_IS_STR) != 0) {
-        const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
-        number = text != NULL && strcmp(text, "current") == 0 ? current_stream() : NULL;
-    } else {
-        number = attribute_of(object, names.cuda_stream); /* torch's */
-        if (number == NULL && PyErr_Occurred() == NULL)
-            number = attribute_of(object, names.ptr); /* cupy's */
-    }
-    if (number == NULL && PyErr_Occurred() == NULL)
-        PyErr_Format(PyExc_TypeError,
-                     "stream: %R is no stream of torch or cupy, no number, and not 'current'",
-                     object);
-    uint64_t word = 0;
-    if (!take_word(number, &word))
-        return false;
-    *out = (gshmemx_stream_t)(uintptr_t)word;
-    return true;
-}
-
 /* ---- for calls that are made in Python ---- */
 
 PyObject *native_describe(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
@@ -569,13 +553,4 @@ PyObject *native_check_pe(PyObject *module, PyObject *const *arguments, Py_ssize
     else if (!int_of(call, "n", arguments[2], &n_pes))
         return NULL;
     return pe_of(call, arguments[1], n_pes, &pe) ? Py_BuildValue("i", pe) : NULL;
-}
-
-PyObject *native_stream_of(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
-{
-    (void)module;
-    gshmemx_stream_t stream = 0;
-    if (!check_count("stream_of", n, 1) || !stream_of(arguments[0], &stream))
-        return NULL;
-    return PyLong_FromUnsignedLongLong((uintptr_t)stream);
 }

@@ -112,10 +112,16 @@ bool pe_of(const char *call, PyObject *object, int n_pes, int *out);
 bool word_of(const char *call, const char *argument, PyObject *object, uint64_t *out);
 bool int_of(const char *call, const char *argument, PyObject *object, int *out);
 bool signal_of(const char *call, PyObject *object, uint64_t **out);
+/* As word_of, for a number that is no argument; takes the reference. */
+bool take_word(PyObject *number, uint64_t *out);
+
+python_function native_describe, native_address_of, native_check_pe, native_set_forked_by;
+
+/* ---- streams.c ---- */
+
 bool stream_of(PyObject *object, gshmemx_stream_t *out);
 
-python_function native_describe, native_address_of, native_check_pe, native_stream_of,
-    native_use_torch_streams, native_set_forked_by;
+python_function native_stream_of, native_use_torch_streams;
 
 /* ---- waits.c: which call the main thread waits in, for Ctrl-C ---- */
 
