@@ -28,6 +28,13 @@ def test_examples():
     assert run([sys.executable, '-m', 'gshmem.examples.threads']).returncode == 0
 
 
+def test_parts_of_the_package():
+    program = ('import gshmem\nassert gshmem.device.functions()\n'
+               'try: gshmem.torch\nexcept AttributeError as e: print(e)\n')
+    result = run([sys.executable, '-c', program])
+    assert result.returncode == 0 and result.stdout.rstrip().endswith(': import gshmem.torch first'), result.stdout
+
+
 def test_own_id():
     program = ('import sys, gshmem\n'
                'with gshmem.init(uid=bytes.fromhex(sys.argv[1]), rank=int(sys.argv[2]), n_pes=2):\n'

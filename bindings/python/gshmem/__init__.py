@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _LATER = ('Kernel', 'Module', 'compile', 'synchronize')
+_IMPORTED_BY_NAME = ('cute', 'libgshmem_device', 'mscclpp', 'numba', 'torch', 'triton')  # they need other packages
 __all__ = [
     'Error', 'Kernel', 'Module', 'NotInitialized', 'Session', 'Team', 'alltoall', 'atomic_add', 'atomic_and',
     'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or', 'atomic_set', 'atomic_swap', 'atomic_xor',
@@ -52,7 +53,11 @@ def _get_later(name: str) -> object:
     if name == 'Array':
         from ._arrays import _array_class
         return _array_class()
-    raise AttributeError(f"module 'gshmem' has no attribute '{name}'")
+    if name == 'device':
+        import importlib
+        return importlib.import_module('gshmem.device')
+    hint = f': import gshmem.{name} first' if name in _IMPORTED_BY_NAME else ''
+    raise AttributeError(f"module 'gshmem' has no attribute '{name}'{hint}")
 
 
 if not TYPE_CHECKING:  # to which all names are known

@@ -7,6 +7,7 @@ import numpy
 
 import gshmem
 import gshmem.device
+from gshmem.examples import need_gpu
 
 SOURCE = r'''
 #include <gshmem_device.cuh>
@@ -31,4 +32,5 @@ def main():
 
 if __name__ == '__main__':
     with gshmem.init():
+        need_gpu()
         main()

@@ -8,6 +8,7 @@ from cutlass import cute
 
 import gshmem
 import gshmem.cute as gs
+from gshmem.examples import need_gpu
 
 SET, EQUAL = 9, 0  # GSHMEM_SIGNAL_SET, GSHMEM_CMP_EQ
 
@@ -47,4 +48,5 @@ def main():
 
 if __name__ == '__main__':
     with gshmem.init():
+        need_gpu()
         main()

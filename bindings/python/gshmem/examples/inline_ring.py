@@ -10,6 +10,7 @@ from torch.utils.cpp_extension import load_inline
 
 import gshmem
 import gshmem.torch
+from gshmem.examples import need_gpu
 
 SOURCE = r'''
 #include <gshmem_device.cuh>
@@ -45,4 +46,5 @@ def main():
 
 if __name__ == '__main__':
     with gshmem.init():
+        need_gpu()
         main()

@@ -7,6 +7,7 @@ from numba import cuda
 
 import gshmem
 import gshmem.numba as gs
+from gshmem.examples import need_gpu
 
 SET, EQUAL, WORLD = 9, 0, 0  # GSHMEM_SIGNAL_SET, GSHMEM_CMP_EQ, GSHMEM_TEAM_WORLD
 
@@ -42,4 +43,5 @@ def main():
 
 if __name__ == '__main__':
     with gshmem.init():
+        need_gpu()
         main()

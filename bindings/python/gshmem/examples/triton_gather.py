@@ -10,6 +10,7 @@ import triton.language as tl
 
 import gshmem
 from gshmem import libgshmem_device as libshmem_device
+from gshmem.examples import need_gpu
 
 
 @triton.jit
@@ -38,4 +39,5 @@ def main():
 
 if __name__ == '__main__':
     with gshmem.init():
+        need_gpu()
         main()
