@@ -141,6 +141,33 @@ inline int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **a
     return pe_main(argc, argv);
 }
 
+#define GSHMEM_DYNAMIC_SHARED(T, name) extern __shared__ __align__(128) T name[]
+
+/* NVSHMEM from 3.7 on copies through what is given if NVSHMEM_TMA_POLICY=ENABLE. */
+namespace gshmem
+{
+
+__device__ inline void lend_shared(void *shared, size_t bytes)
+{
+#if NVSHMEM_VENDOR_MAJOR_VERSION * 100 + NVSHMEM_VENDOR_MINOR_VERSION >= 307
+    nvshmemx_give_smem(shared, bytes);
+#else
+    (void)shared;
+    (void)bytes;
+#endif
+    __syncthreads();
+}
+
+__device__ inline void take_back_shared()
+{
+    __syncthreads();
+#if NVSHMEM_VENDOR_MAJOR_VERSION * 100 + NVSHMEM_VENDOR_MINOR_VERSION >= 307
+    nvshmemx_release_smem();
+#endif
+}
+
+} // namespace gshmem
+
 /* Set-up is complete after init and a barrier. */
 inline int gshmemx_device_setup(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a message to PE 1 and another one back take (a round trip): a put and then a flag, a
  * signal, a put with its signal, an atomic. Data goes by thread, warp or block; one thread waits.
- * put_signal_beside: the word lies beside its signal, in the same 16 aligned bytes.
+ * put_signal_beside: the word lies beside its signal, in the same 16 aligned bytes. --lent=64K: the
+ * block lends that much shared memory.
  *
  * A flag's time depends on where it lies: on H200s by up to 0.2 us, in pages of 4 KiB. So the
  * rounds use flags in several pages. */
@@ -63,8 +64,12 @@ static_assert(places * place_bytes == n_words * sizeof(uint64_t), "the flags fil
 /* PE 0 begins. Each flag counts its messages, starting at `before` in this launch. */
 template <operation op, group g>
 __global__ void __launch_bounds__(group_threads(g))
-    repeat(timing t, char *dest, const char *source, size_t bytes, uint64_t *flag, uint64_t before)
+    repeat(timing t, char *dest, const char *source, size_t bytes, uint64_t *flag, uint64_t before,
+           size_t lent)
 {
+    GSHMEM_DYNAMIC_SHARED(char, shared);
+    if (lent > 0)
+        gshmem::lend_shared(shared, lent);
     const int me = gshmem_my_pe(), other = 1 - me;
     for (int r = t.first(); r < t.rounds; r++) {
         const size_t n = (size_t)(r - t.first()), off = n % places * place_bytes;
@@ -79,6 +84,8 @@ __global__ void __launch_bounds__(group_threads(g))
             wait<op, g>(here, value);
     }
     t.end();
+    if (lent > 0)
+        gshmem::take_back_shared();
 }
 
 template <operation op, group g> void measure_size(bench *b, size_t bytes)
@@ -101,12 +108,14 @@ template <operation op, group g> void measure_size(bench *b, size_t bytes)
     for (size_t i = 0; i < places; i++)
         CUDA(cudaMemset(flag + i * place_bytes / sizeof *flag, 0, sizeof *flag));
     clear_words(*b);
+    b->shared = b->o.lent;
     for (int i = -1; b->me < 2 && i < r.made.repetitions; i++, sent += in_launch) {
         const double one = sample(*b, r.made, 1, group_threads(g), repeat<op, g>, b->dest,
-                                  (const char *)b->source, bytes, flag, sent);
+                                  (const char *)b->source, bytes, flag, sent, b->o.lent);
         if (i >= 0)
             us.push_back(one);
     }
+    b->shared = 0;
     if (b->leads())
         b->out.add(r, us);
     for (int pe = 0; pe < 2; pe++) {
@@ -120,6 +129,8 @@ template <operation op, group g> void measure(bench *b)
 {
     if (!wants(*b, names[op]) || !wants(*b, g))
         return;
+    CUDA(cudaFuncSetAttribute(repeat<op, g>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int)b->o.lent));
     if constexpr (op == SIGNAL || op == ATOMIC || op == BESIDE) {
         measure_size<op, g>(b, sizeof(uint64_t));
     } else {
@@ -136,7 +147,10 @@ int pe_main(int argc, char **argv)
                        {"put", "put_signal", "signal", "atomic", "put_signal_beside"},
                        true,
                        true,
-                       false};
+                       false,
+                       false,
+                       false,
+                       true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)64 << 20);
     if (status >= 0)
