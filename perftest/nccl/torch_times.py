@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times of PyTorch's collectives on two GPUs, on ordinary memory: PyTorch's own NCCL beside another library.
+"""Times of PyTorch's collectives on two GPUs, on ordinary memory: PyTorch's own NCCL beside other libraries.
 
-    torch_times.py LIBRARY [--sizes 1K,64K,1M,16M,256M] [--groups 1,48]
+    torch_times.py LIBRARY... [--sizes 1K,64K,1M,16M,256M] [--groups 1,48]
 
-LIBRARY is a libnccl.so.2. Both libraries run in turn, twice. Prints microseconds of a call, the least of all batches of
-both runs, and the ratio. Up to 1 MiB the host decides, and one host takes 21 us in one batch and 30 in the next: so
-there are eight batches. --groups: that many process groups exist, and the last one made is timed."""
+LIBRARY is a libnccl.so.2. All libraries run in turn, twice. Prints microseconds of a call, the least of all batches of
+both runs, and the ratio to PyTorch's own. Up to 1 MiB the host decides, and one host takes 21 us in one batch and 30 in
+the next: so there are eight batches. --groups: that many process groups exist, and the last one made is timed."""
 import argparse, json, os, socket, subprocess, sys
 
 N = 2
@@ -78,7 +78,7 @@ def run_job(library, arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument('library')
+    parser.add_argument('libraries', nargs='+')
     parser.add_argument('--sizes', default='1K,64K,1M,16M,256M')
     parser.add_argument('--groups', default='1')
     parser.add_argument('--rank', action='store_true')
@@ -86,15 +86,17 @@ def main():
     if a.rank:
         return rank_main([parse_size(s) for s in a.sizes.split(',')], int(a.groups))
     for n_groups in a.groups.split(','):
-        best = [{}, {}]
+        best = [{} for _ in [None, *a.libraries]]
         for _ in range(2):
-            for which, library in enumerate((None, a.library)):
+            for which, library in enumerate([None, *a.libraries]):
                 for name, us in run_job(library, ['--sizes', a.sizes, '--groups', n_groups]).items():
                     best[which][name] = min(us, best[which].get(name, us))
-        print(f"{n_groups} group(s): call, bytes, us with PyTorch's NCCL, us with the library, ratio")
+        print(f"{n_groups} group(s): call, bytes, us with PyTorch's NCCL, us and ratio with " + ', '.join(a.libraries))
         for name, us in best[0].items():
-            ours = best[1].get(name)
-            print(f'  {name:24} {us:9.1f} ' + (f'{ours:9.1f} {ours / us:6.2f}' if ours else 'no result'))
+            line = f'  {name:24} {us:9.1f}'
+            for found in best[1:]:
+                line += f' {found[name]:9.1f} {found[name] / us:6.2f}' if name in found else ' no result'
+            print(line, flush=True)
 
 
 if __name__ == '__main__':
