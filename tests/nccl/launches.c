@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that a thread that drives several ranks launches once for each collective and rank, in
- * groups and outside, and enqueues nothing else: no copies, no signals, no waits. And that a
- * config's limits reach the launch. Two ranks on the CPU device, with tables of device functions
- * that count. */
+ * groups and outside, and enqueues nothing else: no copies, no signals, no waits. Nor does a
+ * broadcast on symmetric windows. And that a config's limits reach the launch. Two ranks on the CPU
+ * device, with tables of device functions that count. */
 #include <nccl.h>
 #include <stdlib.h>
 #include "dialects/nccl/comm/comm.h"
@@ -132,6 +132,34 @@ static void test_counts(ncclComm_t *comms)
     }
 }
 
+static void test_windows(ncclComm_t *comms)
+{
+    ncclWindow_t windows[N];
+    float *in[N];
+    OK(ncclGroupStart());
+    for (int i = 0; i < N; i++) {
+        OK(ncclMemAlloc((void **)&in[i], COUNT * sizeof(float)));
+        OK(ncclCommWindowRegister(comms[i], in[i], COUNT * sizeof(float), &windows[i],
+                                  NCCL_WIN_COLL_SYMMETRIC));
+    }
+    OK(ncclGroupEnd());
+    n_launches = 0;
+    OK(ncclGroupStart());
+    for (int i = 0; i < N; i++) {
+        OK(call(2, comms[i], source[i], in[i]));
+    }
+    OK(ncclGroupEnd());
+    CHECK_EQ(n_launches, N);
+    for (int i = 0; i < N; i++) {
+        await(comms[i]);
+        CHECK_EQ(in[i][COUNT - 1], COUNT - 1);
+    }
+    for (int i = 0; i < N; i++) {
+        OK(ncclCommWindowDeregister(comms[i], windows[i]));
+        OK(ncclMemFree(in[i]));
+    }
+}
+
 /* By all ranks: a build with checks compares their calls. */
 static unsigned blocks_with(ncclComm_t *comms, int least, int most, bool is_in_group)
 {
@@ -186,6 +214,7 @@ int main(void)
     device = pe_of(comms[0])->device_ops;
     use_table(comms, &table);
     test_counts(comms);
+    test_windows(comms);
     test_limits(comms, &table);
     for (int i = 0; i < N; i++) {
         pe_of(comms[i])->device_ops = device;

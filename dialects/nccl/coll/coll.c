@@ -2,6 +2,7 @@
  * The collectives, each carried out in one of three ways: directly on symmetric windows; from and
  * to any memory through the communicator's inbox; or, if some ranks are far, staged through its
  * scratch. */
+#include "dialects/nccl/base/type.h"
 #include "dialects/nccl/coll/batch.h"
 #include "dialects/nccl/coll/begin.h"
 #include "dialects/nccl/coll/direct.h"
@@ -20,6 +21,17 @@ static const struct {
     [GSH_NCCL_BROADCAST] = {gsh_nccl_direct_broadcast, gsh_nccl_staged_broadcast},
 };
 
+/* On the root a direct broadcast is a copy and a launch, unless it is in place, which the other
+ * ranks cannot see. Up to so many bytes one launch through the inbox takes less time than both
+ * (perftest/results/2026-11-26-h200-peers.md). */
+enum { MOST_BROADCAST_BYTES = 4 << 20 };
+
+static bool is_faster_by_inbox(const struct gsh_nccl_work *w, enum gsh_nccl_kind kind)
+{
+    return kind == GSH_NCCL_BROADCAST && w->comm->has_inbox &&
+           w->count * gsh_nccl_type_bytes(w->type) <= MOST_BROADCAST_BYTES;
+}
+
 static ncclResult_t run(const struct gsh_nccl_call *call)
 {
     const enum gsh_nccl_kind kind = call->collective.kind;
@@ -27,7 +39,7 @@ static ncclResult_t run(const struct gsh_nccl_call *call)
         return gsh_nccl_batch_add(call);
     }
     struct gsh_nccl_work w;
-    const bool is_direct = gsh_nccl_begin_work(call, &w);
+    const bool is_direct = gsh_nccl_begin_work(call, &w) && !is_faster_by_inbox(&w, kind);
     if (!is_direct && call->comm->has_inbox) {
         return gsh_nccl_batch_add(call);
     }
