@@ -5,13 +5,15 @@
  * (6 of the put, 4 of the wait). Run it with and without GSHMEM_TRACE, and compare it with the
  * same program compiled without the macro.
  *
- *     trace [WORK [ROUNDS [BYTES]]]    WORK: dependent multiplications before each put
+ *     trace [WORK[,WORK...] [ROUNDS [BYTES]]]    WORK: dependent multiplications before each put
  *
- * Prints the median of 9 launches, in us for a round trip, and the events that go with it. */
+ * Prints for each WORK the median of 9 launches, in us for a round trip, and the events that go
+ * with it. */
 #include <algorithm>
 #include <gshmem_device.cuh>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LAUNCHES = 9, EVENTS = 10 };
 
@@ -39,29 +41,47 @@ __global__ void round_trips(char *dest, const char *source, size_t bytes, uint64
     }
 }
 
-static int run(int argc, char **argv)
+struct memory {
+    char *dest, *source, *result; /* result: ns, and the arithmetic's */
+    uint64_t *signal, first;      /* first: the value of the next launch's first signal */
+};
+
+/* False: a kernel has failed. */
+static bool measure(memory *m, int work, int rounds, size_t bytes)
 {
-    const int work = argc > 1 ? atoi(argv[1]) : 0, rounds = argc > 2 ? atoi(argv[2]) : 20000;
-    size_t bytes = argc > 3 ? (size_t)atoi(argv[3]) : 64;
     double us[LAUNCHES];
-    gshmem_init();
-    char *dest = (char *)gshmem_malloc(bytes), *source = (char *)gshmem_malloc(bytes);
-    uint64_t *signal = (uint64_t *)gshmem_calloc(1, sizeof *signal), first = 1;
-    char *result = (char *)gshmem_calloc(2, sizeof(uint64_t)); /* ns, and the arithmetic's */
-    for (int i = 0; i < LAUNCHES && gshmem_my_pe() < 2; i++, first += (uint64_t)rounds) {
-        const char *from = source;
+    for (int i = 0; i < LAUNCHES; i++, m->first += (uint64_t)rounds) {
+        const char *from = m->source;
         uint64_t ns = 0;
-        gshmem_launch(round_trips, dim3(1), dim3(32), 0, (cudaStream_t)0, dest, from, bytes, signal,
-                      first, rounds, work, (float *)(result + 8), (uint64_t *)result);
+        gshmem_launch(round_trips, dim3(1), dim3(32), 0, (cudaStream_t)0, m->dest, from, bytes,
+                      m->signal, m->first, rounds, work, (float *)(m->result + 8),
+                      (uint64_t *)m->result);
         if (cudaDeviceSynchronize() != cudaSuccess)
-            return 1;
-        gshmem_getmem(&ns, result, sizeof ns, gshmem_my_pe());
+            return false;
+        gshmem_getmem(&ns, m->result, sizeof ns, gshmem_my_pe());
         us[i] = (double)ns / 1e3 / rounds;
     }
     std::sort(us, us + LAUNCHES);
     if (gshmem_my_pe() == 0)
         printf("work %d, %zu bytes: %.3f us a round trip (%.3f to %.3f), %.2f million events/s\n",
                work, bytes, us[LAUNCHES / 2], us[0], us[LAUNCHES - 1], EVENTS / us[LAUNCHES / 2]);
+    return true;
+}
+
+static int run(int argc, char **argv)
+{
+    const int rounds = argc > 2 ? atoi(argv[2]) : 20000;
+    const size_t bytes = argc > 3 ? (size_t)atoi(argv[3]) : 64;
+    gshmem_init();
+    memory m = {(char *)gshmem_malloc(bytes), (char *)gshmem_malloc(bytes),
+                (char *)gshmem_calloc(2, sizeof(uint64_t)),
+                (uint64_t *)gshmem_calloc(1, sizeof(uint64_t)), 1};
+    for (const char *work = argc > 1 ? argv[1] : "0"; work && gshmem_my_pe() < 2;) {
+        if (!measure(&m, atoi(work), rounds, bytes))
+            return 1;
+        work = strchr(work, ',');
+        work += work != NULL;
+    }
     gshmem_barrier_all();
     gshmem_finalize();
     return 0;
