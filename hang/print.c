@@ -56,6 +56,18 @@ static void print_requests(FILE *out, const struct gsh_hang_pe *about)
     fprintf(out, ", since %.1f s", (double)about->oldest_ns / 1e9);
 }
 
+static void print_posted(FILE *out, const struct gsh_hang_pe *about)
+{
+    if (about->n_posted <= 0) {
+        return;
+    }
+    fprintf(out,
+            ", %" PRId64 " entr%s of its kernels not done by the NIC, the oldest, %s of PE %d, for "
+            "at least %.1f s",
+            about->n_posted, about->n_posted == 1 ? "y" : "ies", about->posted, about->posted_pe,
+            (double)about->posted_ns / 1e9);
+}
+
 static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
 {
     const struct gsh_hang_member *m = &job->members[pe];
@@ -75,6 +87,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
         fprintf(out, ", %" PRId64 " of them not begun", m->about.n_waiting);
     }
     print_requests(out, &m->about);
+    print_posted(out, &m->about);
     fprintf(out, "\n");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
@@ -202,6 +215,13 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
             print_string(out, "name", m->about.oldest);
             fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", m->about.oldest_pe,
                     (double)m->about.oldest_ns / 1e9);
+        }
+        fprintf(out, ",\"nic_entries\":%" PRId64, m->about.n_posted);
+        if (m->about.n_posted > 0) {
+            fprintf(out, ",\"oldest_nic_entry\":{");
+            print_string(out, "name", m->about.posted);
+            fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", m->about.posted_pe,
+                    (double)m->about.posted_ns / 1e9);
         }
     } else if (m->os_pid > 0) {
         fprintf(out, ",\"process\":%d", m->os_pid);

@@ -21,8 +21,9 @@ static bool is_sound_about(const struct gsh_hang_pe *p)
            p->node >= 0 && p->node < p->n_nodes && p->n_nodes <= p->n_pes && p->os_pid >= 0 &&
            p->state >= 0 && p->state < 128 && p->n_unfinished >= -1 && p->n_waiting >= 0 &&
            p->n_requests >= -1 && p->oldest_pe >= -1 && p->oldest_pe < GSH_HANG_PES_MAX &&
-           ends(p->oldest, sizeof(p->oldest)) && ends(p->host, sizeof(p->host)) &&
-           ends(p->device, sizeof(p->device));
+           ends(p->oldest, sizeof(p->oldest)) && p->n_posted >= -1 && p->posted_pe >= -1 &&
+           p->posted_pe < GSH_HANG_PES_MAX && ends(p->posted, sizeof(p->posted)) &&
+           ends(p->host, sizeof(p->host)) && ends(p->device, sizeof(p->device));
 }
 
 static bool is_sound_wait(const struct gsh_hang_wait *w)

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSH_HANG_MAGIC     0x31474e48u /* "HNG1" */
+#define GSH_HANG_MAGIC     0x32474e48u /* "HNG2" */
 #define GSH_HANG_NAME      "gshmem-hang."
 #define GSH_HANG_PES_MAX   (1 << 20)
 #define GSH_HANG_WAITS_MAX 65536
@@ -54,6 +54,10 @@ struct gsh_hang_pe {
     uint64_t oldest_ns;   /* the age of the oldest of them, */
     int32_t oldest_pe;    /* whom it concerns, -1: all; */
     char oldest[20];      /* and what it is */
+    int64_t n_posted;     /* entries of kernels that the NIC has not done; -1: there is no NIC */
+    uint64_t posted_ns;   /* as of requests: at least the age, */
+    int32_t posted_pe;    /* whom it concerns, */
+    char posted[20];      /* and what it is */
     char host[64], device[24];
 };
 

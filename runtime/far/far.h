@@ -79,6 +79,15 @@ uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe);
 void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table);
 /* What complete kernels have posted in that context is complete. */
 void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx);
+/* Entries that kernels have posted and rung for, and that are not done; of those that nobody has
+ * seen done for longest, the first one's name, its PE, and since when at least (CLOCK_MONOTONIC):
+ * since the first call that saw it. One thread at a time. False: there is no adapter. */
+struct gsh_nic_unfinished {
+    uint64_t n, since_ns;
+    const char *name; /* NULL: not known */
+    int pe;
+};
+bool gsh_far_nic_find_unfinished(struct gsh_instance *pe, struct gsh_nic_unfinished *u);
 /* Makes some progress; for threads that wait. */
 void gsh_far_nic_help(struct gsh_instance *pe);
 

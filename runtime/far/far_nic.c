@@ -343,6 +343,7 @@ static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
         gsh_adapter_destroy(&nic->stripes[i].adapter);
     }
     free(nic->sites);
+    free(nic->looks);
     free(nic);
 }
 

@@ -16,6 +16,12 @@ struct gsh_nic_stripe {
     uint64_t device_registers; /* 0: kernels do not reach its registers, or it has none */
 };
 
+/* What was seen of a queue when somebody last looked: see nic_unfinished.c. */
+struct gsh_nic_look {
+    uint16_t done;     /* the position after the newest completed entry */
+    uint64_t since_ns; /* 0: there was nothing else */
+};
+
 struct gsh_far_nic {
     struct gsh_instance *pe;
     struct gsh_nic_stripe stripes[GSH_NIC_STRIPES_MAX];
@@ -23,6 +29,7 @@ struct gsh_far_nic {
     uint64_t table;                 /* struct gsh_nic in device memory; 0: not written yet */
     uint32_t n_queues;              /* to each PE, in the default context */
     struct gsh_adapter_site *sites; /* [gsh_nic_n_all_queues]; of far PEs alone */
+    struct gsh_nic_look *looks;     /* as sites; NULL: nobody has looked */
     struct gsh_nic_wake wake;       /* of all stripes */
 };
 

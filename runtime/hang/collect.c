@@ -14,6 +14,7 @@
 #include "gshmem/types.h"
 #include "heap/heap.h"
 #include "proxy/proxy.h"
+#include "runtime/far/far.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/sites.h"
@@ -400,6 +401,21 @@ static void put_requests(const struct part *p, struct gsh_hang_pe *about)
     }
 }
 
+/* What the NIC has not done. */
+static void put_posted(const struct part *p, struct gsh_hang_pe *about)
+{
+    struct gsh_nic_unfinished u;
+    about->n_posted = -1;
+    about->posted_pe = -1;
+    if (p->is_set_up && gsh_far_nic_find_unfinished(p->pe, &u)) {
+        const uint64_t now = gsh_now_ns();
+        about->n_posted = (int64_t)u.n;
+        about->posted_pe = u.pe;
+        about->posted_ns = u.n > 0 && now > u.since_ns ? now - u.since_ns : 0;
+        gsh_copy_name(about->posted, sizeof(about->posted), u.name != NULL ? u.name : "something");
+    }
+}
+
 static void put_about(struct part *p)
 {
     struct gsh_instance *pe = p->pe;
@@ -425,6 +441,7 @@ static void put_about(struct part *p)
         r.about.n_waiting = (int64_t)n_waiting;
     }
     put_requests(p, &r.about);
+    put_posted(p, &r.about);
     gsh_copy_name(r.about.device, sizeof(r.about.device),
                   p->is_set_up ? pe->device_ops->name : "none yet");
     pass_on(p, &r, GSH_HANG_PE);
@@ -505,7 +522,12 @@ void gsh_hang_collect(struct gsh_instance *const *pes, int n,
     uint32_t request = ++last_request;
     bool is_refused = false;
     for (int i = 0; i < n; i++) {
+        struct gsh_nic_unfinished first_look; /* an entry's age counts from the first */
         gsh_waits_ask(pes[i], request);
+        /* acquire: pairs with the release at the end of set-up */
+        if (gsh_load_acquire_u32(&pes[i]->is_set_up) != 0) {
+            (void)gsh_far_nic_find_unfinished(pes[i], &first_look);
+        }
     }
     await_answers(pes, n, request);
     for (int i = 0; i < n; i++) {

@@ -4,7 +4,9 @@
 gshmem-info --job asks until the report's last sentence names what was planted. A case that is never named
 fails at the limit.
 
-    hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [CASE ...]"""
+    hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [--gpus N] [CASE ...]
+
+With --gpus, the program's kernels are for GPUs, of which there are N, and cases of more PEs are left out."""
 
 import argparse
 import concurrent.futures
@@ -21,15 +23,18 @@ LIMIT = 60.0  # seconds until a case must have been named
 AT_ONCE = 2
 
 WORD = r"allocation 1 \(made at hang_cpu\+0x[0-9a-f]+\) \+ 0x"
+# What is not known of a GPU.
+LEFT, RUN = r": .* nothing is left on its streams", r": .* its kernels run"
+BEHIND = r"; behind that 1 piece of work on PE 0's streams has not begun"
 # name: (PEs, kind, words of the sentence)
 CASES = {
     "missing_signal": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: " + WORD +
-                       r"40 to be == 1, and it is 0: .* nothing is left on its streams"),
+                       r"40 to be == 1, and it is 0" + LEFT),
     "own_words": (2, "first", r"PE 1 has not written .* PE 0 waits in gshmem_signal_wait_until: 32 words from " + WORD +
                   r"40 on to be == 1, and they are 0: "),
     "host_missing_signal": (3, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD +
                             r"40 to be >= 7, and it is 0; PEs 1 and 2, which do not wait, have not written it"),
-    "busy_words": (2, "first", r"PE 1 has not written .*" + WORD + r"40 to be == 1, and it is 0: .* its kernels run"),
+    "busy_words": (2, "first", r"PE 1 has not written .*" + WORD + r"40 to be == 1, and it is 0" + RUN),
     "wrong_pe": (3, "unsent", r"PE 1 waits .*" + WORD + r"0 to be == 1.*PE 2's copy .* written there instead"),
     "wrong_address": (2, "first", r"PE 0 has not written .* PE 1 waits .*" + WORD +
                       r"18 to be == 5.*the word 8 bytes further on is as it should be"),
@@ -62,13 +67,13 @@ CASES = {
                 r"gshmem_barrier_all"),
     "stopped_sender": (3, "lost", r"PE 2 does not answer: .* is stopped by a signal; PE 0 waits in gshmem_signal_wait"),
     "stream_behind_wait": (2, "cycle", r"PE 0 waits for PE 1 in gshmemx_signal_wait_until_on_stream: " + WORD +
-                           r"8 .*; behind that 1 piece of work on PE 0's streams has not begun, and PE 1 waits for "
-                           r"PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
-    "kernel_not_resident": (1, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD + r"0 to be == 1.*"
-                            r"behind that 1 piece of work on PE 0's streams has not begun"),
+                           r"8 .*" + BEHIND + r", and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
+    "kernel_not_resident": (1, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD + r"0 to be == 1.*" +
+                            BEHIND),
     "far_stopped": (2, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE 0 waits for PE 1 in "
                     r"gshmem_uint64_atomic_fetch: the network's work"),
     "proxy_dead": (2, "first", r"PE 1 does not answer the network: PE 0 waits in gshmem_uint64_atomic_fetch"),
+    "nic_late": (2, "first", r"PE 1 does not answer the network: PE 0 waits in gshmem_uint64_atomic_fetch"),
     "finalize_early": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_barrier_all.* PE 1 waits for PE 0 in "
                        r"gshmem_finalize"),
     "chain": (3, "unsent", r"PE 1 has not made gshmem_barrier_all .* PE 0 waits: it waits itself in "
@@ -77,10 +82,21 @@ CASES = {
 }
 PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "proxy_dead"}
 # Each PE on a node of its own, and the network waits for ever.
-FAR = {"far_stopped", "proxy_dead"}
+FAR = {"far_stopped", "proxy_dead", "nic_late"}
 # What PE 0 has asked of PE 1, and still waits for.
 OLDEST = {"far_stopped": "atomic", "proxy_dead": "atomic"}
+# The same of a NIC: its entry.
+OLDEST_POSTED = {"nic_late": "fetch-add"}
+# A model of a NIC that takes hours.
+SLOW_NIC = {"GSHMEM_REMOTE": "nic", "GSHMEM_NIC": "model", "GSHMEM_NIC_MODEL": "delay=4294967295"}
 FAR_ENVIRONMENT = {"GSHMEM_NODE_PES": "1", "GSHMEM_PROXY_TIMEOUT": "0"}
+
+
+def on_gpus(words):
+    """A case's words, without what is not known of a GPU."""
+    for part in (LEFT, RUN, BEHIND):
+        words = words.replace(part, "")
+    return words.replace("hang_cpu", "hang_cuda")
 
 
 def ask(info, name):
@@ -89,18 +105,24 @@ def ask(info, name):
 
 
 def has_oldest(report, name):
-    """Whether PE 0's oldest request, if the case has one, is said with its age."""
-    oldest = report["pes"][0].get("oldest_request")
-    return name not in OLDEST or (oldest is not None and (oldest["name"], oldest["pe"]) == (OLDEST[name], 1) and
-                                  oldest["seconds"] > 0 and report["pes"][0]["requests"] > 0)
+    """Whether PE 0's oldest request, and its NIC's oldest entry, are said with their ages if the case has them."""
+    for wanted, count, field in ((OLDEST, "requests", "oldest_request"),
+                                 (OLDEST_POSTED, "nic_entries", "oldest_nic_entry")):
+        oldest = report["pes"][0].get(field)
+        if name in wanted and (oldest is None or (oldest["name"], oldest["pe"]) != (wanted[name], 1) or
+                               oldest["seconds"] <= 0 or report["pes"][0][count] <= 0):
+            return False
+    return True
 
 
 def run_case(args, name):
     """None, or what is wrong."""
     n, kind, words = CASES[name]
+    words = on_gpus(words) if args.gpus else words
     command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-                           env={**os.environ, **(FAR_ENVIRONMENT if name in FAR else {})})
+                           env={**os.environ, **(FAR_ENVIRONMENT if name in FAR else {}),
+                                **(SLOW_NIC if name in OLDEST_POSTED else {})})
     report, result = None, None
     end = time.monotonic() + LIMIT
     try:
@@ -163,9 +185,11 @@ def main():
     parser.add_argument("info")
     parser.add_argument("program")
     parser.add_argument("--threads", action="store_true")
+    parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
-    names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY)]
+    names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY) and
+                           not 0 < args.gpus < CASES[c][0]]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
     wrong += [w for w in signals(args) if w]

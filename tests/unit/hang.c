@@ -103,15 +103,28 @@ static void test_requests(void)
                                    .n_requests = 3,
                                    .oldest_ns = UINT64_C(12300000000),
                                    .oldest_pe = 1,
-                                   .oldest = "put"};
+                                   .oldest = "put",
+                                   .n_posted = 2,
+                                   .posted_ns = UINT64_C(4500000000),
+                                   .posted_pe = 1,
+                                   .posted = "READ"};
     CHECK(gsh_hang_is_sound(&r, sizeof(r)) && take(&job, &r));
     char *text = gsh_hang_text(&job);
-    CHECK(text != NULL && strstr(text, ", 3 requests to far PEs not done, the oldest, put of PE 1, "
-                                       "since 12.3 s\n") != NULL);
+    CHECK(text != NULL &&
+          strstr(text, ", 3 requests to far PEs not done, the oldest, put of PE 1, "
+                       "since 12.3 s, 2 entries of its kernels not done by the NIC, "
+                       "the oldest, READ of PE 1, for at least 4.5 s\n") != NULL);
     free(text);
     gsh_hang_free(&job);
-    memset(r.about.oldest, 'x', sizeof(r.about.oldest));
-    CHECK(!gsh_hang_is_sound(&r, sizeof(r)));
+    struct gsh_hang_record bad = r;
+    memset(bad.about.oldest, 'x', sizeof(bad.about.oldest));
+    CHECK(!gsh_hang_is_sound(&bad, sizeof(bad)));
+    bad = r;
+    memset(bad.about.posted, 'x', sizeof(bad.about.posted));
+    CHECK(!gsh_hang_is_sound(&bad, sizeof(bad)));
+    bad = r;
+    bad.about.posted_pe = -2;
+    CHECK(!gsh_hang_is_sound(&bad, sizeof(bad)));
 }
 
 static void test_causes(void)
