@@ -155,11 +155,25 @@ static bool parse_choice(const char *choices, const char *text, char *out, size_
     return true;
 }
 
-/* Whether the number is at least what the row allows, or is the default. */
-static bool is_large_enough(const struct row *row, const struct gsh_env *env)
+/* "LEAST" or "LEAST..MOST". */
+static bool parse_range(const char *text, int *least, int *most)
+{
+    char number[16];
+    const size_t n = strcspn(text, ".");
+    *most = INT32_MAX;
+    if (n >= sizeof(number) || (text[n] != '\0' && !parse_int(text + n + 2, most))) {
+        return false;
+    }
+    memcpy(number, text, n);
+    number[n] = '\0';
+    return parse_int(number, least);
+}
+
+/* Whether the number is within what the row allows, or is the default. */
+static bool is_in_range(const struct row *row, const struct gsh_env *env)
 {
     uint64_t value, least, otherwise;
-    int number, least_number, otherwise_number;
+    int number, least_number, most_number, otherwise_number;
     if (row->kind == KIND_SIZE) {
         memcpy(&value, (const char *)env + row->offset, sizeof(value));
         return gsh_env_parse_size(row->allowed, &least) &&
@@ -167,9 +181,9 @@ static bool is_large_enough(const struct row *row, const struct gsh_env *env)
                (value >= least || value == otherwise);
     }
     memcpy(&number, (const char *)env + row->offset, sizeof(number));
-    return parse_int(row->allowed, &least_number) &&
+    return parse_range(row->allowed, &least_number, &most_number) &&
            parse_int(row->default_text, &otherwise_number) &&
-           (number >= least_number || number == otherwise_number);
+           ((number >= least_number && number <= most_number) || number == otherwise_number);
 }
 
 static bool parse(const struct row *row, const char *text, struct gsh_env *env)
@@ -179,11 +193,11 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
     case KIND_BOOL:
         return parse_bool(text, member);
     case KIND_SIZE:
-        return gsh_env_parse_size(text, member) && is_large_enough(row, env);
+        return gsh_env_parse_size(text, member) && is_in_range(row, env);
     case KIND_SECONDS:
         return parse_seconds(text, member);
     case KIND_INT:
-        return parse_int(text, member) && is_large_enough(row, env);
+        return parse_int(text, member) && is_in_range(row, env);
     case KIND_CHOICE:
         return parse_choice(row->allowed, text, member, row->bytes);
     case KIND_STRING:
@@ -200,12 +214,12 @@ static bool parse(const struct row *row, const char *text, struct gsh_env *env)
 static bool is_default_too_small(const struct row *row)
 {
     uint64_t least = 0, otherwise = 0;
-    int least_number = 0, otherwise_number = 0;
+    int least_number = 0, most_number = 0, otherwise_number = 0;
     if (row->kind == KIND_SIZE) {
         return gsh_env_parse_size(row->allowed, &least) &&
                gsh_env_parse_size(row->default_text, &otherwise) && otherwise < least;
     }
-    return parse_int(row->allowed, &least_number) &&
+    return parse_range(row->allowed, &least_number, &most_number) &&
            parse_int(row->default_text, &otherwise_number) && otherwise_number < least_number;
 }
 
@@ -220,10 +234,13 @@ static void describe(const struct row *row, char *out, size_t size)
         [KIND_STRING] = "a text of at most 255 characters",
     };
     if (row->kind == KIND_SIZE || row->kind == KIND_INT) {
+        const int n = (int)strcspn(row->allowed, ".");
+        const char *most = row->allowed[n] != '\0' ? row->allowed + n + 2 : "";
         snprintf(out, size,
-                 is_default_too_small(row) ? "%s; at least %s, or %s, which is the default"
-                                           : "%s; at least %s; the default is %s",
-                 texts[row->kind], row->allowed, row->default_text);
+                 is_default_too_small(row) ? "%s; at least %.*s%s%s, or %s, which is the default"
+                                           : "%s; at least %.*s%s%s; the default is %s",
+                 texts[row->kind], n, row->allowed, most[0] != '\0' ? ", at most " : "", most,
+                 row->default_text);
         return;
     }
     if (row->kind != KIND_CHOICE) {

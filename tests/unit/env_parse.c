@@ -138,7 +138,11 @@ static void test_others(void)
     CHECK(reads(&env, "GSHMEM_RANK", "-1") && env.rank == -1);
     refuses("GSHMEM_RANK", "-2", "at least 0, or -1, which is the default");
     CHECK(reads(&env, "GSHMEM_THREADS", "0") && env.threads == 0);
-    refuses("GSHMEM_THREADS", "-1", "at least 1, or 0, which is the default");
+    refuses("GSHMEM_THREADS", "-1", "at least 1, at most 1048576, or 0, which is the default");
+    refuses("GSHMEM_THREADS", "2000000000", "at least 1, at most 1048576, or 0");
+    CHECK(reads(&env, "GSHMEM_TRACE_EVENTS", "1048576") && env.trace_events == 1048576);
+    refuses("GSHMEM_TRACE_EVENTS", "2097152", "at least 64, at most 1048576; the default is 16384");
+    refuses("GSHMEM_CPU_DEVICES", "100000", "at most 65536");
     refuses("GSHMEM_N_RANKS", "-1", "at least 1");
     CHECK(reads(&env, "GSHMEM_CPU_STACK", "16K") && env.cpu_stack_bytes == 16384);
     refuses("GSHMEM_CPU_STACK", "1", "at least 16K; the default is 128K");
