@@ -283,7 +283,8 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Con
 
 /* ---- values that come back ------------------------------------------------------------------- */
 
-/* Waits for the turn of a cell, which is this thread's until post_for_value returns. */
+/* Takes a ticket for a reply cell and waits until it is served. The cell is this thread's until
+ * post_for_value returns. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY uint64_t *take_cell(const Context &c, batch *b)
 {

@@ -4,7 +4,7 @@
  * A lock is a queue of PEs. Each PE's copy of the long has two halves:
  *
  *   tail   used at the lock's home alone: the last PE of the queue, by its number + 1; 0: free
- *   node   this PE's place in the queue. GSH_LOCK_TAKEN: a thread of this PE holds the lock or is
+ *   node   this PE's entry in the queue. GSH_LOCK_TAKEN: a thread of this PE holds the lock or is
  *          in the queue for it; only that thread touches the queue. The low bits: the PE behind,
  *          number + 1, written by that PE. GSH_LOCK_GRANTED: set by the PE in front.
  *

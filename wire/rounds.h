@@ -30,7 +30,7 @@ GSH_ROUNDS_INLINE uint64_t gsh_lines_divide_up(uint64_t a, uint64_t b)
 
 /* ---- the inbox ---- */
 
-/* The place of `sender` among the slots of `receiver`. */
+/* The index of `sender` among the slots of `receiver`. */
 GSH_ROUNDS_INLINE uint32_t gsh_lines_slot(int sender, int receiver)
 {
     return (uint32_t)(sender < receiver ? sender : sender - 1);

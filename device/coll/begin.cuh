@@ -220,11 +220,12 @@ __device__ __forceinline__ line_data lines_at(const coll_args<Team> &a, uint64_t
     return {a.dest, a.source, (uint32_t)a.bytes, (uint32_t)source_step, (uint32_t)dest_step};
 }
 
-/* Straight to all members, or over the network; the way is called with the call, the group and the
- * arguments. */
+/* Straight to all members, or over the network: calls one of the two functions, with the call, the
+ * group and the arguments. */
 template <class Context, class Group, class Team, class Direct, class Far>
-__device__ __forceinline__ int long_way(const Context &c, Group g, const coll_args<Team> &given,
-                                        const gsh_team_state &t, Direct direct, Far far)
+__device__ __forceinline__ int run_direct_or_far(const Context &c, Group g,
+                                                 const coll_args<Team> &given,
+                                                 const gsh_team_state &t, Direct direct, Far far)
 {
     const coll_args<Team> a = given;
     const coll_call<Context> k = call_of(c, t, a.channel, a.name);
@@ -236,7 +237,7 @@ __device__ __forceinline__ int long_way(const Context &c, Group g, const coll_ar
     return GSHMEMX_SUCCESS;
 }
 
-/* A way over the network that one block takes. */
+/* A function over the network that one block runs. */
 template <class Function> __device__ __forceinline__ auto by_first_block(Function body)
 {
     return [=](const auto &k, auto g, const auto &a) {
@@ -245,9 +246,9 @@ template <class Function> __device__ __forceinline__ auto by_first_block(Functio
     };
 }
 
-/* The same, but in one LL exchange if the bytes are few; ll_path is called with the LL buffers in
- * place of the call. n_units: how many threads have work in the exchange, the rest only enter and
- * leave; 0: the call cannot go in one.
+/* As run_direct_or_far, but in one LL exchange if the bytes are few; ll_path is called with the LL
+ * buffers instead of the call. n_units: how many threads have work in the exchange, the rest only
+ * enter and leave; 0: the call cannot go in one.
  *
  * In an LL exchange the arguments stay in registers: to put those of 512 threads into memory takes
  * longer than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
@@ -260,7 +261,7 @@ __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_ar
         return GSHMEMX_SUCCESS;
     const ll_buffers<Context> s(c, t, given.channel);
     if (n_units == 0 || !is_ll<Group>(c, s, given.bytes))
-        return long_way(c, g, given, t, direct, far);
+        return run_direct_or_far(c, g, given, t, direct, far);
     run_ll(c, g, s, given.name, n_units, [&](const ll_call<Context> &f) {
         if constexpr (std::is_same_v<Group, group_warp>) {
             const coll_args<Team> a = given;

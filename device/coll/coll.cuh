@@ -85,7 +85,7 @@ __device__ GSHMEM_NOINLINE_BODY int collect_call(const Context &c, Group g, coll
     check_call(c, g, *t, given,
                GSH_COLL_SIGNATURE(GSH_COLL_COLLECT, GSH_REDUCE_COUNT, given.element, 0, 0), 0, 1,
                1);
-    return long_way(
+    return run_direct_or_far(
         c, g, given, *t,
         [](const auto &k, Group all, const auto &a) {
             collect_direct(k, all, a.dest, a.source, a.bytes);
@@ -135,7 +135,7 @@ __device__ GSHMEM_NOINLINE_BODY int alltoalls_call(const Context &c, Group g, co
                given.bytes * sizeof(Word), 0, 0);
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
-    return long_way(
+    return run_direct_or_far(
         c, g, given, *t,
         [&](const auto &k, Group all, const auto &a) {
             alltoalls_direct(k, all, reinterpret_cast<Word *>(a.dest),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives on any memory, through an inbox in symmetric memory: each member stores lines of data
  * with their flags into slots of the others, and takes what the others have stored into its own. No
- * meeting, no fence, and no wait but for data. rounds.h says where lines lie and when they go.
+ * barrier, no fence, and no wait but for data. rounds.h says where lines lie and when they go.
  *
  * A line is eight threads' work: on GPUs 120 bytes of data in words of 8, of which thread i has
  * words i and i + 8; the last word of the last thread is the flag. Over NVLink a store of these
@@ -49,7 +49,7 @@ namespace detail
 
 constexpr int lines_ahead_of_group = GSH_LINES_AHEAD, streams_of_group = GSH_LINES_STREAMS;
 
-/* A line that is under way: the threads' place in it, or NULL if the group has none there. */
+/* A line that is under way. slot: its first bytes; NULL: this thread's group has no such line. */
 struct line_at {
     words2 *slot;
     uint64_t line; /* of the item's block */

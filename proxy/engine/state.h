@@ -35,7 +35,8 @@ _Static_assert(GSH_SOURCE_HOST < 64, "a bit for each source of a peer's tasks (p
 /* Messages that the transport has not taken yet, before tasks must wait. Answers and acks may
  * exceed it: what the peers may ask bounds their number. */
 #define GSH_OUTS_MAX 256
-/* Mail of one peer that waits to be received, in bytes with its overhead. */
+/* Messages of one peer's runtime that have arrived and have not been received, in bytes with their
+ * overhead. */
 #define GSH_RUNTIME_MESSAGE_MAX (UINT64_C(1) << 30)
 /* Posted by host threads and not complete, before the next must wait. */
 #define GSH_POSTED_MAX 1024

@@ -13,7 +13,7 @@ WORDS = {
     'knock': 'connect', 'lanes': 'channels, copy streams, paths or replicas', 'lendable': 'registrable',
     'manner': 'copy tuning', 'visitor': 'client', 'wish': 'request', 'lane': 'channel, copy stream, path or replica',
 }
-# As a part of an identifier alone: in sentences they are everyday English.
+# As a part of an identifier, or as one in capitals: in sentences they are everyday English.
 PARTS = {
     'alike': 'check, same', 'apart': 'noinline', 'card': 'attr', 'cards': 'attrs', 'door': 'listener (uds)',
     'gate': 'listener (tcp_listener)', 'hear': 'receive, await, subscribe', 'laid': 'retired', 'lend': 'register',
@@ -27,7 +27,7 @@ NAMES = {
     'GSHMEM_APART': 'GSHMEM_NOINLINE_BODY', 'GSHMEM_OUT_OF_LINE': 'GSHMEM_NOINLINE',
     'GSHMEM_LONG_WAY': 'GSHMEM_NOINLINE_IN_USER_KERNELS', 'GSHMEM_IN_FLIGHT': 'GSHMEM_INLINE_ON_GPU',
     'out_of_line': 'call_indirect', 'put_away': 'spilled_during', 'keep_nothing': 'spill_nothing',
-    'gsh_watch': 'gsh_monitor', 'gpu_turn': 'gpu_serving', 'lay_by': 'retire',
+    'long_way': 'run_direct_or_far', 'gsh_watch': 'gsh_monitor', 'gpu_turn': 'gpu_serving', 'lay_by': 'retire',
 }
 # Where a word has another sense: files, then what it matches there.
 ALLOWED = (
@@ -64,7 +64,7 @@ def judge(path, name):
         return NAMES[name]
     parts = [p.lower() for p in re.split(r'_+|\d+|(?<=[a-z])(?=[A-Z])', name) if p]
     for part in parts:
-        if part in WORDS or len(parts) > 1 and part in PARTS:
+        if part in WORDS or part in PARTS and (len(parts) > 1 or name.isupper()):
             return None if is_allowed(path, name) or is_allowed(path, part) else WORDS.get(part) or PARTS[part]
     return None
 

@@ -27,7 +27,7 @@ struct shared {
 _Static_assert(sizeof(struct shared) <= GSHMEMX_LAYER_TEAM_WORDS * sizeof(uint64_t),
                "the words of a rank");
 
-enum finding { ALIKE, FINDING, DIFFERENT };
+enum finding { SAME, FINDING, DIFFERENT };
 
 static struct shared *shared_of(uint64_t *words)
 {
@@ -194,7 +194,7 @@ static const char *word(const struct entry *e, const struct entry *other, char *
 /* Whether the caller is the first to find that collectives differ; it calls found. */
 static bool take_finding(struct gsh_nccl_latest *l)
 {
-    int was = ALIKE;
+    int was = SAME;
     return __atomic_compare_exchange_n(&l->finding, &was, FINDING, false, __ATOMIC_RELAXED,
                                        __ATOMIC_RELAXED);
 }
@@ -220,7 +220,7 @@ static void differ(const char *call, struct gsh_nccl_latest *l, int side, uint64
     }
     const uint64_t n_checked = __atomic_load_n(&neighbour->n_checked, __ATOMIC_RELAXED);
     uint64_t first = n_checked + 1 + N_ENTRIES > number ? n_checked + 1 : number + 1 - N_ENTRIES;
-    bool is_known = first == n_checked + 1; /* the calls before it are alike */
+    bool is_known = first == n_checked + 1; /* the calls before it are the same */
     for (; first <= number; first++) {
         if (!read_entry(own, first, &a) || !read_entry(its, first, &b)) {
             is_known = false;
@@ -285,7 +285,7 @@ static void look_at(const char *call, struct gsh_nccl_latest *l, int side)
 
 void gsh_nccl_latest_look(const char *call, struct gsh_nccl_latest *l)
 {
-    if (l->own != NULL && __atomic_load_n(&l->finding, __ATOMIC_RELAXED) == ALIKE) {
+    if (l->own != NULL && __atomic_load_n(&l->finding, __ATOMIC_RELAXED) == SAME) {
         look_at(call, l, 0);
         look_at(call, l, 1);
     }
