@@ -6,6 +6,7 @@
 #ifndef GSH_SOCKET_H
 #define GSH_SOCKET_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at,
 /* To have looked in vain so often is a failure. Looks are counted, since a busy machine may let
  * seconds pass between two. */
 #define GSH_ACCEPT_LOOKS 200
+/* Whether a call that makes a descriptor has failed, with this errno, because the process or the
+ * system has no more of them. */
+static inline bool gsh_error_is_no_descriptor(int error)
+{
+    return error == EMFILE || error == ENFILE;
+}
 
 /* *fd is -1 if no connection waits. */
 GSH_CHECK_RESULT enum gsh_result gsh_socket_accept(int listen_fd, int *fd);

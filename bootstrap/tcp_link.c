@@ -13,6 +13,7 @@
 #include "base/private_fd.h"
 #include "base/thread.h"
 #include "bootstrap/netif.h"
+#include "bootstrap/socket.h"
 #include "bootstrap/tcp_listener.h"
 
 static const uint8_t key_magic[8] = {'g', 's', 'h', 'l', 'i', 'n', 'k', 1};
@@ -305,7 +306,7 @@ static void *admit_all(void *arg)
     for (;;) {
         struct gsh_tcp_listener_event event;
         enum gsh_result r = gsh_tcp_listener_next(listener, 0, &event);
-        if (r != GSH_OK && (errno == EMFILE || errno == ENFILE)) {
+        if (r != GSH_OK && gsh_error_is_no_descriptor(errno)) {
             continue; /* the listener has waited, and there may be descriptors again */
         }
         if (r != GSH_OK) {

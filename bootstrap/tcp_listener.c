@@ -299,7 +299,7 @@ static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
         return GSH_ERR_SYSTEM;
     }
     enum gsh_result r = gsh_socket_accept(listener->listen_fd, &fd);
-    if (r != GSH_OK && (errno == EMFILE || errno == ENFILE)) {
+    if (r != GSH_OK && gsh_error_is_no_descriptor(errno)) {
         return wait_for_room(listener);
     }
     listener->n_looks = 0;

@@ -264,7 +264,7 @@ static enum gsh_result accept_clients(struct gsh_uds_listener *listener)
             return GSH_OK; /* all have said something, which comes first */
         }
         int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        bool is_starved = fd < 0 && (errno == EMFILE || errno == ENFILE);
+        bool is_starved = fd < 0 && gsh_error_is_no_descriptor(errno);
         if (!is_starved) {
             listener->n_looks = 0;
         }

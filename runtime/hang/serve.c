@@ -85,7 +85,7 @@ static bool answer(void)
     struct gsh_hang_question question = {0};
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
-        return errno != EMFILE && errno != ENFILE;
+        return !gsh_error_is_no_descriptor(errno);
     }
     bool is_asked = has_asked(fd, &question);
     if (is_asked && question.is_far != 0) {
