@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic every module needs: alignment, bounds, array length, monotonic time. */
+ * What every module needs: alignment, bounds, array length, names and plurals, monotonic time. */
 #ifndef GSH_UTIL_H
 #define GSH_UTIL_H
 
@@ -10,6 +10,9 @@
 #include <time.h>
 
 #define GSH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What follows a noun in a message that counts: "%d PE%s". */
+#define GSH_PLURAL(n) ((n) == 1 ? "" : "s")
 
 static inline bool gsh_is_pow2(uint64_t v)
 {

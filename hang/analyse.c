@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/util.h"
 
 #define NAMES_AT_ONCE 6
 
@@ -277,8 +278,8 @@ static void add_behind(struct text *t, const struct gsh_hang_job *job, int pe)
 {
     int64_t n = job->members[pe].about.n_waiting;
     if (n > 0) {
-        add(t, "; behind that %" PRId64 " %s of work on PE %d's streams %s not begun", n,
-            n == 1 ? "piece" : "pieces", pe, n == 1 ? "has" : "have");
+        add(t, "; behind that %" PRId64 " piece%s of work on PE %d's streams %s not begun", n,
+            GSH_PLURAL(n), pe, n == 1 ? "has" : "have");
     }
 }
 
@@ -292,7 +293,7 @@ static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
     if (n == 0) {
         return 0;
     }
-    add(t, n == 1 ? "PE" : "PEs");
+    add(t, "PE%s", GSH_PLURAL(n));
     for (int i = 0; i < job->n_pes && named < NAMES_AT_ONCE; i++) {
         if (i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i)) {
             add(t, "%s %d", named == 0 ? "" : named + 1 == n ? " and" : ",", i);

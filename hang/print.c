@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include "base/util.h"
 #include "hang/analyse.h"
 
 /* ---- text ---- */
@@ -81,7 +82,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
             m->about.node, m->about.device);
     if (m->about.n_unfinished >= 0) {
         fprintf(out, ", %" PRId64 " piece%s of work left on its streams", m->about.n_unfinished,
-                m->about.n_unfinished == 1 ? "" : "s");
+                GSH_PLURAL(m->about.n_unfinished));
     }
     if (m->about.n_waiting > 0) {
         fprintf(out, ", %" PRId64 " of them not begun", m->about.n_waiting);
@@ -101,7 +102,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     }
     if (m->about.n_missed > 0) {
         fprintf(out, "    and at least %u thread%s more, for which the table has no room\n",
-                m->about.n_missed, m->about.n_missed == 1 ? "" : "s");
+                m->about.n_missed, GSH_PLURAL(m->about.n_missed));
     }
 }
 
@@ -110,7 +111,7 @@ void gsh_hang_print_text(FILE *out, const struct gsh_hang_job *job)
     struct gsh_hang_cause cause;
     gsh_hang_analyse(job, &cause);
     fprintf(out, "gshmem: job %08" PRIx64 " of %d PE%s: what waits\n", job->job, job->n_pes,
-            job->n_pes == 1 ? "" : "s");
+            GSH_PLURAL(job->n_pes));
     for (int i = 0; i < job->n_pes; i++) {
         print_member(out, job, i);
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/env.h"
 #include "base/own_file.h"
+#include "base/util.h"
 
 static const char *svg_path;
 
@@ -23,8 +24,7 @@ static bool say(const struct check_pair *pairs, size_t n_pairs, int n_difference
         fprintf(stderr, "gshmem-info: cannot write %s: %s\n", svg_path, strerror(errno));
     }
     printf("\n%d difference%s, %d slow pair%s, %d wrong pair%s\n", n_differences,
-           n_differences == 1 ? "" : "s", n_slow, n_slow == 1 ? "" : "s", n_wrong,
-           n_wrong == 1 ? "" : "s");
+           GSH_PLURAL(n_differences), n_slow, GSH_PLURAL(n_slow), n_wrong, GSH_PLURAL(n_wrong));
     fflush(stdout);
     return n_wrong == 0 && is_drawn;
 }

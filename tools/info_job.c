@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/util.h"
 #include "hang/ask.h"
 #include "hang/print.h"
 
@@ -23,7 +24,7 @@ static int fail_to_choose(const struct gsh_hang_jobs *jobs, const char *name)
     }
     for (int i = 0; i < jobs->n; i++) {
         fprintf(stderr, "  %08" PRIx64 ", of %d PE%s, gshmemrun's process %d\n", jobs->job[i].job,
-                jobs->job[i].n_pes, jobs->job[i].n_pes == 1 ? "" : "s", jobs->job[i].launcher);
+                jobs->job[i].n_pes, GSH_PLURAL(jobs->job[i].n_pes), jobs->job[i].launcher);
     }
     return 1;
 }

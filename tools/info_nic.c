@@ -554,7 +554,7 @@ int gsh_info_check_nic(void)
             close(fds[i]);
         }
     }
-    printf("%u row%s, %u wrong%s\n", c.n_rows, c.n_rows == 1 ? "" : "s", c.n_wrong,
+    printf("%u row%s, %u wrong%s\n", c.n_rows, GSH_PLURAL(c.n_rows), c.n_wrong,
            c.is_over ? "; what followed was not tried" : "");
     printf("Please report this table, also if nothing is wrong: gshmem has not yet been run on a "
            "real adapter. With it:\n"

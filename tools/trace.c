@@ -54,8 +54,8 @@ static void print_calls(const struct gsh_told *told, const struct trace_summary 
     char time[16], bytes[16];
     uint64_t all = told->end_ns - told->begin_ns;
     trace_time(all, time);
-    printf("%zu slice%s of %zu PE%s in %s\n", told->n_slices, told->n_slices == 1 ? "" : "s",
-           told->n_processes, told->n_processes == 1 ? "" : "s", time);
+    printf("%zu slice%s of %zu PE%s in %s\n", told->n_slices, GSH_PLURAL(told->n_slices),
+           told->n_processes, GSH_PLURAL(told->n_processes), time);
     int pe = -1, n = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct trace_row *row = &s->rows[i];
