@@ -52,8 +52,7 @@
  *
  * fence and quiet cover the default context. On the host they cover this PE's host calls. In a
  * kernel they cover the calling thread's own calls, and the group's calls (a warp's, a block's) in
- * which it took part. gshmem_ctx_fence and
- * gshmem_ctx_quiet do the same for their context. */
+ * which it took part. gshmem_ctx_fence and gshmem_ctx_quiet do the same for their context. */
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
