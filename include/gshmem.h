@@ -294,9 +294,9 @@ void gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 /* ---- order and synchronisation (9.9, 9.10) [hd] ------------------------------------------------
  */
 
-/* fence orders: each PE sees the puts, atomics and signals that this caller issued to it before the
- * fence before it sees those issued after. It waits for nothing, and orders nothing between
- * different PEs.
+/* fence orders the puts, atomics and signals of this caller to each PE: those issued before the
+ * fence are seen on that PE before those issued after it. It waits for nothing, and orders nothing
+ * between different PEs.
  *
  * quiet completes: when it returns, all puts, atomics and signals that this caller has issued, to
  * any PE, are visible to every PE, and the dest of each non-blocking get may be read. A quiet is

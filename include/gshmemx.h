@@ -3,7 +3,7 @@
  * rules of gshmem.h hold. A call "on stream" is enqueued and takes its turn there: it begins when
  * the earlier work of the stream is done, and later work sees its effect. Scalars are copied when
  * the call is made; buffers must live until the call has run. Every call on a stream may be
- * captured into a CUDA graph and replayed, unless it says otherwise. / Since 0.1. */
+ * captured into a CUDA graph and replayed, unless it says otherwise. Since 0.1. */
 #ifndef GSHMEMX_H
 #define GSHMEMX_H
 
@@ -32,9 +32,10 @@ int gshmemx_init_status(void);
  * limit of start-up has passed. Call it before init, in one process of the job, and carry the id to
  * the others. Returns 0 or an error. */
 int gshmemx_get_uniqueid(gshmemx_uniqueid_t *id);
-/* The calls gshmemx_set_attr_... fill in the attributes that init_attr takes with their flag, for
- * PE my_pe of n_pes. They check nothing; init_attr does. They return 0, or an error if attr is
- * NULL. The id must live until init_attr returns. */
+/* Each call gshmemx_set_attr_... belongs to one of the GSHMEMX_INIT_ flags. It fills in the
+ * attributes that gshmemx_init_attr takes with this flag, for PE my_pe of n_pes. It checks nothing;
+ * gshmemx_init_attr does. It returns 0, or an error if attr is NULL. The id must live until
+ * gshmemx_init_attr returns. */
 int gshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, const gshmemx_uniqueid_t *id,
                                    gshmemx_init_attr_t *attr);
 /* mpi_comm: an MPI_Comm *, any communicator; its ranks become the PE numbers. */
@@ -58,11 +59,11 @@ const char *gshmemx_error_string(int error);
  *
  * It runs once, for the first error, on the thread that found it: the one that made the call or,
  * for kernels, deaths and networks, a thread of the library. A thread that finds another error
- * meanwhile waits up to 10 seconds for it to return. The other PEs of the job do not know of the
- * error yet. So the handler should be brief: print, flush, note a stack. It must return, or end the
- * process by _exit or abort: no longjmp, no exception, no exit. Of gshmem's calls it may make only
- * gshmem_my_pe, gshmem_n_pes and gshmemx_error_string; an error in the handler itself ends the
- * process at once.
+ * meanwhile waits up to 10 seconds for the handler to return. The other PEs of the job do not know
+ * of the error yet. So the handler should be brief: print, flush, note a stack. It must return, or
+ * end the process by _exit or abort: no longjmp, no exception, no exit. Of gshmem's calls it may
+ * make only gshmem_my_pe, gshmem_n_pes and gshmemx_error_string; an error in the handler itself
+ * ends the process at once.
  *
  * It is not called where a call returns an error; for gshmem_global_exit; for a process that exits
  * without gshmem_finalize; nor in processes that end because another PE has ended the job, which
@@ -118,10 +119,10 @@ int gshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size);
  * buffer's bytes are pinned, as one piece, and CUDA refuses a copy that begins in a piece and ends
  * outside it: so let no copy do that. What the program has pinned itself (cudaHostRegister) stays
  * its own: all of a buffer may lie in one such piece, which must stay pinned while the buffer is
- * registered; if only a part of it does, the result is an error. Buffers of PEs that are threads of
- * one process may overlap, but no operation may be outstanding on one of them while another one
- * that overlaps it, directly or through others, is registered or unregistered, unless the two are
- * the same. Returns 0 or an error. */
+ * registered; if only a part of the buffer does, the result is an error. Buffers of PEs that are
+ * threads of one process may overlap, but no operation may be outstanding on one of them while
+ * another one that overlaps it, directly or through others, is registered or unregistered, unless
+ * the two are the same. Returns 0 or an error. */
 int gshmemx_buffer_register(void *addr, size_t length);
 /* Call this before freeing the buffer, when no operation on it is outstanding. What shares a page
  * with it stays pinned. finalize unregisters whatever is left. */
