@@ -102,8 +102,8 @@ static void warn_of_environment(void)
     }
     if (getauxval(AT_SECURE) != 0 && has_any) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT,
-                "this program has more rights than who started it (setuid): all variables of the "
-                "environment are ignored, those of its launcher, too");
+                "this program has more rights than the user who started it (setuid): all variables "
+                "of the environment are ignored, those of its launcher, too");
     }
 }
 

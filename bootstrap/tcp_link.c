@@ -202,7 +202,7 @@ static enum gsh_result fail_connect(const struct gsh_tcp_link_key *key, enum gsh
         return gsh_note(r, "the process at %s did not answer in time", text);
     }
     if (r == GSH_ERR_ARG) {
-        return gsh_note(GSH_ERR_PEER, "who listens at %s does not have the key's secret", text);
+        return gsh_note(GSH_ERR_PEER, "the process at %s does not have the key's secret", text);
     }
     if (r == GSH_ERR_PEER) {
         return gsh_note(r, "the process at %s has ended, or cannot be reached: %s", text,

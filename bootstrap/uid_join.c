@@ -26,8 +26,8 @@ static enum gsh_result fail_rendezvous(const struct gsh_uid_join *j,
                         (double)j->timeout_ns * 1e-9);
     }
     if (r == GSH_ERR_ARG || errno == ECONNRESET || errno == EPIPE) {
-        return gsh_fail(r, "start-up: who serves %s does not accept this unique id, or has ended",
-                        text);
+        return gsh_fail(
+            r, "start-up: the process at %s does not accept this unique id, or has ended", text);
     }
     if (errno == ECONNREFUSED) {
         return gsh_fail(r,
@@ -102,7 +102,8 @@ static enum gsh_result fail_version(const struct gsh_address *address, const uin
     gsh_magic(mine);
     gsh_address_text(address, text);
     if (gsh_magic_version(magic) == 0) {
-        return gsh_fail(GSH_ERR_ARG, "start-up: who serves %s is no rendezvous of gshmem", text);
+        return gsh_fail(GSH_ERR_ARG, "start-up: the process at %s is no rendezvous of gshmem",
+                        text);
     }
     return gsh_fail(GSH_ERR_ARG,
                     "start-up: the rendezvous at %s runs another version of gshmem (start-up %d) "

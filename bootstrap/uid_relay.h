@@ -54,8 +54,8 @@ enum gsh_relay_role {
     GSH_RELAY_FOLLOWS, /* it has one */
 };
 
-/* Takes the group's name, or connects to who has it. at: written if it follows. Past the deadline
- * there is no relay. */
+/* Takes the group's name, or connects to the rank that has it. at: written if this rank follows.
+ * Past the deadline there is no relay. */
 enum gsh_relay_role gsh_relay_enter(struct gsh_relay *relay, const uint8_t secret[GSH_SHA256_BYTES],
                                     int rank, uint64_t deadline_ns, struct gsh_address *at);
 

@@ -95,8 +95,8 @@ int gsh_uid_rounds(int n_ranks);
 /* A new id for a rendezvous at this address, with a fresh secret. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_encode(const struct gsh_address *address,
                                                 struct gsh_uid *out);
-/* The id that all make who know the phrase, for a rendezvous at this address. Its secret is no
- * better than the phrase. */
+/* The id for a rendezvous at this address that every process with this phrase makes. Its secret is
+ * no better than the phrase. */
 void gsh_uid_from_phrase(const struct gsh_address *address, const char *phrase,
                          struct gsh_uid *out);
 GSH_CHECK_RESULT enum gsh_result gsh_uid_decode(const struct gsh_uid *id,
