@@ -641,7 +641,7 @@ static void test_too_early(void)
     end(t);
 }
 
-/* ---- a PE that is slow ---- */
+/* ---- as time goes on ---- */
 
 /* The clock is the test's: without this call none of the time limit passes. */
 static void tick(struct gsh_transport *t)
@@ -651,6 +651,48 @@ static void tick(struct gsh_transport *t)
     u->is_clock_due = true;
     t->ops->progress(t);
     u->next_tick_ns = UINT64_MAX;
+}
+
+/* One of the messages that on_message expects. */
+static void send_number(unsigned i)
+{
+    uint8_t data[1500];
+    for (size_t k = 0; k < bytes_of(i); k++) {
+        data[k] = (uint8_t)(i + k);
+    }
+    send_crafted(GSH_UCX_DATA, i, &i, sizeof(i), data, bytes_of(i));
+}
+
+/* A message is missing, though its sender goes on sending: it may be late, but not for as long as
+ * the time limit. */
+static void test_gap(void)
+{
+    struct gsh_transport *other = create(0), *t = create(1);
+    struct gsh_op op = {.done = never};
+    unsigned n_ticks = 0;
+    bool is_pending = true;
+    connect_to(t, 0, other);
+    CHECK_EQ(t->ops->send(t, 0, &n_ticks, sizeof(n_ticks), NULL, 0, &op, &is_pending), GSH_OK);
+    n_lost = 0;
+    ((struct gsh_ucx *)t)->next_tick_ns = UINT64_MAX;
+    for (unsigned i = 1; i <= 10; i++) {
+        send_number(i);
+        tick(t);
+    }
+    CHECK_EQ(n_received, 0);
+    send_number(0);
+    CHECK_EQ(n_received, 11);
+    for (; n_lost == 0 && n_ticks < 100; n_ticks++) {
+        send_number(12 + n_ticks % 20);
+        tick(t);
+    }
+    CHECK_EQ(n_lost, 1);
+    CHECK_EQ(n_ticks, 16);
+    CHECK_STR(lost_reason, "a message from it has not come, but later ones have");
+    CHECK_EQ(n_received, 11);
+    end(t);
+    end(other);
+    free_letters();
 }
 
 /* PE 1 has a large put under way to PE 0, which is busy and answers nothing: it lives for as long
@@ -718,6 +760,7 @@ int main(void)
     }
     test_lost_in_fetch();
     test_too_early();
+    test_gap();
     test_slow();
     return test_result();
 }
