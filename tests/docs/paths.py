@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders that documents name in `backticks` exist. CONTRIBUTING.md names them from the root, and each
 function, struct and variable that it names occurs in the sources; another document names them as its readers see them,
-from the root, its own folder, or any folder above the file. So do files that comments of sources name.
+from the root, its own folder, or any folder above the file. So do files that comments of sources name. And each source
+of a folder that has a README is named there, without its suffix or with it, or in a README above.
 
     paths.py ROOT
 
@@ -21,6 +22,9 @@ COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 # In a comment, the name of a source, also with folders; not behind a placeholder, nor in <> or quotes.
 NAMED = re.compile(r'(?<![\w/.<"*-])((?:[\w-]+/)*[\w-]+\.(?:c|h|cuh|cu|cc|py|sh|md|def))\b')
 FOREIGN = ('math.h', 'pmix.h')
+# Folders of sources that READMEs list, but for headers that have the names of others.
+LISTED = re.compile(r'(?:base|bootstrap|cpu|device|dialects|hang|heap|kernels|nic|proxy|runtime|tools|trace|wire)/'
+                    r'(?!.*(?:include|shim|clang|mpp)/).*\.(?:c|h|cc|cu|cuh|def)$')
 root, failed = sys.argv[1], 0
 
 
@@ -81,5 +85,13 @@ for source in sorted(path for path in present if re.search(r'\.(?:c|h|hpp|cc|cu|
         n_named += 1
         if path not in ends and path not in FOREIGN:
             complain(f'{source}: a comment names {path}, which there is not')
-print(f'{n_paths} paths, {n_names} names of code, {n_named} in comments')
-sys.exit(1 if failed or n_paths < 500 or n_names < 20 or n_named < 400 else 0)
+n_listed = 0
+for source in sorted(filter(LISTED.match, present)):
+    folders = source.split('/')[:-1]
+    above = '\n'.join(texts.get('/'.join(folders[:i + 1]) + '/README.md', '') for i in range(len(folders)))
+    stem = os.path.basename(source).split('.')[0]
+    n_listed += 1
+    if not re.search(rf'\b{stem}\b', above):
+        complain(f'{source}: no README of its folder or above names {stem}')
+print(f'{n_paths} paths, {n_names} names of code, {n_named} in comments, {n_listed} sources in READMEs')
+sys.exit(1 if failed or n_paths < 500 or n_names < 20 or n_named < 400 or n_listed < 500 else 0)
