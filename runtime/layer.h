@@ -30,13 +30,14 @@ int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
 /* Ends the PE, in any thread, once no thread makes calls for it; collective as finalize. A thread
  * whose PE it was has none from then on. */
 void gshmemx_layer_finalize(void *pe);
-/* A program that ends with status 0 may leave out finalize: when exit is called in this thread, for
- * whose PE nobody has made it, by() makes it, and so waits for the other PEs. One that fails must
- * not wait. Not for a PE whose process has others. Checking builds warn. After init, so that it
- * comes before what the library and CUDA do at the end; after each init. */
+/* A program that ends with status 0 may leave out finalize: if the calling thread calls exit with
+ * that status, and its PE has not been finalized, by() finalizes the PE, and so waits for the other
+ * PEs. A program that fails must not wait. Nothing is done for a PE whose process has other PEs.
+ * Checking builds warn. To be called after each init, so that by() runs before what the library and
+ * CUDA do at exit. */
 void gshmemx_layer_finalize_at_exit(void (*by)(void));
-/* From now on value stands for the variable GSHMEM_... where the environment has none; the first
- * one counts. Allowed before init, in any thread. */
+/* From now on value stands for the variable GSHMEM_... if the environment lacks it; of several
+ * values offered for a variable the first one counts. Allowed before init, in any thread. */
 void gshmemx_layer_offer_setting(const char *name, const char *value);
 /* The calling thread's latest failure, which has been printed, is about to end the process with
  * that status: the program's error handler hears of it. Allowed before init. */
@@ -56,7 +57,7 @@ struct gshmemx_layer_scope {
     int device;
 };
 /* The calling thread acts for pe, with pe's device current, until it leaves. device: on the CPU
- * device, its number for cudaSetDevice. Turns nest. */
+ * device, its number for cudaSetDevice. Scopes nest. */
 void gshmemx_layer_enter(void *pe, int device, struct gshmemx_layer_scope *scope);
 void gshmemx_layer_leave(const struct gshmemx_layer_scope *scope);
 /* The calling thread's current device, before or after init: CUDA's number of it, or on the CPU
@@ -82,7 +83,8 @@ void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int
 bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
 /* The same for a team of pe, in a thread that may make calls on it; GSHMEM_TEAM_WORLD: all PEs. */
 bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team);
-/* The same once kernels that wait in the team may have left: what they were to do may be undone. */
+/* The same, from when kernels that wait in the team may have left: they may not have done what they
+ * were to do. */
 bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
 /* After a death: whether a kernel of pe has left a wait for it, or has asked a far PE that is lost.
  * Any thread. */
@@ -93,8 +95,9 @@ bool gshmemx_layer_has_left_lost(const void *pe);
 void gshmemx_layer_subscribe_deaths(void (*subscriber)(void *pe, int dead));
 /* After gshmemx_layer_tell_lost pe's kernels leave where they wait for a word in this memory of pe,
  * or of this team of pe; they go on elsewhere. The memory and the team stay lost: nobody uses them
- * any more. False: no room. What is lost together takes less of it if told together: memory without
- * gaps counts once, in whatever order it is given. One thread at a time for all PEs of the process.
+ * any more. False: no room. What is lost together takes less room if it is told together: memory
+ * without gaps counts once, in whatever order it is given. One thread at a time for all PEs of the
+ * process.
  */
 bool gshmemx_layer_lose(void *pe, const void *memory, size_t bytes);
 bool gshmemx_layer_lose_team(void *pe, gshmem_team_t team);
@@ -195,7 +198,7 @@ struct gshmemx_layer_inbox {
  * with which anything goes. No communication. */
 size_t gshmemx_layer_inbox_bytes(int n_members);
 size_t gshmemx_layer_inbox_least_bytes(int n_members);
-/* Sets it to what its first call expects; waits for that. */
+/* Sets the inbox to what its first call expects, and waits until that is done. */
 int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox);
 /* Whether the call below works on the team with that inbox; NULL: the team's own. The same on all
  * members. */
@@ -218,12 +221,12 @@ void gshmemx_layer_limit_blocks(unsigned least, unsigned most);
  * functions. So do the library's own kernels, for collectives on streams and for host calls, which
  * then return without a result. Streams drain where kernels wait only in the library's calls. A
  * kernel that has left may have done any part of its work; teams, locks and words that it used are
- * no longer usable. Other PEs that wait for this one go on waiting: collectives, signals and calls
- * for far PEs that a stream comes to now do nothing, but it still copies and sets words by itself,
- * and the program's kernels run. Meanwhile the PE does not hear that the job ends, and its kernels
- * report no mistakes. If the process exits in this state, only the peers that lose the PE report
- * that it was not finalized. off: kernels wait again; after gshmemx_layer_synchronize all that
- * waited have left. By any thread. */
+ * no longer usable. Other PEs that wait for this one go on waiting. Collectives, signals and calls
+ * for far PEs that a stream reaches now do nothing. The stream still makes copies and sets words by
+ * itself, and the program's kernels run. Meanwhile the PE does not hear that the job ends, and its
+ * kernels report no mistakes. If the process exits in this state, only the peers that lose the PE
+ * report that it was not finalized. on is false: kernels wait again. gshmemx_layer_synchronize,
+ * called before that, waits until all that were waiting have left. By any thread. */
 void gshmemx_layer_leave_kernels(bool on);
 /* Waits until this PE's device has completed all work on its streams. */
 void gshmemx_layer_synchronize(void);
@@ -260,7 +263,7 @@ bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, in
 /* Words of a team's member for the dialect's own use: host memory that all PEs of the member's node
  * read and write; NULL: the member is on another node than this PE, or there is no such team. They
  * last as long as the team. An earlier team may have left anything there, so each member clears its
- * own before the members meet for the first time. Does not wait. member: its number in the team. */
+ * own before the members' first barrier. Does not wait. member: its number in the team. */
 enum { GSHMEMX_LAYER_TEAM_WORDS = 72 };
 uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member);
 
@@ -276,8 +279,8 @@ bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_
  *
  * While nothing is recorded each of these costs a call and a branch. */
 
-/* What the calling thread does from now on bears this name, which stays as it is, in place of those
- * of the public calls by which it is done; NULL: no longer. */
+/* From now on the timeline shows what the calling thread does under this name, and not under the
+ * names of the public calls that do it. The string stays as it is. NULL: no longer. */
 void gshmemx_layer_trace_as(const char *call);
 
 /* What no public call does: a slice of the calling thread from begin to end, and, but for a
