@@ -104,6 +104,9 @@ enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *
             tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
             return all;
         }
+        if (to->settled != NULL) {
+            to->settled(to->context, chunk.off, &members);
+        }
     }
     return GSH_OK;
 }

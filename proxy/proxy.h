@@ -36,6 +36,7 @@ struct gsh_proxy_memory {
 };
 
 #define GSH_PROXY_STAGE_BUFFERS_MAX 256
+#define GSH_PROXY_ADDRESS           UINT64_MAX /* options.look_up */
 
 /* Something that the proxy has done, from begin_ns (CLOCK_MONOTONIC) until now. */
 struct gsh_proxy_event {
@@ -70,6 +71,12 @@ struct gsh_proxy_options {
     void (*lost)(void *context, int pe, const char *text);
     /* A notice from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
     void (*notice)(void *context, int pe, const void *data, size_t bytes);
+    /* What pe has told of itself: its address (number GSH_PROXY_ADDRESS), or its key of the region
+     * that begins at the offset `number`, which has been told of. Asked when this PE first
+     * communicates with pe. The blob is valid until the next call. A failure is noted. As fail: on
+     * any thread, under the proxy's lock. NULL: the proxy is given all addresses and keys. */
+    enum gsh_result (*look_up)(void *context, int pe, uint64_t number, const void **blob,
+                               size_t *bytes);
     /* For a timeline: called at the end of each. As fail: on any thread, under the proxy's lock.
      * NULL: nobody observes, and nothing is measured. */
     void (*observe)(void *context, const struct gsh_proxy_event *event);
@@ -91,6 +98,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_address(struct gsh_proxy *proxy, cons
                                                    size_t *bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe,
                                                     const void *blob, size_t bytes);
+/* Whether the proxy looks up what it needs of a PE when they first communicate. Then nobody calls
+ * set_peer, and add_peer_region only for regions that not all PEs have. */
+bool gsh_proxy_learns_late(const struct gsh_proxy *proxy);
 /* The thread starts; requests and messages may flow. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_start(struct gsh_proxy *proxy);
 
@@ -154,6 +164,13 @@ GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_peer_region(struct gsh_proxy *pro
                                                            const void *key, size_t key_bytes);
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe,
                                                               uint64_t off);
+
+/* The same for all far PEs at once, if the proxy learns late: their keys may be looked up, and
+ * until the removal they stay so. */
+GSH_CHECK_RESULT enum gsh_result gsh_proxy_add_told_region(struct gsh_proxy *proxy, uint64_t off,
+                                                           uint64_t bytes);
+/* Accepts a region that was not added. */
+void gsh_proxy_remove_told_region(struct gsh_proxy *proxy, uint64_t off);
 
 /* Prepares memory of this PE that is not a region, and will be the local side of many puts and
  * gets, for the network until it is unpinned. *pin NULL: nothing to do. */

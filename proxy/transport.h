@@ -37,6 +37,10 @@ struct gsh_transport_events {
     /* A peer can no longer be reached; reason is the transport's. is_silent: because it has not
      * answered for timeout_ns. At most once per peer. */
     void (*lost)(void *context, int pe, bool is_silent, const char *reason);
+    /* Only if the transport learns late: an operation, or an answer, needs the address of pe, which
+     * has not been set. The caller sets it, and adds pe's regions, before this returns; any other
+     * result than GSH_OK is the operation's. NULL: all addresses are set before. */
+    enum gsh_result (*learn)(void *context, int pe);
 };
 
 struct gsh_transport_options {
@@ -58,7 +62,8 @@ struct gsh_transport_ops {
 
     /* This PE's address, to be carried to every other PE; owned by t. */
     enum gsh_result (*address)(struct gsh_transport *t, const void **blob, size_t *bytes);
-    /* The address of another PE, copied. The first operation connects. */
+    /* The address of another PE, copied. The first operation connects. Before any operation to that
+     * PE, or within events.learn. */
     enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 
     /* Memory of this PE that others put to and get from, and that is a fast source and dest here:
@@ -109,6 +114,9 @@ struct gsh_transport_ops {
 
     /* No PE needs this one any more (a barrier came first). Accepts a half-made transport. */
     void (*destroy)(struct gsh_transport *t);
+
+    /* It calls events.learn, so that it keeps nothing for PEs that are never talked to. */
+    bool learns_late;
 };
 
 /* First member of every kind's own struct. */

@@ -10,6 +10,7 @@
 #include "proxy/engine/drop.h"
 #include "proxy/engine/failure.h"
 #include "proxy/engine/inbox.h"
+#include "proxy/engine/learn.h"
 #include "proxy/engine/outbox.h"
 #include "proxy/engine/rings.h"
 #include "proxy/engine/round.h"
@@ -35,7 +36,10 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         .plugin = o->plugin,
         .timeout_ns = o->timeout_ns,
         .loop_seed = o->loop_seed,
-        .events = {.context = proxy, .message = gsh_inbox_arrived, .lost = gsh_engine_lost}};
+        .events = {.context = proxy,
+                   .message = gsh_inbox_arrived,
+                   .lost = gsh_engine_lost,
+                   .learn = o->look_up != NULL ? gsh_learn_peer : NULL}};
     memcpy(options.key, o->key, sizeof(options.key));
     if (strcmp(o->transport, "auto") == 0) {
         options.name = o->is_one_process ? "loop" : "ucx";
@@ -128,6 +132,7 @@ void gsh_proxy_destroy(struct gsh_proxy **handle)
     gsh_rings_destroy(proxy);
     gsh_mailbox_finish(&proxy->mailbox);
     gsh_outstanding_finish(&proxy->asked);
+    gsh_learn_finish(proxy);
     free(proxy->apart);
     free(proxy->losses);
     for (gsh_context ctx = 0; ctx < GSH_CONTEXTS; ctx++) {
@@ -228,6 +233,11 @@ enum gsh_result gsh_proxy_set_peer(struct gsh_proxy *proxy, int pe, const void *
     enum gsh_result r = proxy->transport->ops->set_peer(proxy->transport, pe, blob, bytes);
     gsh_lock_give(&proxy->lock);
     return r;
+}
+
+bool gsh_proxy_learns_late(const struct gsh_proxy *proxy)
+{
+    return proxy->options.look_up != NULL && proxy->transport->ops->learns_late;
 }
 
 static enum gsh_result set_memory(struct gsh_proxy *proxy, const struct gsh_proxy_memory *memory,
@@ -348,6 +358,21 @@ enum gsh_result gsh_proxy_remove_peer_region(struct gsh_proxy *proxy, int pe, ui
     }
     gsh_lock_give(&proxy->lock);
     return r;
+}
+
+enum gsh_result gsh_proxy_add_told_region(struct gsh_proxy *proxy, uint64_t off, uint64_t bytes)
+{
+    gsh_lock_take(&proxy->lock);
+    enum gsh_result r = gsh_learn_add_region(proxy, off, bytes);
+    gsh_lock_give(&proxy->lock);
+    return r;
+}
+
+void gsh_proxy_remove_told_region(struct gsh_proxy *proxy, uint64_t off)
+{
+    gsh_lock_take(&proxy->lock);
+    gsh_learn_remove_region(proxy, off);
+    gsh_lock_give(&proxy->lock);
 }
 
 bool gsh_proxy_reads_device(const struct gsh_proxy *proxy)

@@ -95,7 +95,7 @@ struct gsh_engine_peer {
 /* How far a peer's loss has gone, if the proxy outlives it: loss.h, drop.h. */
 enum gsh_loss { GSH_LOSS_NONE, GSH_LOSS_NOTED, GSH_LOSS_GONE };
 
-/* A region that does not begin where another one ends. */
+/* A region that does not begin where another one ends; or one that all far PEs have (learn.h). */
 struct gsh_proxy_apart {
     uint64_t off, bytes;
 };
@@ -112,6 +112,10 @@ struct gsh_proxy {
     struct gsh_proxy_apart *apart;
     size_t n_apart, apart_room;
     size_t data_max; /* of a message */
+    int *known;      /* PEs whose address and regions the transport has; only if it learns late */
+    size_t n_known, known_room;
+    struct gsh_proxy_apart *told; /* the regions whose keys are looked up */
+    size_t n_told, told_room;
 
     /* By context, then [n_pes]; both made on first use, except the default context's array. */
     struct gsh_engine_peer **peers[GSH_CONTEXTS];

@@ -190,9 +190,23 @@ static enum gsh_result connect_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer
     return GSH_OK;
 }
 
+/* A peer that has sent something, or of which something is known, may not have an address yet. */
+static enum gsh_result learn(struct gsh_ucx *u, int pe)
+{
+    const struct gsh_transport_events *events = &u->base.options.events;
+    const struct gsh_ucx_peer *peer = u->peers[pe];
+    const bool is_known = peer != NULL && (peer->state != GSH_UCX_UNUSED || peer->address != NULL);
+    return is_known || events->learn == NULL ? GSH_OK : events->learn(events->context, pe);
+}
+
 enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out)
 {
-    struct gsh_ucx_peer *peer = pe >= 0 && pe < u->base.options.n_pes ? u->peers[pe] : NULL;
+    const bool is_in_job = pe >= 0 && pe < u->base.options.n_pes;
+    enum gsh_result r = is_in_job ? learn(u, pe) : GSH_OK;
+    if (r != GSH_OK) {
+        return r;
+    }
+    struct gsh_ucx_peer *peer = is_in_job ? u->peers[pe] : NULL;
     if (peer == NULL) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: PE %d is not known", pe);
     }

@@ -102,6 +102,7 @@ static const struct gsh_transport_ops ucx_ops = {
     .name = "ucx",
     .message_max = GSH_UCX_MESSAGE_MAX,
     .address = ucx_address,
+    .learns_late = true,
     .set_peer = gsh_ucx_set_peer,
     .add_region = gsh_ucx_add_region,
     .make_region = gsh_ucx_make_region,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/instance/book.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/far/affinity.h"
@@ -88,11 +89,48 @@ static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members 
     }
 }
 
+/* Whether the region's keys are in the book, where the proxy finds those that it needs: all PEs
+ * have the region. */
+static bool is_told(const struct gsh_instance *pe, const struct gsh_heap_members *members)
+{
+    return members->pes == NULL && gsh_proxy_learns_late(pe->proxy);
+}
+
+static void forget(struct gsh_instance *pe, const struct gsh_heap_members *members, uint64_t off)
+{
+    if (is_told(pe, members)) {
+        gsh_proxy_remove_told_region(pe->proxy, off);
+        gsh_book_remove(pe->book, off);
+    } else {
+        forget_peers(pe, members, off, members->pes != NULL ? members->n : pe->n_pes);
+    }
+}
+
+static enum gsh_result tell(struct gsh_instance *pe, const struct gsh_heap_members *members,
+                            uint64_t off, uint64_t bytes, const struct gsh_book_source *keys)
+{
+    enum gsh_result r = gsh_book_add(pe->book, off, keys);
+    if (r == GSH_OK) {
+        r = gsh_proxy_add_told_region(pe->proxy, off, bytes);
+    }
+    if (r != GSH_OK) {
+        forget(pe, members, off);
+    }
+    return r;
+}
+
 /* keys: with `stride` bytes between those of two members. */
 static enum gsh_result learn_peers(struct gsh_instance *pe, const struct gsh_heap_members *members,
                                    uint64_t off, uint64_t bytes, const struct region_head *heads,
                                    const uint8_t *keys, size_t stride)
 {
+    if (is_told(pe, members)) {
+        const struct gsh_book_source source = {.blobs = keys,
+                                               .lengths = &heads[0].key_bytes,
+                                               .blob_stride = stride,
+                                               .length_stride = sizeof(heads[0])};
+        return tell(pe, members, off, bytes, &source);
+    }
     for (int i = 0; i < members->n; i++) {
         const int member = gsh_heap_member_pe(members, i);
         if (!gsh_is_far(pe, member)) {
@@ -183,14 +221,22 @@ static void goes(void *context, uint64_t off, const struct gsh_heap_members *mem
         return; /* it has forgotten everything */
     }
     if (pe->far->alone_off != off) {
-        forget_peers(pe, members, off, members->pes != NULL ? members->n : pe->n_pes);
+        forget(pe, members, off);
     }
     (void)!gsh_proxy_remove_region(pe->proxy, off);
 }
 
+static void settled(void *context, uint64_t off, const struct gsh_heap_members *members)
+{
+    struct gsh_instance *pe = context;
+    if (is_told(pe, members)) {
+        gsh_book_settle(pe->book, off);
+    }
+}
+
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
 {
-    return (struct gsh_heap_events){.came = came, .goes = goes, .context = pe};
+    return (struct gsh_heap_events){.came = came, .goes = goes, .settled = settled, .context = pe};
 }
 
 /* ---- rings ---- */

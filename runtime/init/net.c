@@ -16,11 +16,14 @@
 #include "runtime/far/far.h"
 #include "runtime/hang/tell.h"
 #include "runtime/team/absent.h"
+#include "runtime/team/page.h"
+#include "runtime/instance/book.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
 #include "runtime/instance/job_report.h"
 #include "runtime/instance/page.h"
+#include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/monitor.h"
 #include "runtime/trace/proxy.h"
@@ -246,6 +249,21 @@ static void on_event(void *context, const struct gsh_proxy_event *event)
     gsh_trace_proxy_event(net->pe, event);
 }
 
+static enum gsh_result look_up(void *context, int pe, uint64_t number, const void **blob,
+                               size_t *bytes)
+{
+    const struct gsh_net *net = context;
+    return gsh_book_look_up(net->pe->book, number, pe, blob, bytes);
+}
+
+static enum gsh_result create_book(struct gsh_instance *pe)
+{
+    uint64_t room;
+    void *shared = gsh_page_book(pe, gsh_page_bytes(pe), &room);
+    return gsh_book_create(shared, room, pe->peers[pe->my_pe].node_index == 0, pe->n_pes,
+                           &pe->book);
+}
+
 static enum gsh_result create_proxy(struct gsh_instance *pe)
 {
     struct gsh_proxy_options options = {
@@ -263,6 +281,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
         .fail = on_fail,
         .lost = gsh_deaths_are_single(pe) ? on_lost : NULL,
         .notice = on_notice,
+        .look_up = look_up,
         .observe = pe->env.trace[0] != '\0' ? on_event : NULL,
         .context = pe->net,
         .thread_start = on_thread_start,
@@ -270,7 +289,10 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     uint8_t key[GSH_KEY_BYTES];
     gsh_key_derive(pe->secret, "messages", key);
     memcpy(options.key, key, sizeof(options.key));
-    enum gsh_result r = gsh_proxy_create(&options, &pe->proxy);
+    enum gsh_result r = create_book(pe);
+    if (r == GSH_OK) {
+        r = gsh_proxy_create(&options, &pe->proxy);
+    }
     explicit_bzero(key, sizeof(key));
     explicit_bzero(options.key, sizeof(options.key));
     return r;
@@ -322,6 +344,13 @@ static enum gsh_result set_peers(struct gsh_instance *pe, const struct greeting 
                                  const uint8_t *addresses, size_t stride)
 {
     enum gsh_result r = GSH_OK;
+    if (gsh_proxy_learns_late(pe->proxy)) {
+        return gsh_book_add(pe->book, GSH_PROXY_ADDRESS,
+                            &(struct gsh_book_source){.blobs = addresses,
+                                                      .lengths = &greetings[0].bytes,
+                                                      .blob_stride = stride,
+                                                      .length_stride = sizeof(greetings[0])});
+    }
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         if (i != pe->my_pe) {
             r = gsh_proxy_set_peer(pe->proxy, i, addresses + (size_t)i * stride,
@@ -397,6 +426,7 @@ enum gsh_result gsh_net_create(struct gsh_instance *pe, struct gsh_bootstrap *bo
     enum gsh_result r = gsh_far_check(pe);
     r = exchange_addresses(pe, bootstrap, r == GSH_OK ? create_proxy(pe) : r);
     if (r == GSH_OK) {
+        gsh_book_settle(pe->book, GSH_PROXY_ADDRESS);
         r = gsh_proxy_start(pe->proxy);
     }
     if (r == GSH_OK) {
@@ -423,6 +453,7 @@ void gsh_net_destroy(struct gsh_instance *pe)
         gsh_end_notice_await_end(pe->net);
     }
     gsh_proxy_destroy(&pe->proxy);
+    gsh_book_destroy(&pe->book);
     free(pe->net);
     pe->net = NULL;
 }

@@ -16,6 +16,7 @@
 #include "base/keys.h"
 #include "base/coll_table.h"
 
+struct gsh_book;
 struct gsh_buffers;
 struct gsh_contexts;
 struct gsh_deaths;
@@ -68,6 +69,7 @@ struct gsh_instance {
     int page_fd;
     void *node_pages; /* the pages of all PEs of the node, if they are in one file, or NULL */
     uint64_t node_pages_bytes;
+    struct gsh_book *book;               /* what far PEs have told; NULL: nothing */
     struct gsh_proxy *proxy;             /* the way to far PEs; NULL when every peer is near */
     struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */

@@ -12,6 +12,7 @@
 #include "base/pages.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
+#include "runtime/instance/book.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
@@ -23,6 +24,20 @@
 static bool is_beside(const struct gsh_instance *pe, int other)
 {
     return pe->peers[other].node == pe->peers[pe->my_pe].node;
+}
+
+/* Of the node's book, whole pages. */
+static uint64_t book_bytes(const struct gsh_instance *pe)
+{
+    return pe->n_nodes > 1 ? gsh_align_up((uint64_t)pe->n_pes * GSH_BOOK_PE_BYTES, gsh_page_size())
+                           : 0;
+}
+
+/* Of a PE's file, whose page has `bytes`: the book is behind the first one's. */
+static uint64_t file_bytes(const struct gsh_instance *pe, int owner, uint64_t bytes)
+{
+    const bool has_book = book_bytes(pe) > 0 && pe->peers[owner].node_index == 0;
+    return has_book ? gsh_align_up(bytes, gsh_page_size()) + book_bytes(pe) : bytes;
 }
 
 /* The PEs of the node: their number, and if `ranks` is not NULL, which. */
@@ -79,6 +94,7 @@ enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
     if (are_in_one_file(pe)) {
         return GSH_OK;
     }
+    bytes = file_bytes(pe, pe->my_pe, bytes);
     enum gsh_result r = make_file(bytes, &pe->page_fd);
     if (r != GSH_OK) {
         return gsh_fail(r, "init: %s", gsh_last_error());
@@ -106,6 +122,7 @@ static bool is_sound(int fd, uint64_t bytes)
 /* Maps the page that a PE has sent, after checking that it is one. */
 static enum gsh_result map_page(struct gsh_instance *pe, uint64_t bytes, int from, int fd)
 {
+    bytes = file_bytes(pe, from, bytes);
     if (!is_sound(fd, bytes)) {
         return gsh_note(GSH_ERR_BUG, "PE %d sent what is no page", from);
     }
@@ -138,7 +155,7 @@ static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, cons
 {
     const uint64_t heads = (uint64_t)n * GSH_PAGE_HEAD_BYTES;
     const uint64_t each = gsh_align_up(bytes - GSH_PAGE_HEAD_BYTES, gsh_page_size());
-    const uint64_t all = heads + (uint64_t)n * each;
+    const uint64_t all = heads + (uint64_t)n * each + book_bytes(pe);
     enum gsh_result made = GSH_OK;
     int fd = -1;
     if (ranks[0] == pe->my_pe) {
@@ -168,6 +185,23 @@ static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, cons
     return GSH_OK;
 }
 
+void *gsh_page_book(const struct gsh_instance *pe, uint64_t bytes, uint64_t *room)
+{
+    int first = 0;
+    *room = book_bytes(pe);
+    if (*room == 0) {
+        return NULL;
+    }
+    if (pe->node_pages != NULL) {
+        return (uint8_t *)pe->node_pages + pe->node_pages_bytes - *room;
+    }
+    while (!is_beside(pe, first)) {
+        first++;
+    }
+    const bool is_mine = first == pe->my_pe || pe->peers[first].instance == NULL;
+    return is_mine ? (uint8_t *)pe->peers[first].page + gsh_align_up(bytes, gsh_page_size()) : NULL;
+}
+
 void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
 {
     if (pe->node_pages != NULL) {
@@ -175,11 +209,11 @@ void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
     } else {
         for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
             if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
-                munmap(pe->peers[i].page, bytes);
+                munmap(pe->peers[i].page, file_bytes(pe, i, bytes));
             }
         }
         if (pe->page != NULL) {
-            munmap(pe->page, bytes);
+            munmap(pe->page, file_bytes(pe, pe->my_pe, bytes));
         }
     }
     gsh_socket_close(&pe->page_fd);

@@ -16,6 +16,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t
  * reached by pointer. All PEs return the same result. */
 GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes);
 
+/* Memory for the node's book (book.h), zeroed, behind the page of the node's first PE; mapped until
+ * gsh_pages_unmap. NULL: none, since the job is one node, or since another thread of this process
+ * has mapped it, and may unmap it before. bytes: of a page, as above. */
+void *gsh_page_book(const struct gsh_instance *pe, uint64_t bytes, uint64_t *room);
+
 /* Unmaps this PE's page and what it has mapped of others. Accepts a half-made state. */
 void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes);
 

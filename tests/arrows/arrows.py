@@ -105,7 +105,7 @@ LAYERS = [
     [f"proxy/{module}" for module in (
         "engine/pool", "engine/mailbox", "engine/outstanding", "engine/messages", "engine/stage_state", "engine/state",
         "engine/spin", "engine/check", "engine/loss", "engine/failure", "engine/observe", "engine/task",
-        "engine/memory", "engine/peer", "engine/outbox",
+        "engine/learn", "engine/memory", "engine/peer", "engine/outbox",
         "engine/copy_streams_late", "engine/stage_jobs", "engine/stage_slots", "engine/stage_out", "engine/stage_in",
         "engine/stage",
         "engine/issue", "engine/execute", "engine/inbox", "engine/order", "engine/drop",
