@@ -134,7 +134,7 @@ int gshmemx_layer_current_device(void)
     const struct gsh_instance *pe = gsh_instance_current();
     int device = -1;
 #ifdef GSH_HAVE_CUDA
-    if (pe == NULL || pe->device_ops == NULL || pe->peers[pe->my_pe].cuda_ordinal >= 0) {
+    if (pe == NULL || pe->device_ops == NULL || pe->cuda_ordinal >= 0) {
         device = current_cuda_device();
     }
 #endif
@@ -171,13 +171,13 @@ const struct gsh_state *gshmemx_layer_state(size_t *bytes)
 int gshmemx_layer_cuda_device(void)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_cuda_device");
-    return pe->peers[pe->my_pe].cuda_ordinal;
+    return pe->cuda_ordinal;
 }
 
 bool gshmemx_layer_posts(void)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_posts");
-    return pe->state.nic != 0 && pe->peers[pe->my_pe].cuda_ordinal < 0;
+    return pe->state.nic != 0 && pe->cuda_ordinal < 0;
 }
 
 /* Does not change a word that says that the job is ending. */

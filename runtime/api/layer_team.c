@@ -50,7 +50,7 @@ uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_team_words");
     const struct gsh_team *t = gsh_team_find(pe, team);
-    if (t == NULL || member < 0 || member >= t->n_pes || pe->peers[t->pes[member]].page == NULL) {
+    if (t == NULL || member < 0 || member >= t->n_pes || gsh_page_of(pe, t->pes[member]) == NULL) {
         return NULL;
     }
     return gsh_page_dialect_words(pe, t->pes[member], (uint32_t)t->handle);

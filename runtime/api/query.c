@@ -6,6 +6,7 @@
 #include "base/handler.h"
 #include "base/log.h"
 #include "gshmemx.h"
+#include "proxy/proxy.h"
 #include "runtime/init/setup.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/end.h"
@@ -59,13 +60,18 @@ void gshmem_pcontrol(int level, ...)
 const char *gshmemx_route_name(int target)
 {
     struct gsh_instance *pe = gsh_instance_need_device("gshmemx_route_name");
-    return target < 0 || target >= pe->n_pes ? NULL : pe->peers[target].route_name;
+    if (target < 0 || target >= pe->n_pes) {
+        return NULL;
+    }
+    const struct gsh_near *near = gsh_near_of(pe, target);
+    return near != NULL && near->route_name != NULL ? near->route_name
+                                                    : gsh_proxy_transport_name(pe->proxy);
 }
 
 const char *gshmemx_device_name(void)
 {
     struct gsh_instance *pe = gsh_instance_current();
-    return pe == NULL || !pe->is_device_ready ? NULL : pe->peers[pe->my_pe].device_name;
+    return pe == NULL || !pe->is_device_ready ? NULL : pe->device_name;
 }
 
 void gshmem_info_get_version(int *major, int *minor)

@@ -150,14 +150,16 @@ static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
     return &hosts[at];
 }
 
-/* hosts: zeroed places. */
-static void number_nodes(struct gsh_instance *pe, struct host *hosts, int node_pes)
+/* hosts: zeroed places. host_of_node: as many as PEs. */
+static void number_nodes(struct gsh_instance *pe, struct host *hosts, const struct hello *all)
 {
+    const int node_pes = (int)all[0].node_pes;
     size_t n_hosts = host_hosts(pe->n_pes);
     for (int i = 0; i < pe->n_pes; i++) {
-        struct host *host = find_host(hosts, n_hosts, pe->peers[i].host_hash);
+        struct host *host = find_host(hosts, n_hosts, all[i].host_hash);
         int before = host->n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
+            pe->host_of_node[pe->n_nodes] = all[i].host_hash;
             host->node = pe->n_nodes++;
             host->n_node_pes = 0;
         }
@@ -179,15 +181,28 @@ static enum gsh_result check_far_settings(const struct hello *all, int n)
     return GSH_OK;
 }
 
+static enum gsh_result make_near(struct gsh_instance *pe)
+{
+    size_t n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        n += pe->peers[i].node == pe->peers[pe->my_pe].node;
+    }
+    pe->near = calloc(n, sizeof(*pe->near));
+    return pe->near != NULL ? GSH_OK
+                            : gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+}
+
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
     struct host *hosts = calloc(host_hosts(pe->n_pes), sizeof(*hosts));
     pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
-    if (pe->peers == NULL || hosts == NULL) {
+    pe->host_of_node = malloc((size_t)pe->n_pes * sizeof(*pe->host_of_node));
+    if (pe->peers == NULL || pe->host_of_node == NULL || hosts == NULL) {
         free(hosts);
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = GSH_OK;
+    pe->cuda_ordinal = -1;
     pe->thread_level = GSHMEM_THREAD_MULTIPLE;
     pe->is_one_process = true;
     pe->needs_no_choice = true;
@@ -195,24 +210,26 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
         struct gsh_peer *p = &pe->peers[i];
         r = check_hello(all, i);
         p->process = all[i].process;
-        p->host_hash = all[i].host_hash;
-        p->cuda_ordinal = -1;
-        p->is_same_process = p->process == all[pe->my_pe].process;
-        pe->is_one_process = pe->is_one_process && p->is_same_process;
+        pe->is_one_process = pe->is_one_process && p->process == all[pe->my_pe].process;
         pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
     }
-    number_nodes(pe, hosts, (int)all[0].node_pes);
+    number_nodes(pe, hosts, all);
     if (r == GSH_OK && pe->n_nodes > 1) {
         r = check_far_settings(all, pe->n_pes);
     }
-    for (int i = 0; i < pe->n_pes; i++) {
-        bool is_beside =
-            pe->peers[i].is_same_process && pe->peers[i].node == pe->peers[pe->my_pe].node;
-        pe->peers[i].instance = is_beside ? gsh_instance_at(all[i].instance) : NULL;
-        if (r == GSH_OK && is_beside && pe->peers[i].instance == NULL) {
+    if (r == GSH_OK) {
+        r = make_near(pe);
+    }
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        struct gsh_near *near = gsh_near_of(pe, i);
+        const bool is_beside = near != NULL && gsh_is_of_process(pe, i);
+        if (is_beside) {
+            near->instance = gsh_instance_at(all[i].instance);
+        }
+        if (is_beside && near->instance == NULL) {
             r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
         }
-        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+        if (i != pe->my_pe && gsh_is_of_process(pe, i)) {
             pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */
         }
     }
@@ -225,7 +242,7 @@ static void tell_crowd(const struct gsh_instance *pe)
 {
     int n = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        n += pe->peers[i].host_hash == pe->peers[pe->my_pe].host_hash;
+        n += gsh_host_of(pe, i) == gsh_host_of(pe, pe->my_pe);
     }
     gsh_backoff_crowd(n, (int)sysconf(_SC_NPROCESSORS_ONLN));
 }
@@ -311,7 +328,7 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     for (int i = 0; i < pe->n_pes; i++) {
-        pe->page_areas[i] = &pe->peers[i].page->node;
+        pe->page_areas[i] = &gsh_page_of(pe, i)->node;
     }
     return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
                                     &pe->job_bootstrap);
@@ -339,6 +356,8 @@ static void destroy(struct gsh_instance *pe)
     }
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
+    free(pe->near);
+    free(pe->host_of_node);
     free(pe->peers);
     free(pe->lock_holders);
     if (pe->bootstrap != NULL) {

@@ -70,9 +70,9 @@ static void await_speaker(struct gsh_net *net)
 /* At most one line for each node; the monitor's rule applies to the death of a near PE. */
 static bool is_first_to_speak(struct gsh_net *net)
 {
-    struct gsh_peer *peers = net->pe->peers;
-    if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe && peers[net->lost_pe].page != NULL) {
-        return gsh_page_end(peers[net->lost_pe].page);
+    if (net->lost_pe >= 0 && net->lost_pe != net->pe->my_pe &&
+        gsh_page_of(net->pe, net->lost_pe) != NULL) {
+        return gsh_page_end(gsh_page_of(net->pe, net->lost_pe));
     }
     return gsh_page_take_word(net->pe);
 }

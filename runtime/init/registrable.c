@@ -46,7 +46,7 @@ static enum gsh_result choose_gpu(const struct gsh_instance *pe, CUdevice *devic
     }
     const bool is_chosen = r == GSH_OK && pe != NULL && pe->is_device_ready;
     /* the CUDA runtime begins with the first one as well */
-    const int ordinal = is_chosen ? pe->peers[pe->my_pe].cuda_ordinal : 0;
+    const int ordinal = is_chosen ? pe->cuda_ordinal : 0;
     return r == GSH_OK ? gsh_cuda_note(cuda->DeviceGet(device, ordinal), "cuDeviceGet") : r;
 }
 

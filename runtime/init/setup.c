@@ -129,14 +129,14 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
     }
     for (int s = 0; s < pe->n_slots; s++) {
-        same[s] = pe->peers[pe->pe_of_slot[s]].instance != NULL;
+        same[s] = gsh_instance_of(pe, pe->pe_of_slot[s]) != NULL;
     }
     const struct gsh_device_ops *ops = pe->device_ops;
     struct gsh_heap_options options = {
         .bootstrap = pe->job_bootstrap,
         .fdpass = pe->fdpass,
         .kind = ops->memory,
-        .cuda_device = pe->peers[pe->my_pe].cuda_ordinal,
+        .cuda_device = pe->cuda_ordinal,
         .fabric = strcmp(pe->env.heap_handle, "fabric") == 0,
         .stride_bytes = stride_bytes,
         .n_slots = pe->n_slots,
@@ -339,8 +339,8 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
         pe->is_device_ready = true;
         /* release: pairs with the acquire in hang/collect.c */
         gsh_store_release_u32(&pe->is_set_up, 1);
-        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "device %s, heap range %llu MiB",
-                pe->peers[pe->my_pe].device_name, (unsigned long long)(stride_bytes >> 20));
+        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "device %s, heap range %llu MiB", pe->device_name,
+                (unsigned long long)(stride_bytes >> 20));
     } else {
         gsh_setup_undo(pe);
     }

@@ -67,7 +67,7 @@ static const char *obstacle(const struct gsh_instance *pe)
         return "the device is a GPU, or has yet to be chosen";
     }
     for (int i = 0; i < pe->n_pes; i++) {
-        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+        if (i != pe->my_pe && gsh_is_of_process(pe, i)) {
             return "PEs are threads of one process";
         }
     }

@@ -57,8 +57,8 @@ static bool find_sharers(const struct gsh_instance *pe, const struct gsh_device_
 {
     int n = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        if (attrs[i].is_cuda && (!is_of_process || pe->peers[i].is_same_process)) {
-            seats[n] = (struct seat){.host = pe->peers[i].host_hash, .pe = i};
+        if (attrs[i].is_cuda && (!is_of_process || gsh_is_of_process(pe, i))) {
+            seats[n] = (struct seat){.host = gsh_host_of(pe, i), .pe = i};
             memcpy(seats[n++].uuid, attrs[i].uuid, sizeof(seats[0].uuid));
         }
     }
@@ -182,24 +182,21 @@ static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_attr *
 
 /* ---- domains ---- */
 
-/* The route as this PE sees it; NULL: only the network leads there. */
+/* The route to a PE of the node as this PE sees it; NULL: only the network leads there. */
 static const char *find_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                               int other)
 {
-    if (other == pe->my_pe) {
-        return "self";
-    }
-    bool is_in_node = pe->peers[other].node == pe->peers[pe->my_pe].node;
-    return is_in_node ? pe->device_ops->route(pe, attrs, other) : NULL;
+    return other == pe->my_pe ? "self" : pe->device_ops->route(pe, attrs, other);
 }
 
 /* This PE's view (domains.h). */
 static void look_around(const struct gsh_instance *pe, uint64_t *view)
 {
     for (int p = 0; p < pe->n_pes; p++) {
-        const struct gsh_peer *peer = &pe->peers[p];
-        if (peer->node == pe->peers[pe->my_pe].node && peer->route_name == NULL) {
-            view[peer->node_index / 64] |= UINT64_C(1) << peer->node_index % 64;
+        const struct gsh_near *near = gsh_near_of(pe, p);
+        const int index = pe->peers[p].node_index;
+        if (near != NULL && near->route_name == NULL) {
+            view[index / 64] |= UINT64_C(1) << index % 64;
         }
     }
 }
@@ -208,8 +205,9 @@ static void look_around(const struct gsh_instance *pe, uint64_t *view)
 static bool has_whole_lines(const struct gsh_instance *pe)
 {
     for (int p = 0; p < pe->n_pes; p++) {
-        const char *route = pe->peers[p].route_name;
-        if (p != pe->my_pe && route != NULL && strcmp(route, "nvlink") != 0) {
+        const struct gsh_near *near = gsh_near_of(pe, p);
+        if (p != pe->my_pe && near != NULL && near->route_name != NULL &&
+            strcmp(near->route_name, "nvlink") != 0) {
             return false;
         }
     }
@@ -269,8 +267,8 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
         pe->route_of[i] = is_near ? GSH_ROUTE_NEAR : GSH_ROUTE_RING;
         if (is_near) {
             pe->pe_of_slot[pe->n_slots++] = i;
-        } else {
-            pe->peers[i].route_name = gsh_proxy_transport_name(pe->proxy);
+        } else if (gsh_near_of(pe, i) != NULL) {
+            gsh_near_of(pe, i)->route_name = NULL; /* the other may not reach this PE */
         }
     }
     pe->my_slot = pe->slot_of[pe->my_pe];
@@ -284,13 +282,15 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
     uint64_t memory = 0;
     bool is_whole = true;
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        struct gsh_peer *peer = &pe->peers[i];
-        peer->cuda_ordinal = attrs[i].ordinal;
-        memcpy(peer->device_name, attrs[i].name, sizeof(peer->device_name));
-        peer->route_name = find_route(pe, attrs, i);
+        struct gsh_near *near = gsh_near_of(pe, i);
+        if (near != NULL) {
+            near->route_name = find_route(pe, attrs, i);
+        }
         memory = gsh_max_u64(memory, attrs[i].memory_bytes);
     }
     if (r == GSH_OK) {
+        pe->cuda_ordinal = attrs[pe->my_pe].ordinal;
+        memcpy(pe->device_name, attrs[pe->my_pe].name, sizeof(pe->device_name));
         limit_blocks(pe, attrs);
         r = find_domains(pe, &is_whole);
     }

@@ -189,7 +189,7 @@ static void end_pipe(struct gsh_deaths *d, int i)
     d->polls[i].fd = -1;
     /* acquire: pairs with the release in gsh_deaths_destroy, which came before it closed the pipe
      */
-    if (gsh_load_acquire_u32(&d->pe->peers[dead].page->has_ended) != 0) {
+    if (gsh_load_acquire_u32(&gsh_page_of(d->pe, dead)->has_ended) != 0) {
         return;
     }
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
@@ -341,7 +341,7 @@ static int list_others(const struct gsh_instance *pe, int *others)
 {
     int n = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].node == pe->peers[pe->my_pe].node && pe->peers[i].instance == NULL) {
+        if (pe->peers[i].node == pe->peers[pe->my_pe].node && gsh_instance_of(pe, i) == NULL) {
             others[n++] = i;
         }
     }

@@ -30,22 +30,23 @@ struct gsh_trace;
 struct gsh_trace_kernels;
 struct gsh_monitor;
 
-/* What every PE tells the others at start-up. */
+/* What a PE keeps of each PE of the job: few bytes, since there may be very many. */
 struct gsh_peer {
-    uint64_t process;              /* gsh_process_id */
-    int node;                      /* index of its node, in order of first appearance */
-    int node_index;                /* its place in its node, by PE number */
-    uint64_t host_hash;            /* boot id and network namespace */
-    bool is_same_process;          /* whatever its node */
-    struct gsh_instance *instance; /* valid only in the same process and node, else NULL */
-    struct gsh_host_page *page;    /* its page's head, mapped here; NULL when not on this node */
+    uint64_t process; /* gsh_process_id */
+    int node;         /* index of its node, in order of first appearance */
+    int node_index;   /* its place in its node, by PE number */
+    uint32_t death;   /* enum gsh_death of death.h; atomic */
+    int domain; /* from device set-up on: PEs of equal number have mapped each other's heaps; never
+                   beyond a node */
+};
+_Static_assert(sizeof(struct gsh_peer) == 24, "docs/internals/many-nodes.md");
+
+/* What a PE keeps besides of each PE of its node. */
+struct gsh_near {
+    struct gsh_instance *instance; /* valid only in the same process, else NULL */
+    struct gsh_host_page *page;    /* its page's head, mapped here; NULL: not yet */
     uint8_t *page_words;           /* what follows that (team/page.h) */
-    uint32_t death;                /* enum gsh_death of death.h; atomic */
-    /* from device set-up on */
-    int domain;       /* PEs of equal number have mapped each other's heaps; never beyond a node */
-    int cuda_ordinal; /* as that PE counts; -1: CPU device */
-    const char *route_name; /* what gshmemx_route_name says */
-    char device_name[64];
+    const char *route_name; /* from device set-up on: how its memory is reached; NULL: it is far */
 };
 
 struct gsh_instance {
@@ -64,6 +65,8 @@ struct gsh_instance {
     bool is_one_process;        /* all PEs are threads of this process */
     bool needs_no_choice;       /* all devices are CPUs, so init sets them up */
     struct gsh_peer *peers;     /* [n_pes] */
+    struct gsh_near *near;      /* by node_index; gsh_near_of */
+    uint64_t *host_of_node;     /* [n_nodes] boot id and network namespace */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
@@ -91,7 +94,9 @@ struct gsh_instance {
     /* second phase: from here on made by gsh_setup_device */
     bool is_device_ready;
     const struct gsh_device_ops *device_ops;
-    void *device;               /* the row's own state */
+    void *device;     /* the row's own state */
+    int cuda_ordinal; /* -1: CPU device */
+    char device_name[64];
     uint64_t module_generation; /* gsh_modules_fill's: what had registered at the last fill */
     int *pe_of_slot;            /* [n_slots] */
     int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
@@ -110,6 +115,35 @@ struct gsh_instance {
     struct gsh_trace_kernels *trace_kernels; /* trace/kernels.h; NULL: as above */
     uint64_t trace_rounds;                   /* exchanges that have compared clocks */
 };
+
+/* NULL: the PE is on another node. */
+static inline struct gsh_near *gsh_near_of(const struct gsh_instance *pe, int other)
+{
+    const struct gsh_peer *p = &pe->peers[other];
+    return pe->near != NULL && p->node == pe->peers[pe->my_pe].node ? &pe->near[p->node_index]
+                                                                    : NULL;
+}
+/* Its page; NULL: the PE is on another node, or the page is not yet mapped. */
+static inline struct gsh_host_page *gsh_page_of(const struct gsh_instance *pe, int other)
+{
+    const struct gsh_near *near = gsh_near_of(pe, other);
+    return near != NULL ? near->page : NULL;
+}
+/* NULL: the PE is of another process, or node. */
+static inline struct gsh_instance *gsh_instance_of(const struct gsh_instance *pe, int other)
+{
+    const struct gsh_near *near = gsh_near_of(pe, other);
+    return near != NULL ? near->instance : NULL;
+}
+static inline uint64_t gsh_host_of(const struct gsh_instance *pe, int other)
+{
+    return pe->host_of_node[pe->peers[other].node];
+}
+/* Whatever its node. */
+static inline bool gsh_is_of_process(const struct gsh_instance *pe, int other)
+{
+    return pe->peers[other].process == pe->peers[pe->my_pe].process;
+}
 
 /* Whether target, which has been checked, is not mapped here. Then gsh_peer_address returns NULL,
  * and far.h has the calls. */

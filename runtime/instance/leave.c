@@ -41,7 +41,7 @@ void gsh_leave_check_exit(void)
  * A PE that was told of the job's end has its own word set. */
 static bool is_first_to_leave(struct gsh_instance *pe)
 {
-    struct gsh_host_page *page = pe->peers[0].page != NULL ? pe->peers[0].page : pe->page;
+    struct gsh_host_page *page = gsh_page_of(pe, 0) != NULL ? gsh_page_of(pe, 0) : pe->page;
     uint32_t was = GSH_ABORT_NONE;
     /* if PE 0 has given up the job, its word holds its own state */
     return !gsh_page_is_ending(pe->page) &&

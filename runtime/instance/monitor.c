@@ -103,7 +103,7 @@ end_process(struct gsh_monitor *w, int origin, int status, const char *why)
  * it. A PE that ended the job, or was told of its end, has set it already. */
 static bool is_first_to_find(struct gsh_monitor *w, int dead_pe)
 {
-    struct gsh_host_page *page = w->pe->peers[dead_pe].page;
+    struct gsh_host_page *page = gsh_page_of(w->pe, dead_pe);
     return page == NULL || gsh_page_end(page);
 }
 
@@ -348,7 +348,7 @@ static enum gsh_result connect_centre(struct gsh_monitor *w, const struct gsh_ud
 static bool has_other_process(const struct gsh_instance *pe, int node)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].node == node && pe->peers[i].instance == NULL) {
+        if (pe->peers[i].node == node && gsh_instance_of(pe, i) == NULL) {
             return true;
         }
     }

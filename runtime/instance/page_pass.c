@@ -51,7 +51,7 @@ static int list_node(const struct gsh_instance *pe, int *ranks, int *n_foreign)
                 ranks[n] = i;
             }
             n++;
-            *n_foreign += pe->peers[i].instance == NULL;
+            *n_foreign += gsh_instance_of(pe, i) == NULL;
         }
     }
     return n;
@@ -65,8 +65,9 @@ static bool are_in_one_file(const struct gsh_instance *pe)
 
 static void take_page(struct gsh_instance *pe, int other, void *head, void *words)
 {
-    pe->peers[other].page = head;
-    pe->peers[other].page_words = words;
+    struct gsh_near *near = gsh_near_of(pe, other);
+    near->page = head;
+    near->page_words = words;
 }
 
 /* *fd: -1 on failure. Sealed: no process that gets it can make it shorter under the others'
@@ -180,7 +181,7 @@ static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, cons
         take_page(pe, ranks[i], (uint8_t *)p + i * GSH_PAGE_HEAD_BYTES,
                   (uint8_t *)p + heads + i * each);
     }
-    pe->page = pe->peers[pe->my_pe].page;
+    pe->page = gsh_page_of(pe, pe->my_pe);
     pe->page->control.magic = GSH_STATE_MAGIC;
     return GSH_OK;
 }
@@ -198,8 +199,9 @@ void *gsh_page_book(const struct gsh_instance *pe, uint64_t bytes, uint64_t *roo
     while (!is_beside(pe, first)) {
         first++;
     }
-    const bool is_mine = first == pe->my_pe || pe->peers[first].instance == NULL;
-    return is_mine ? (uint8_t *)pe->peers[first].page + gsh_align_up(bytes, gsh_page_size()) : NULL;
+    const bool is_mine = first == pe->my_pe || gsh_instance_of(pe, first) == NULL;
+    return is_mine ? (uint8_t *)gsh_page_of(pe, first) + gsh_align_up(bytes, gsh_page_size())
+                   : NULL;
 }
 
 void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
@@ -208,8 +210,8 @@ void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
         munmap(pe->node_pages, pe->node_pages_bytes);
     } else {
         for (int i = 0; pe->peers != NULL && i < pe->n_pes; i++) {
-            if (pe->peers[i].page != NULL && pe->peers[i].instance == NULL) {
-                munmap(pe->peers[i].page, file_bytes(pe, i, bytes));
+            if (gsh_page_of(pe, i) != NULL && gsh_instance_of(pe, i) == NULL) {
+                munmap(gsh_page_of(pe, i), file_bytes(pe, i, bytes));
             }
         }
         if (pe->page != NULL) {
@@ -232,7 +234,7 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
         n = list_node(pe, ranks, &n_foreign);
     }
     for (int i = 0; r == GSH_OK && !is_one_file && i < pe->n_pes; i++) {
-        if (is_beside(pe, i) && pe->peers[i].instance == NULL) {
+        if (is_beside(pe, i) && gsh_instance_of(pe, i) == NULL) {
             ranks[n++] = i;
         }
     }
@@ -255,8 +257,8 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
         r = gsh_init_vote(pe, GSH_STEP_PAGES, passed);
     }
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (pe->peers[i].instance != NULL && !is_one_file) {
-            struct gsh_instance *other = pe->peers[i].instance;
+        if (gsh_instance_of(pe, i) != NULL && !is_one_file) {
+            struct gsh_instance *other = gsh_instance_of(pe, i);
             take_page(pe, i, other->page, (uint8_t *)other->page + GSH_PAGE_HEAD_BYTES);
         }
     }

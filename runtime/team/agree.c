@@ -182,7 +182,7 @@ static void take_all(const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {
         const int from = x->pes[i];
-        if (from != x->pe->my_pe && x->pe->peers[from].page != NULL && has_sent(x, from)) {
+        if (from != x->pe->my_pe && gsh_page_of(x->pe, from) != NULL && has_sent(x, from)) {
             take_from(x, from);
         }
     }
@@ -390,13 +390,13 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
     for (struct gsh_leg leg = {0}; !is_lost(&x) && gsh_leg_next(&leg, n, me, 1);) {
         int to = pes[leg.to], from = pes[leg.from];
         x.start_ns = 0;
-        if (pe->peers[to].page != NULL) {
+        if (gsh_page_of(pe, to) != NULL) {
             send_near(&x, to, ballot);
         } else {
             send_far(&x, to, ballot);
         }
         x.start_ns = 0;
-        if (pe->peers[from].page != NULL) {
+        if (gsh_page_of(pe, from) != NULL) {
             receive_near(&x, from, ballot);
         } else {
             receive_far(&x, from, ballot);

@@ -41,31 +41,32 @@ bool gsh_page_take_word(const struct gsh_instance *pe)
 {
     int first = 0;
     uint32_t speaker = 0, own = (uint32_t)pe->my_pe + 1;
-    while (pe->peers[first].page == NULL) {
+    while (gsh_page_of(pe, first) == NULL) {
         first++;
     }
-    return __atomic_compare_exchange_n(&pe->peers[first].page->speaker, &speaker, own, false,
+    return __atomic_compare_exchange_n(&gsh_page_of(pe, first)->speaker, &speaker, own, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
            speaker == own;
 }
 
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
-    return (struct gsh_page_words *)pe->peers[owner].page_words + unit;
+    return (struct gsh_page_words *)gsh_near_of(pe, owner)->page_words + unit;
 }
 
 struct gsh_page_inbox *gsh_page_inbox(const struct gsh_instance *pe, int owner, int sender)
 {
     uint64_t off = inboxes_off(pe) + (uint64_t)pe->peers[sender].node_index * inbox_bytes(pe);
-    return (struct gsh_page_inbox *)(pe->peers[owner].page_words + off);
+    return (struct gsh_page_inbox *)(gsh_near_of(pe, owner)->page_words + off);
 }
 
 uint64_t *gsh_page_senders(const struct gsh_instance *pe, int owner)
 {
-    return (uint64_t *)(pe->peers[owner].page_words + senders_off(pe));
+    return (uint64_t *)(gsh_near_of(pe, owner)->page_words + senders_off(pe));
 }
 
 uint64_t *gsh_page_dialect_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
-    return (uint64_t *)(pe->peers[owner].page_words + dialect_off(pe) + unit * DIALECT_BYTES);
+    return (uint64_t *)(gsh_near_of(pe, owner)->page_words + dialect_off(pe) +
+                        unit * DIALECT_BYTES);
 }

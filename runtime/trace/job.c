@@ -20,7 +20,7 @@ enum { ROUNDS = 16 }; /* exchanges, of which the fastest count */
 static bool has_several_clocks(const struct gsh_instance *pe)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        if (pe->peers[i].host_hash != pe->peers[0].host_hash) {
+        if (gsh_host_of(pe, i) != gsh_host_of(pe, 0)) {
             return true;
         }
     }
@@ -65,7 +65,7 @@ enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
                                         .limit_bytes = pe->env.trace_limit_bytes,
                                         .pe = pe->my_pe,
                                         .n_pes = pe->n_pes,
-                                        .host = pe->peers[pe->my_pe].host_hash};
+                                        .host = gsh_host_of(pe, pe->my_pe)};
     memcpy(&options.job, key, sizeof(options.job));
     enum gsh_result r = GSH_OK;
     if (is_merger(pe)) {

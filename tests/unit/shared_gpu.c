@@ -20,6 +20,7 @@ static int count_memcmp(const void *a, const void *b, size_t bytes)
 enum { N = 4096, NODE = 8 };
 
 static struct gsh_peer peers[N];
+static uint64_t hosts[N / NODE];
 static struct gsh_device_attr attrs[N];
 
 /* Each node's PEs have the same GPUs' ids as another node's. */
@@ -27,9 +28,11 @@ static void set_up(struct gsh_instance *pe)
 {
     pe->n_pes = N;
     pe->peers = peers;
+    pe->host_of_node = hosts;
     for (int i = 0; i < N; i++) {
-        peers[i].host_hash = (uint64_t)(i / NODE);
-        peers[i].is_same_process = i / NODE == 0;
+        hosts[i / NODE] = (uint64_t)(i / NODE);
+        peers[i].node = i / NODE;
+        peers[i].process = (uint64_t)(i / NODE); /* this PE is the first */
         attrs[i].is_cuda = true;
         attrs[i].ordinal = i % NODE;
         attrs[i].uuid[3] = (uint8_t)(i % NODE);
@@ -39,7 +42,7 @@ static void set_up(struct gsh_instance *pe)
 
 static void share(int pe, int with)
 {
-    peers[pe].host_hash = peers[with].host_hash;
+    peers[pe].node = peers[with].node;
     attrs[pe].ordinal = attrs[with].ordinal;
     memcpy(attrs[pe].uuid, attrs[with].uuid, sizeof(attrs[pe].uuid));
 }

@@ -32,6 +32,7 @@ static void make(struct gsh_instance *pe, int my_pe)
     pe->teams->n_units = n_units;
     pe->teams->max_node_pes = n_pes;
     pe->peers = calloc(n_pes, sizeof(*pe->peers));
+    pe->near = calloc(n_pes, sizeof(*pe->near));
 }
 
 static void make_job(void)
@@ -43,26 +44,27 @@ static void make_job(void)
         void *page = aligned_alloc(64, gsh_align_up(gsh_page_bytes(&instances[0]), 64));
         memset(page, 0, gsh_page_bytes(&instances[0]));
         for (int i = 0; i < n_made; i++) {
-            instances[i].peers[owner].page = page;
-            instances[i].peers[owner].page_words = (uint8_t *)page + GSH_PAGE_HEAD_BYTES;
+            instances[i].near[owner].page = page;
+            instances[i].near[owner].page_words = (uint8_t *)page + GSH_PAGE_HEAD_BYTES;
             instances[i].peers[owner].node_index = owner;
         }
     }
     for (int i = 0; i < n_made; i++) {
-        instances[i].page = instances[i].peers[i].page;
+        instances[i].page = instances[i].near[i].page;
     }
 }
 
 static void end_job(void)
 {
     for (int owner = 0; owner < n_pes; owner++) {
-        free(instances[0].peers[owner].page);
+        free(instances[0].near[owner].page);
     }
     for (int i = 0; i < n_made; i++) {
         CHECK(instances[i].teams->early == NULL);
         gsh_early_messages_destroy(instances[i].teams);
         free(instances[i].teams);
         free(instances[i].peers);
+        free(instances[i].near);
     }
 }
 

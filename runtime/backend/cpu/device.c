@@ -359,7 +359,7 @@ static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_at
                              int other)
 {
     (void)attrs;
-    return pe->peers[other].instance != NULL ? "thread" : "memory";
+    return gsh_instance_of(pe, other) != NULL ? "thread" : "memory";
 }
 
 static void cpu_pci_address(struct gsh_instance *pe, char *out, size_t bytes)
@@ -473,7 +473,7 @@ int gshmemx_cpu_device_count(void)
 static bool is_only_pe_of_process(const struct gsh_instance *pe)
 {
     for (int i = 0; i < pe->n_pes; i++) {
-        if (i != pe->my_pe && pe->peers[i].is_same_process) {
+        if (i != pe->my_pe && gsh_is_of_process(pe, i)) {
             return false;
         }
     }

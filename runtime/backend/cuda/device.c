@@ -27,7 +27,7 @@ static int host_index(const struct gsh_instance *pe)
 {
     int index = 0;
     for (int i = 0; i < pe->my_pe; i++) {
-        index += pe->peers[i].host_hash == pe->peers[pe->my_pe].host_hash;
+        index += gsh_host_of(pe, i) == gsh_host_of(pe, pe->my_pe);
     }
     return index;
 }
@@ -37,7 +37,7 @@ static int parts_of_gpu(const struct gsh_instance *pe, const struct gsh_cuda_dev
 {
     int n_gpus = 0, n_pes = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        n_pes += pe->peers[i].is_same_process;
+        n_pes += gsh_is_of_process(pe, i);
     }
     if (!pe->env.share_device || d->cuda->DeviceGetCount(&n_gpus) != CUDA_SUCCESS || n_gpus < 1) {
         return 1;
