@@ -4,6 +4,7 @@
 #include "perftest/sim/phases.h"
 
 #include "bootstrap/vote.h"
+#include "runtime/instance/book.h"
 #include "runtime/instance/instance.h"
 
 static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
@@ -36,6 +37,14 @@ static void work(struct sim *s, const char *phase, double ns)
     sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = SIM_FAR, .work_ns = ns});
 }
 
+/* What all PEs have told lies once for a node, whose PEs share it equally here. */
+static void keep_told(struct sim *s, double bytes)
+{
+    const int n = sim_n_pes(s), on_node = (int)sim_model_of(s)->node_pes;
+    sim_keep(s,
+             gsh_book_shared_bytes(n, (size_t)bytes) / (uint64_t)on_node + gsh_book_sums_bytes(n));
+}
+
 /* heap/physical.c: memory is committed, mapped, and told to the network. */
 static void grow(struct sim *s, const char *phase)
 {
@@ -43,7 +52,7 @@ static void grow(struct sim *s, const char *phase)
     work(s, phase, m->grow);
     vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
     gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes);
-    sim_keep(s, (uint64_t)(m->key_bytes * sim_n_pes(s)));
+    keep_told(s, m->key_bytes);
     vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
 }
 
@@ -57,14 +66,16 @@ void sim_add_init(struct sim *s, enum sim_start start)
     gather(s, "identities", tcp, 8);   /* versions */
     gather(s, "identities", tcp, 104); /* processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
+    sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
     /* pages, and the monitor's pipes, within nodes */
     for (int i = 0; i < (start == SIM_PROCESSES ? 3 : 1); i++) {
         vote(s, "node", tcp, SIM_ALL_ALIKE);
     }
     gather_short(s, "addresses", tcp, 8, 248, m->address_bytes);
-    sim_keep(s, n * (uint64_t)m->address_bytes);
+    keep_told(s, m->address_bytes);
     gather(s, "addresses", tcp, 4); /* that they are good */
     gather(s, "devices", SIM_FAR, 184);
+    sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);
     vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);

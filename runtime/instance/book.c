@@ -68,7 +68,7 @@ static bool find_space(const struct gsh_book *book, uint64_t bytes, uint64_t *at
 
 static int n_groups(const struct gsh_book *book)
 {
-    return (book->n_pes + GSH_BOOK_GROUP - 1) / GSH_BOOK_GROUP;
+    return (int)(gsh_book_sums_bytes(book->n_pes) / sizeof(uint64_t));
 }
 
 /* Of the group's records. */
@@ -129,7 +129,7 @@ static enum gsh_result fill_part(struct gsh_book *book, struct part *p,
                                  const struct gsh_book_source *from)
 {
     p->own = malloc((size_t)book->n_pes * p->record_bytes);
-    p->sums = p->is_shared ? calloc((size_t)n_groups(book), sizeof(*p->sums)) : NULL;
+    p->sums = p->is_shared ? malloc(gsh_book_sums_bytes(book->n_pes)) : NULL;
     if (p->own == NULL || (p->is_shared && p->sums == NULL)) {
         return gsh_note(GSH_ERR_NOMEM, "no memory for %d far PEs", book->n_pes);
     }
@@ -146,7 +146,7 @@ enum gsh_result gsh_book_add(struct gsh_book *book, uint64_t number,
         longest = (uint32_t)gsh_max_u64(longest, length_of(from, pe));
     }
     p.record_bytes = sizeof(uint32_t) + longest;
-    p.bytes = gsh_align_up((uint64_t)book->n_pes * p.record_bytes, 64);
+    p.bytes = gsh_book_shared_bytes(book->n_pes, longest);
     gsh_lock_take(&book->lock);
     enum gsh_result r = GSH_ERR_NOMEM;
     if (gsh_array_reserve(&book->parts, &book->parts_room, book->n_parts + 1,
@@ -249,7 +249,7 @@ uint64_t gsh_book_own_bytes(const struct gsh_book *book)
     uint64_t bytes = sizeof(*book) + book->group_bytes + book->parts_room * sizeof(*book->parts);
     for (size_t i = 0; i < book->n_parts; i++) {
         const struct part *p = &book->parts[i];
-        bytes += p->sums != NULL ? (uint64_t)n_groups(book) * sizeof(*p->sums) : 0;
+        bytes += p->sums != NULL ? gsh_book_sums_bytes(book->n_pes) : 0;
         bytes += p->own != NULL ? (uint64_t)book->n_pes * p->record_bytes : 0;
     }
     return bytes;

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/result.h"
+#include "base/util.h"
 
 struct gsh_book;
 
@@ -58,7 +59,17 @@ void gsh_book_remove(struct gsh_book *book, uint64_t number);
  * it is not what was added, or there is no such part. */
 GSH_CHECK_RESULT enum gsh_result gsh_book_look_up(struct gsh_book *book, uint64_t number, int pe,
                                                   const void **blob, size_t *bytes);
-/* Bytes of this PE's own memory, for measurements. */
+/* Of a part whose longest blob has `longest` bytes: bytes of the node's shared memory, and what
+ * each PE keeps besides once it is settled. */
+static inline uint64_t gsh_book_shared_bytes(int n_pes, size_t longest)
+{
+    return gsh_align_up((uint64_t)n_pes * (sizeof(uint32_t) + longest), 64);
+}
+static inline uint64_t gsh_book_sums_bytes(int n_pes)
+{
+    return ((uint64_t)n_pes + GSH_BOOK_GROUP - 1) / GSH_BOOK_GROUP * sizeof(uint64_t);
+}
+/* Bytes of this PE's own memory, for tests. */
 uint64_t gsh_book_own_bytes(const struct gsh_book *book);
 
 #endif

@@ -2,8 +2,9 @@
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
  * "processes", under gshmemrun, it does so for what processes send over TCP; with two numbers, for
  * so many PEs, up to 64, and PEs of a node. Then that a thousand PEs need as many rounds as they
- * should, that each run is the same, that a PE which dies or hangs is noticed by all others in each
- * call, and that a job's GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
+ * should, that a hundred thousand keep little of each other, that each run is the same, that a PE
+ * which dies or hangs is noticed by all others in each call, and that a job's GOAL file has a send
+ * for each receive. SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,6 +219,21 @@ static void test_thousand(void)
     sim_destroy(other);
 }
 
+/* What each of very many PEs keeps of the others once init is over. */
+static void test_memory(void)
+{
+    struct sim_model model;
+    sim_model_init(&model);
+    struct sim *s = sim_create(&model, 100000, 1);
+    uint64_t kept = 0;
+    sim_add_init(s, SIM_PROCESSES);
+    for (int i = 0; i < sim_n_phases(s); i++) {
+        kept += sim_phase(s, i)->keeps_bytes;
+    }
+    CHECK(kept > 1000000 && kept <= 8000000);
+    sim_destroy(s);
+}
+
 /* So many PEs come to the rendezvous by relays, of a group of 16 or of what a node has of one; with
  * as many messages as otherwise. One that never comes is named, and no other. */
 static void test_relays(void)
@@ -313,6 +329,7 @@ int main(int argc, char **argv)
     test_counts(6, 3);
     test_counts(16, 8);
     test_thousand();
+    test_memory();
     test_relays();
     test_faults(24);
     test_goal();
