@@ -342,6 +342,13 @@ __device__ __forceinline__ void fence_release()
 #endif
 }
 
+/* A relaxed load whose value decides whether this thread stores. What the writer of the value did
+ * and saw before its fence comes before these stores: a GPU lets no store pass a branch. */
+template <class Word> __device__ __forceinline__ Word load_before_stores(const Word *p)
+{
+    return load_relaxed_word(p);
+}
+
 /* A wait polls with load_awaited until the value satisfies it, then calls acquire_awaited: together
  * they form one acquire load. Failed polls acquire nothing, which makes them faster. */
 template <class Word> __device__ __forceinline__ Word load_awaited_word(const Word *p)

@@ -56,9 +56,15 @@ __device__ __forceinline__ void add_inline(const Context &c, batch *b, uint64_t 
 {
     uint64_t *word = add_entry(c, b, GSH_WQ_WRITE, 0, gsh_wq_inline_ds(bytes), remote_off);
     char *to = reinterpret_cast<char *>(word) + 36;
+    uint32_t i = 0;
     word[4] = gsh_wq_inline_bytes(bytes);
+    if ((reinterpret_cast<uintptr_t>(source) & 3) == 0)
+        GSHMEM_NO_UNROLL
+    for (; i + 4 <= bytes; i += 4)
+        store_plain(reinterpret_cast<uint32_t *>(to + i),
+                    load_plain(reinterpret_cast<const uint32_t *>(source + i)));
     GSHMEM_NO_UNROLL
-    for (uint32_t i = 0; i < bytes; i++)
+    for (; i < bytes; i++)
         to[i] = source[i];
 }
 

@@ -163,12 +163,14 @@ template <class Context> __device__ __forceinline__ void reserve_blocks(const Co
     gsh_nic_queue *q = queue_at(c, b->queue);
     uint64_t n = b->is_token ? 1 : (uint64_t)size_of(b->group) * b->n_blocks;
     if (rank_in(b->group) == 0) {
+        /* pairs with raise_done, for the stores to the blocks */
+        const uint64_t done = load_before_stores(&q->gpu_done);
         b->position = atomic_add(&q->gpu_head, n);
         if (b->is_loose) /* after the reservation: nic_fence_queue counts on it */
             reduce_add(&q->gpu_loose, (uint64_t)1);
         if (b->position == 0)
             call_noinline<list_queue<Context>>(c, b->queue);
-        if (b->position + n - load_acquire(&q->gpu_done) > q->depth)
+        if (b->position + n - done > q->depth)
             call_noinline<await_completed<Context>>(
                 c, b->queue, b->position + n - queue_at(c, b->queue)->depth, b->call);
     }
@@ -197,59 +199,84 @@ template <class Context> __device__ __forceinline__ void write_blocks(const Cont
     }
 }
 
-/* Returns when the doorbell has rung for all before `end`, by this thread or another. */
+/* Rings for all before `ready`, and gives up the right to. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void ring_doorbell(const Context &c, const batch *b)
+__device__ __forceinline__ void ring_doorbell(const Context &c, gsh_nic_queue *q, uint64_t ready)
 {
+    if (q->record != 0) {
+        store_relaxed(reinterpret_cast<uint32_t *>(q->record), gsh_wq_record(ready));
+        fence_acq_rel(); /* the record before the doorbell: pairs with the adapter's read of it */
+    }
+    store_relaxed(reinterpret_cast<uint64_t *>(q->doorbell), gsh_wq_doorbell(ready, q->number));
+    /* What this thread has stored comes before what the next one that rings stores; pairs with its
+     * fence in publish_blocks or publish_later. None of it awaits the host's memory. */
+    fence_gpu();
+    store_relaxed(&q->gpu_rung, ready);
+    reduce_and(&q->gpu_ready, ~GSH_NIC_RINGING);
+    if (is_cpu_device && nic_of(c)->wake != 0) {
+        const gsh_nic_wake *wake = reinterpret_cast<const gsh_nic_wake *>(nic_of(c)->wake);
+        wake->call(wake->context);
+    }
+}
+
+/* Swaps gpu_ready, if it still is `seen`. */
+__device__ __forceinline__ bool change_ready(gsh_nic_queue *q, uint64_t seen, uint64_t to)
+{
+    return atomic_compare_swap(&q->gpu_ready, seen, to) == seen;
+}
+
+/* Publishes the group's entries behind those before them, which others have reserved, and returns
+ * when the doorbell has rung for them, by this thread or another. It has fenced. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void publish_later(const Context &c, const batch *b)
+{
+    b = hide_pointee(b);
+    bool is_ready = false;
     spin s;
-    gsh_nic_queue *q = queue_at(c, b->queue);
-    while (load_acquire(&q->gpu_rung) < b->end) {
-        if (claim(&q->gpu_ringing)) {
-            /* What the holder before stored comes before this; pairs with its fence below. */
-            fence_gpu();
-            uint64_t ready = load_acquire(&q->gpu_ready); /* the entries of all before it */
-            store_relaxed(reinterpret_cast<uint32_t *>(q->record), gsh_wq_record(ready));
-            /* Record and entries before the doorbell: pairs with the adapter's read of it. */
-            fence_acq_rel();
-            store_relaxed(reinterpret_cast<uint64_t *>(q->doorbell),
-                          gsh_wq_doorbell(ready, q->number));
-            /* As a release of each, but at the GPU's scope: none of it awaits the host's memory. */
-            fence_gpu();
-            store_relaxed(&q->gpu_rung, ready);
-            store_relaxed(&q->gpu_ringing, 0u);
-            if (is_cpu_device && nic_of(c)->wake != 0) {
-                const gsh_nic_wake *wake = reinterpret_cast<const gsh_nic_wake *>(nic_of(c)->wake);
-                wake->call(wake->context);
+    for (;;) {
+        gsh_nic_queue *q = queue_at(c, b->queue);
+        /* acquire: pairs with ring_doorbell of the thread that has rung */
+        if (is_ready && load_acquire(&q->gpu_rung) >= b->end)
+            break;
+        const uint64_t seen = load_relaxed(&q->gpu_ready);
+        const uint64_t at = seen & ~GSH_NIC_RINGING, to = is_ready ? at : b->end;
+        const bool is_free = (seen & GSH_NIC_RINGING) == 0;
+        if (is_ready ? is_free : at == b->position) {
+            const bool is_mine = change_ready(q, seen, to | GSH_NIC_RINGING);
+            is_ready = is_ready || is_mine;
+            if (is_mine && is_free) {
+                /* The entries of all before `to`; pairs with the fences of those who published
+                 * them, and with that of the thread that rang before. */
+                fence_acq_rel();
+                ring_doorbell(c, q, to);
+                break;
             }
-        } else {
-            s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_GE, &q->gpu_rung,
-                           b->end, (uint64_t)0);
-            q = queue_at(c, b->queue);
+            continue;
         }
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_GE,
+                       is_ready ? &q->gpu_rung : &q->gpu_ready, b->end, at);
     }
     s.done();
 }
 
-/* Lets the adapter see what the group has written, which this thread has synchronised with. */
+/* Lets the adapter see what the group has written, which this thread has synchronised with. The
+ * fence is the only one for the system on this way, if the queue has no record: it comes after the
+ * attempt to get the right to ring, and so waits for both at once. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void publish_blocks(const Context &c, const batch *b)
 {
     b = hide_pointee(b);
-    uint64_t *ready = &queue_at(c, b->queue)->gpu_ready;
-    spin s;
-    /* The entries, and what the adapter reads for them, before gpu_ready: pairs with the acquire in
-     * ring_doorbell, also through the atomics of those that come after. */
+    gsh_nic_queue *q = queue_at(c, b->queue);
+    const uint64_t end = b->end;
+    const bool is_mine = change_ready(q, b->position, end | GSH_NIC_RINGING);
+    /* The entries, and what the adapter reads for them, before record and doorbell: pairs with the
+     * adapter's reads of these, and with the fence in publish_later of a thread that rings for
+     * this one. What the thread that rang before has stored comes before, too. */
     fence_acq_rel();
-    uint64_t seen = load_relaxed(ready);
-    while (seen != b->position) {
-        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_EQ, ready, b->position,
-                       seen);
-        ready = &queue_at(c, b->queue)->gpu_ready;
-        seen = load_relaxed(ready);
-    }
-    s.done();
-    reduce_add(ready, b->end - b->position);
-    call_noinline<ring_doorbell<Context>>(c, b);
+    if (is_mine)
+        ring_doorbell(c, q, end);
+    else
+        call_noinline<publish_later<Context>>(c, b);
 }
 
 template <class Context> __device__ __forceinline__ void post_group(const Context &c, batch *b)

@@ -52,6 +52,7 @@ struct gsh_adapter_options {
 
 /* Where a queue lies, by offsets in the memory of the adapter's queues; doorbell_register: in its
  * registers, if it has some. */
+#define GSH_ADAPTER_NO_RECORD UINT64_MAX /* the doorbell alone tells how far the entries go */
 struct gsh_adapter_site {
     uint64_t entries, record, doorbell, completion, doorbell_register;
     uint32_t number;

@@ -229,9 +229,11 @@ static void ring(struct side *s)
     uint8_t *bell =
         registers != NULL ? registers + s->site.doorbell_register : memory + s->site.doorbell;
     /* release: the entries before the record; pairs with the adapter's look at it */
-    __atomic_store_n((uint32_t *)(void *)(memory + s->site.record), gsh_wq_record(s->head),
-                     __ATOMIC_RELEASE);
-    __sync_synchronize(); /* the record before the doorbell, also for an adapter */
+    if (s->site.record != GSH_ADAPTER_NO_RECORD) {
+        __atomic_store_n((uint32_t *)(void *)(memory + s->site.record), gsh_wq_record(s->head),
+                         __ATOMIC_RELEASE);
+    }
+    __sync_synchronize(); /* entries and record before the doorbell, also for an adapter */
     __atomic_store_n((uint64_t *)(void *)bell, gsh_wq_doorbell(s->head, s->site.number),
                      __ATOMIC_RELAXED);
     if (a->wake != NULL) {

@@ -30,11 +30,13 @@
 #define GSH_NIC_CELLS      256
 #define GSH_NIC_CONTEXTS   48 /* at most, the default one counted */
 
+#define GSH_NIC_RINGING ((uint64_t)1 << 63) /* of gpu_ready: a thread rings */
+
 /* As kernels see it, in their PE's own device memory. The host writes the first line before the
  * first kernel; only kernels write the words after it. */
 struct gsh_nic_queue {
     uint64_t entries;    /* struct gsh_wq_block[depth], device-writable */
-    uint64_t record;     /* the doorbell record's send word, 4 bytes */
+    uint64_t record;     /* the doorbell record's send word, 4 bytes; 0: it has none */
     uint64_t doorbell;   /* 8 bytes */
     uint64_t completion; /* struct gsh_wq_completion, device-readable */
     uint32_t number;     /* the adapter's, of 24 bits */
@@ -46,10 +48,9 @@ struct gsh_nic_queue {
     uint64_t reserved0[9];
     uint64_t gpu_head; /* the next position to reserve */
     uint64_t reserved1[15];
-    uint64_t gpu_ready;
+    uint64_t gpu_ready; /* a position, and GSH_NIC_RINGING */
     uint64_t gpu_rung;
-    uint32_t gpu_ringing; /* 1: a thread rings */
-    uint32_t reserved2[27];
+    uint64_t reserved2[14];
     uint64_t gpu_done;
     /* How many reservations have had READs or atomics, and how many of them come before an entry
      * with the fence bit that has been reserved. Equal: a WRITE that comes now overtakes none. */

@@ -19,11 +19,13 @@
  *   for this room, and for those with lower positions.
  * - A reservation ends with an entry of one block that asks for a completion. So the position after
  *   the newest completed entry is that after its reservation, and no block is in doubt.
- * - gpu_ready: all entries before it are written. Its writer has fenced after its entries, and has
- *   seen it reach its own first position: it moves in order.
+ * - gpu_ready: all entries before it are reserved by threads that have written them. It moves in
+ *   order. The thread that moves it while nobody rings gets the right to ring by the same swap. It
+ *   fences after its entries before it rings; the others, which leave theirs to a thread that
+ *   rings later, before they move it.
  * - The doorbell record holds the 16 low bits of a position that gpu_ready has had; then, after a
- *   fence, the doorbell gets that index and the queue's number. One thread at a time rings, the one
- *   that holds gpu_ringing; gpu_rung is what it has rung for.
+ *   fence, the doorbell gets that index and the queue's number. A queue may have no record: then
+ *   the adapter takes the index from the doorbell. gpu_rung is what a thread has rung for.
  * - The completion queue is collapsed: one completion, which the adapter overwrites, names the
  *   index of the newest completed entry. gpu_done is a position after a completed entry that some
  *   thread has seen; it never decreases, and is at most `depth` behind, so the 16 bits are enough.

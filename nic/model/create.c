@@ -21,7 +21,7 @@ static bool model_is_idle(struct gsh_adapter *a, uint32_t first, uint32_t n)
     for (uint32_t i = first; i < first + n; i++) {
         const struct gsh_model_queue *queue = &model->queues[i];
         uint64_t completed = gsh_load_acquire_u64(&queue->completed);
-        uint32_t end = gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_RELAXED));
+        uint32_t end = gsh_model_rung_index(queue);
         if (((end - (uint32_t)completed) & 0xffff) != 0) {
             return false;
         }
@@ -62,6 +62,7 @@ static enum gsh_result model_create_queue(struct gsh_adapter *a, uint32_t index,
                         a->options.depth);
     }
     *out = site_of(&a->options, index);
+    out->record = queue->record != NULL ? out->record : GSH_ADAPTER_NO_RECORD;
     queue->entries = (struct gsh_wq_block *)(void *)(memory + out->entries);
     queue->completions = (struct gsh_wq_completion *)(void *)(memory + out->completion);
     queue->completions[0].op_own = GSH_WQ_INVALID << 4;
@@ -198,7 +199,9 @@ static void init_queue(struct gsh_model *model, uint32_t index)
     queue->depth = model->base.options.depth;
     queue->pe = -1;
     queue->link = &model->port->sheet->links[index];
-    queue->record = (uint32_t *)(void *)(memory + site.record);
+    if (model->settings.has_records) {
+        queue->record = (uint32_t *)(void *)(memory + site.record);
+    }
     queue->doorbell = (uint64_t *)(void *)(memory + site.doorbell);
     queue->n_completions = 1;
     queue->deferred = UINT64_MAX;
@@ -243,6 +246,8 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
         r = gsh_note(GSH_ERR_UNSUPPORTED,
                      "the model NIC reaches GPUs only of PEs that are threads of one process");
     }
+    /* A GPU would await each record on its way to the host's memory. */
+    model->settings.has_records = model->settings.has_records && options->copy == NULL;
     model->random = model->settings.seed * 1000003u + (uint64_t)options->my_pe;
     if (r == GSH_OK && !allocate(model)) {
         r = gsh_note(GSH_ERR_NOMEM, "no memory for the model NIC: %u queues of %u blocks",

@@ -24,7 +24,7 @@ struct gsh_model_queue {
     int pe; /* of the other end; -1: not connected */
     struct gsh_model_link *link;
     struct gsh_wq_block *entries;
-    uint32_t *record; /* the send word */
+    uint32_t *record; /* the send word; NULL: it has none */
     uint64_t *doorbell;
     struct gsh_wq_completion *completions; /* [n_completions]; 1: collapsed */
     uint32_t n_completions, n_completed;   /* n_completed: written so far */
@@ -64,6 +64,15 @@ struct gsh_model {
 static inline struct gsh_model *gsh_model_of(struct gsh_adapter *a)
 {
     return (struct gsh_model *)a;
+}
+
+/* The index that kernels have rung for. */
+static inline uint32_t gsh_model_rung_index(const struct gsh_model_queue *queue)
+{
+    return queue->record != NULL
+               ? gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_RELAXED))
+               : (uint32_t)(gsh_wq_be64(__atomic_load_n(queue->doorbell, __ATOMIC_RELAXED)) >> 40) &
+                     0xffff;
 }
 
 /* A number below n, of the seeded series. */

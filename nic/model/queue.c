@@ -104,18 +104,22 @@ static void take_entries(struct gsh_model *model, struct gsh_model_queue *queue,
     }
 }
 
-/* The position that the record names. It is at most `depth` after what is complete. */
-static uint64_t end_of_record(struct gsh_model *model, struct gsh_model_queue *queue)
+/* The position that the record names, or the doorbell if there is none. It is at most `depth` after
+ * what is complete. */
+static uint64_t end_of_record(struct gsh_model *model, struct gsh_model_queue *queue, uint32_t bell)
 {
     /* acquire: pairs with the fence of the thread that rings: the entries are visible */
-    uint32_t record = gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_ACQUIRE));
+    uint32_t record = queue->record != NULL
+                          ? gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_ACQUIRE))
+                          : bell;
     uint64_t ahead = (record - (uint32_t)queue->taken) & 0xffff;
     uint64_t end = queue->taken + ahead;
     if (end - queue->completed > queue->depth) {
         misuse(model, queue, end, 0,
-               "the doorbell record says %u: %" PRIu64 " blocks after what is complete, in a queue "
-               "of %u",
-               record & 0xffff, end - queue->completed, queue->depth);
+               "the doorbell%s says %u: %" PRIu64
+               " blocks after what is complete, in a queue of %u",
+               queue->record != NULL ? " record" : "", record & 0xffff, end - queue->completed,
+               queue->depth);
         return queue->taken;
     }
     return end;
@@ -133,8 +137,8 @@ bool gsh_model_take(struct gsh_model *model, struct gsh_model_queue *queue)
         return true; /* the doorbell, or its record, is not seen yet */
     }
     const uint64_t named = gsh_wq_be64(bell);
-    const uint64_t end = end_of_record(model, queue);
     const uint32_t number = (uint32_t)named >> 8, index = (uint32_t)(named >> 40) & 0xffff;
+    const uint64_t end = end_of_record(model, queue, index);
     if (queue->has_failed) {
         return false;
     }

@@ -69,23 +69,33 @@ static bool read_part(const char *name, size_t length, const char *value,
         s->has_amos = number != 0;
         return true;
     }
+    if (length == 6 && strncmp(name, "record", length) == 0) {
+        s->has_records = number != 0;
+        return true;
+    }
     return false;
 }
 
 enum gsh_result gsh_model_read_settings(const char *text, struct gsh_model_settings *out)
 {
-    *out = (struct gsh_model_settings){
-        .seed = 1, .delay = 4, .has_amos = true, .lose_pe = -1, .deny_pe = -1, .break_pe = -1};
+    *out = (struct gsh_model_settings){.seed = 1,
+                                       .delay = 4,
+                                       .has_amos = true,
+                                       .has_records = true,
+                                       .lose_pe = -1,
+                                       .deny_pe = -1,
+                                       .break_pe = -1};
     while (*text != '\0') {
         size_t part = strcspn(text, ","), length = strcspn(text, "=,");
         const char *rest = text;
         if (length == part || !read_part(text, length, text + length + 1, out, &rest) ||
             rest != text + part) {
-            return gsh_note(GSH_ERR_ARG,
-                            "GSHMEM_NIC_MODEL: '%.*s' is none of seed=, delay=, amos=, late_bell=, "
-                            "twice= and stale= with a number, and lose=, deny= and break= with "
-                            "PE@NUMBER",
-                            (int)part, text);
+            return gsh_note(
+                GSH_ERR_ARG,
+                "GSHMEM_NIC_MODEL: '%.*s' is none of seed=, delay=, amos=, record=, late_bell=, "
+                "twice= and stale= with a number, and lose=, deny= and break= with "
+                "PE@NUMBER",
+                (int)part, text);
         }
         text += part + (text[part] == ',');
     }

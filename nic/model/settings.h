@@ -12,6 +12,7 @@ struct gsh_model_settings {
     uint64_t seed;      /* seed=: of the order and the delays */
     uint32_t delay;     /* delay=: the most rounds that an entry usually takes; 0: none are late */
     bool has_amos;      /* amos=0: its atomics are not atomic with the device's own */
+    bool has_records;   /* record=0: its queues have no doorbell records */
     uint32_t late_bell; /* late_bell=N: one doorbell in N is seen late; 0: none */
     uint32_t twice;     /* twice=N: one in N is seen twice */
     uint32_t stale;     /* stale=N: for one in N the record is read as it was before */

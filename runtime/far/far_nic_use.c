@@ -139,7 +139,7 @@ static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic, int peer, ui
     const bool has_registers = stripe->device_registers != 0;
     return (struct gsh_nic_queue){
         .entries = stripe->device_memory + site->entries,
-        .record = stripe->device_memory + site->record,
+        .record = site->record != GSH_ADAPTER_NO_RECORD ? stripe->device_memory + site->record : 0,
         .doorbell = has_registers ? stripe->device_registers + site->doorbell_register
                                   : stripe->device_memory + site->doorbell,
         .completion = stripe->device_memory + site->completion,

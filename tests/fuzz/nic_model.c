@@ -108,9 +108,10 @@ static void fuzz_entries(struct fuzz_input *in)
     uint8_t *heaps[2] = {calloc(1, HEAP), calloc(1, HEAP)};
     char settings[64];
     struct gsh_adapter_site sites[2];
-    snprintf(settings, sizeof(settings), "delay=%u,seed=%u,late_bell=%u",
-             (unsigned)fuzz_take(in, 1) % 2, (unsigned)fuzz_take(in, 1),
-             (unsigned)fuzz_take(in, 1) % 4);
+    const unsigned delay = (unsigned)fuzz_take(in, 1), seed = (unsigned)fuzz_take(in, 1);
+    const unsigned bells = (unsigned)fuzz_take(in, 1);
+    snprintf(settings, sizeof(settings), "delay=%u,seed=%u,late_bell=%u,record=%u", delay % 2, seed,
+             bells % 4, (bells & 4) == 0);
     struct gsh_model *one = make(0, settings, &has_failed, heaps[0]);
     struct gsh_model *other = make(1, settings, &has_failed, heaps[1]);
     join(one, other, &sites[0]);
@@ -124,7 +125,9 @@ static void fuzz_entries(struct fuzz_input *in)
         write_block(in, one, head, &blocks[head % DEPTH], mode);
         head++;
         if (mode & 8) {
-            *(uint32_t *)(void *)(memory + sites[0].record) = gsh_wq_record(head + wrong);
+            if (sites[0].record != GSH_ADAPTER_NO_RECORD) {
+                *(uint32_t *)(void *)(memory + sites[0].record) = gsh_wq_record(head + wrong);
+            }
             *(uint64_t *)(void *)(memory + sites[0].doorbell) =
                 gsh_wq_doorbell(head + (mode & 16 ? wrong : 0), 1 + (mode >> 5) % 2);
             run(one, other);

@@ -146,9 +146,11 @@ static void write_entry(struct pe *p, uint32_t q, uint32_t opcode, uint32_t opmo
 static void ring_at(struct pe *p, uint32_t q, uint64_t record, uint64_t bell)
 {
     uint8_t *memory = p->adapter->memory;
-    uint32_t *r = (uint32_t *)(void *)(memory + p->sites[q].record);
     uint64_t *d = (uint64_t *)(void *)(memory + p->sites[q].doorbell);
-    __atomic_store_n(r, gsh_wq_record(record), __ATOMIC_RELEASE);
+    if (p->sites[q].record != GSH_ADAPTER_NO_RECORD) {
+        uint32_t *r = (uint32_t *)(void *)(memory + p->sites[q].record);
+        __atomic_store_n(r, gsh_wq_record(record), __ATOMIC_RELEASE);
+    }
     __atomic_store_n(d, gsh_wq_doorbell(bell, p->sites[q].number), __ATOMIC_RELEASE);
 }
 
@@ -560,6 +562,10 @@ static void test_mistakes(void)
     ring_at(p, 0, DEPTH + 1, DEPTH + 1);
     expect_misuse(p, "the model NIC: queue 1 to PE 1, index 257, byte 0: the doorbell record says "
                      "257: 257 blocks after what is complete, in a queue of 256");
+    begin("record=0");
+    ring_at(p, 0, 0, DEPTH + 1);
+    expect_misuse(p, "the model NIC: queue 1 to PE 1, index 257, byte 0: the doorbell says 257: "
+                     "257 blocks after what is complete, in a queue of 256");
     begin(""); /* another queue's entry, and doorbell */
     put(p, 0, 8, &value, 8);
     block_at(p, 0, 0)->word[0] ^= UINT64_C(3) << 48;
