@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/memlock.h"
 
 #define PIECE_BYTES ((uint64_t)1 << 30)
 #define PIECES_MAX  4064u /* a command has at most 64 KiB */
@@ -52,12 +53,14 @@ static enum gsh_result register_memory(const struct gsh_mlx5 *m, void *memory, u
         return GSH_OK;
     }
     int error = errno;
+    char hint[GSH_MEMLOCK_TEXT];
     return is_gpu ? m->core->note(GSH_ERR_UNSUPPORTED,
                                   "NIC %s: it does not reach GPU memory, neither as dma-buf (%s) "
                                   "nor by nvidia-peermem (%s)",
                                   m->name, why, strerror(error))
-                  : m->core->note(GSH_ERR_SYSTEM, "NIC %s: it does not reach %llu bytes: %s",
-                                  m->name, (unsigned long long)bytes, strerror(error));
+                  : m->core->note(GSH_ERR_SYSTEM, "NIC %s: it does not reach %llu bytes: %s%s",
+                                  m->name, (unsigned long long)bytes, strerror(error),
+                                  gsh_memlock_hint(hint));
 }
 
 /* ---- the key ---- */

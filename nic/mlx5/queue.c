@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include "base/memlock.h"
 
 /* A page of completions, of which the adapter uses the first: a collapsed queue. */
 #define LOG_COMPLETIONS 6u
@@ -270,12 +271,14 @@ enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
     }
     m->base.registers = m->uar->base_addr;
     m->base.registers_bytes = GSH_MLX5_PAGE;
+    char hint[GSH_MEMLOCK_TEXT];
     m->umem = v->mlx5dv_devx_umem_reg(m->context, m->base.memory, m->base.memory_bytes,
                                       IBV_ACCESS_LOCAL_WRITE);
     return m->umem != NULL
                ? GSH_OK
-               : m->core->note(GSH_ERR_NOMEM, "NIC %s: no memory of %zu bytes for its queues: %s",
-                               m->name, m->base.memory_bytes, strerror(errno));
+               : m->core->note(GSH_ERR_NOMEM, "NIC %s: no memory of %zu bytes for its queues: %s%s",
+                               m->name, m->base.memory_bytes, strerror(errno),
+                               gsh_memlock_hint(hint));
 }
 
 void gsh_mlx5_queues_end(struct gsh_mlx5 *m)

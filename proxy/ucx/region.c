@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memlock.h"
 #include "base/util.h"
 #include "proxy/ucx/endpoint.h"
 #include "proxy/ucx/loss.h"
@@ -26,9 +27,11 @@ static enum gsh_result map(struct gsh_ucx *u, void *memory, uint64_t bytes, ucp_
     if (status == UCS_OK) {
         return GSH_OK;
     }
-    return u->core->note(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s",
+    char hint[GSH_MEMLOCK_TEXT];
+    return u->core->note(GSH_ERR_NOMEM, "UCX cannot %s %llu bytes of %s: %s%s",
                          memory != NULL ? "register" : "allocate", (unsigned long long)bytes,
-                         memory != NULL ? "memory" : "staging buffers", ucs_status_string(status));
+                         memory != NULL ? "memory" : "staging buffers", ucs_status_string(status),
+                         gsh_memlock_hint(hint));
 }
 
 static enum gsh_result address_of(struct gsh_ucx *u, ucp_mem_h memh, void **memory)

@@ -6,6 +6,7 @@
 #include "tests/test.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "nic/mlx5/choose.h"
@@ -339,6 +340,16 @@ static void test_refusals(void)
         }
         end();
     }
+    struct rlimit before, little;
+    CHECK_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+    little = (struct rlimit){.rlim_cur = 64 << 10, .rlim_max = before.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+    CHECK_EQ(setenv("STANDIN_FAIL", "ibv_reg_mr_iova2:1", 1), 0);
+    CHECK(begin() != GSH_OK);
+    CHECK(strstr(gsh_last_error(),
+                 " (RLIMIT_MEMLOCK is 64 KiB: set it with ulimit -l unlimited)") != NULL);
+    end();
+    CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
     CHECK_EQ(setenv("STANDIN_FAIL", "mlx5dv_devx_general_cmd:1", 1), 0); /* it need not say */
     must_begin();
     end();
