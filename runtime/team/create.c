@@ -31,8 +31,8 @@ static enum gsh_result say_config_error(bool is_speaker, const char *call, uint6
 {
     static const char *const words[] = {
         [BAD_MASK] = "a PE's mask names fields that do not exist",
-        [SAME_HANDLE] = "a PE gave one place for both teams",
-        [NO_HANDLE] = "a PE gave NULL as the place of a new team",
+        [SAME_HANDLE] = "a PE gave one address for both teams",
+        [NO_HANDLE] = "a PE gave NULL as the address for a new team",
     };
     return error == NO_ERROR ? GSH_OK : gsh_making_say(is_speaker, GSH_ERR_ARG, call, words[error]);
 }

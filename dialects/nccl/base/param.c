@@ -31,7 +31,7 @@ ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
     static const char *none[1];
     if (table == NULL || tableLen == NULL) {
         return gsh_nccl_fail(ncclInvalidArgument,
-                             "ncclParamGetAllParameterKeys: a result's place is NULL");
+                             "ncclParamGetAllParameterKeys: a pointer for a result is NULL");
     }
     *table = none;
     *tableLen = 0;

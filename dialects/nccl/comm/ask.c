@@ -7,7 +7,7 @@ static ncclResult_t answer(const char *call, const struct ncclComm *comm, const 
 {
     ncclResult_t r = gsh_nccl_need_ready(call, comm);
     return r == ncclSuccess && out == NULL
-               ? gsh_nccl_fail(ncclInvalidArgument, "%s: the result's place is NULL", call)
+               ? gsh_nccl_fail(ncclInvalidArgument, "%s: the pointer for the result is NULL", call)
                : r;
 }
 
@@ -49,7 +49,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
     static const char call[] = "ncclCommGetAsyncError";
     ncclResult_t r = gsh_nccl_need_live(call, comm);
     if (r == ncclSuccess && asyncError == NULL) {
-        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the result's place is NULL", call);
+        r = gsh_nccl_fail(ncclInvalidArgument, "%s: the pointer for the result is NULL", call);
     }
     if (r == ncclSuccess) {
         /* acquire: pairs with the release in gsh_nccl_comm_end_call */

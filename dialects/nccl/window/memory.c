@@ -153,8 +153,8 @@ static uint64_t mark_of(const struct ncclComm *comm, uint64_t number, const char
 static ncclResult_t differ(const char *call, int rank, int other)
 {
     return gsh_nccl_fail(ncclInvalidUsage,
-                         "%s: ranks %d and %d have windows at different places of the heap, or one "
-                         "of them has none there: a window on memory of gshmem_malloc is the "
+                         "%s: ranks %d and %d have windows at different offsets in the heap, or "
+                         "one of them has none there: a window on memory of gshmem_malloc is the "
                          "same bytes of the same allocation on all ranks",
                          call, rank, other);
 }
