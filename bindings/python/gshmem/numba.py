@@ -25,6 +25,9 @@ from numba.cuda.extending import intrinsic as _intrinsic
 
 from . import device as _device
 
+if not hasattr(_cuda, 'LTOIR'):
+    raise ImportError("gshmem.numba: numba.cuda is numba's own, which links no LTO-IR; install numba-cuda")
+
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any

@@ -7,6 +7,7 @@ Compares the result with the same steps on the whole rod."""
 import numpy
 
 import gshmem
+from gshmem.examples import use_cpu_device
 
 WIDTH, STEPS = 100, 200
 
@@ -41,5 +42,6 @@ def main():
 
 
 if __name__ == '__main__':
+    use_cpu_device()
     with gshmem.init():
         main()

@@ -3,6 +3,7 @@
 
     python -m gshmem.examples.threads"""
 import gshmem
+from gshmem.examples import use_cpu_device
 
 
 def sum_of_ranks():
@@ -13,6 +14,7 @@ def sum_of_ranks():
 
 
 if __name__ == '__main__':
+    use_cpu_device()
     results = gshmem.run_threads(4, sum_of_ranks)
     print(results[0])
     assert results == [[6.0] * 8] * 4

@@ -8,6 +8,7 @@ rounding."""
 import numpy
 
 import gshmem
+from gshmem.examples import use_cpu_device
 
 N_SAMPLES, N_FEATURES, N_STEPS, RATE = 240, 6, 20, 0.2
 
@@ -48,5 +49,6 @@ def main():
 
 
 if __name__ == '__main__':
+    use_cpu_device()
     with gshmem.init():
         main()
