@@ -56,13 +56,12 @@ def test_exception_ends_the_job():
 
 
 def test_exit_ends_the_job_with_its_status():
-    program = ('import sys, gshmem\nwith gshmem.init():\n'
-               '    if gshmem.my_pe() == 1: sys.exit({})\n    gshmem.barrier()\n')
-    result = job(2, '-c', program.format(3))
+    result = job(2, '-c', 'import sys, gshmem\nwith gshmem.init():\n'
+                          '    if gshmem.my_pe() == 1: sys.exit(3)\n    gshmem.barrier()\n')
     assert result.returncode == 3 and 'Traceback' not in result.stdout, result.stdout
-    result = job(2, '-c', program.format("'no input'"))
-    assert result.returncode == 1 and result.stdout.splitlines()[0] == 'no input', result.stdout
-    assert job(2, '-c', 'import sys, gshmem\nwith gshmem.init(): sys.exit()').returncode == 0
+    for given, status, text in ('"no input"', 1, 'no input\n'), ('', 0, ''):
+        result = run([sys.executable, '-c', f'import sys, gshmem\nwith gshmem.init(): sys.exit({given})'])
+        assert (result.returncode, result.stdout) == (status, text), result.stdout
 
 
 def test_interrupt_in_a_wait():
