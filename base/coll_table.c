@@ -25,7 +25,7 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .far_piece = 256u << 10,
     .lines_above = 8u << 10,
     .lines_most = 4u << 20,
-    .sums_above = 128u << 10,
+    .sums_above = 16u << 10,
     .sums_most = 2u << 20,
     .lines_flat = 256u << 10,
 };
