@@ -76,6 +76,7 @@ def main():
     def gradient(weights, inputs, targets):
         return jax.grad(lambda w: jnp.mean((inputs @ w - targets) ** 2))(weights)
 
+    jax.config.update('jax_default_matmul_precision', 'highest')  # not tf32
     key = numpy.random.default_rng(1)
     weights = key.normal(size=(16, 4)).astype(numpy.float32)
     inputs = key.normal(size=(N * 32, 16)).astype(numpy.float32)
