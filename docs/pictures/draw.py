@@ -214,15 +214,15 @@ def hang():
 
 
 def headline():
-    """perftest/results/2026-11-22-h200-nvshmem.md, 'Puts and gets of one caller' and the tables after it."""
+    """perftest/results/2026-11-26-h200-peers.md."""
     rows = []
     with open(os.path.join(ROOT, 'docs/pictures/headline.csv'), encoding='utf-8') as lines:
         for line in lines:
             if not line.startswith('#'):
                 name, ours, theirs = line.rstrip('\n').rsplit(',', 2)
                 rows.append((name, float(ours), float(theirs)))
-    p = Picture(860, 80 + 34 * len(rows), 'Time of calls of gshmem relative to NVSHMEM, on two H200s')
-    p.text(20, 28, "Time of a call on two H200s, relative to NVSHMEM", 'title')
+    p = Picture(860, 80 + 34 * len(rows), 'Time of calls of gshmem relative to NVSHMEM 3.8.0, on two H200s')
+    p.text(20, 28, "Time of a call on two H200s, relative to NVSHMEM 3.8.0", 'title')
     left, width = 290, 440
     p.text(left, 52, '0', 'middle small')
     p.text(left + width, 52, "NVSHMEM's time", 'middle small')
