@@ -17,7 +17,7 @@
 
 #define GSHMEM_MEM(CALL)                                                                        \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##CALL##mem(gshmem_team_t team, void *dest,                \
-                                                 const void *source, size_t bytes)              \
+                                                 const void *source, size_t bytes GSHMEM_SITE)  \
     {                                                                                           \
         return GSHMEM_EITHER(CALL##mem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source, \
                                        bytes, 0, "gshmem_" #CALL "mem"),                        \
@@ -29,7 +29,7 @@ GSHMEM_MEM(alltoall)
 #undef GSHMEM_MEM
 
 GSHMEM_LAZY GSHMEM_HD int gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
-                                              size_t bytes, int PE_root)
+                                              size_t bytes, int PE_root GSHMEM_SITE)
 {
     return GSHMEM_EITHER(broadcastmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,
                                       bytes, PE_root, 0, "gshmem_broadcastmem"),
@@ -37,7 +37,8 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_broadcastmem(gshmem_team_t team, void *dest, co
 }
 
 GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
-                                              ptrdiff_t dst, ptrdiff_t sst, size_t bytes)
+                                              ptrdiff_t dst, ptrdiff_t sst,
+                                              size_t bytes GSHMEM_SITE)
 {
     return GSHMEM_EITHER(
         alltoalls(GSHMEM_HERE, gshmem::group_thread(), team, static_cast<uint8_t *>(dest),
@@ -47,7 +48,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
 
 #define GSHMEM_MOVE(NAME, T)                                                                       \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_broadcast(                                           \
-        gshmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root)                  \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root GSHMEM_SITE)      \
     {                                                                                              \
         return GSHMEM_EITHER(broadcastmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source, \
                                           nelems * sizeof(T), PE_root, 0,                          \
@@ -56,7 +57,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
                              gshmem_##NAME##_broadcast(team, dest, source, nelems, PE_root));      \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_collect(gshmem_team_t team, T *dest,                 \
-                                                      const T *source, size_t nelems)              \
+                                                      const T *source, size_t nelems GSHMEM_SITE)  \
     {                                                                                              \
         return GSHMEM_EITHER(collectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,   \
                                         nelems * sizeof(T), 0, "gshmem_" #NAME "_collect",         \
@@ -64,7 +65,7 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
                              gshmem_##NAME##_collect(team, dest, source, nelems));                 \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_fcollect(gshmem_team_t team, T *dest,                \
-                                                       const T *source, size_t nelems)             \
+                                                       const T *source, size_t nelems GSHMEM_SITE) \
     {                                                                                              \
         return GSHMEM_EITHER(fcollectmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
                                          nelems * sizeof(T), 0, "gshmem_" #NAME "_fcollect",       \
@@ -72,15 +73,16 @@ GSHMEM_LAZY GSHMEM_HD int gshmem_alltoallsmem(gshmem_team_t team, void *dest, co
                              gshmem_##NAME##_fcollect(team, dest, source, nelems));                \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoall(gshmem_team_t team, T *dest,                \
-                                                       const T *source, size_t nelems)             \
+                                                       const T *source, size_t nelems GSHMEM_SITE) \
     {                                                                                              \
         return GSHMEM_EITHER(alltoallmem(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
                                          nelems * sizeof(T), 0, "gshmem_" #NAME "_alltoall",       \
                                          gshmem::detail::element_of<T>::is),                       \
                              gshmem_##NAME##_alltoall(team, dest, source, nelems));                \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoalls(                                           \
-        gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) \
+    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_alltoalls(gshmem_team_t team, T *dest,               \
+                                                        const T *source, ptrdiff_t dst,            \
+                                                        ptrdiff_t sst, size_t nelems GSHMEM_SITE)  \
     {                                                                                              \
         return GSHMEM_EITHER(alltoalls(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,    \
                                        dst, sst, nelems, 0, "gshmem_" #NAME "_alltoalls"),         \
@@ -93,8 +95,8 @@ GSHMEM_TYPES_RMA(GSHMEM_MOVE)
  */
 
 #define GSHMEM_OP(NAME, T, OP)                                                                     \
-    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_##OP##_reduce(gshmem_team_t team, T *dest,           \
-                                                            const T *source, size_t nreduce)       \
+    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_##OP##_reduce(                                       \
+        gshmem_team_t team, T *dest, const T *source, size_t nreduce GSHMEM_SITE)                  \
     {                                                                                              \
         return GSHMEM_EITHER(reduce<gshmem::op_##OP>(GSHMEM_HERE, gshmem::group_thread(), team,    \
                                                      dest, source, nreduce, 0,                     \
@@ -102,7 +104,7 @@ GSHMEM_TYPES_RMA(GSHMEM_MOVE)
                              gshmem_##NAME##_##OP##_reduce(team, dest, source, nreduce));          \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_##OP##_reducescatter(                                \
-        gshmem_team_t team, T *dest, const T *source, size_t nreduce)                              \
+        gshmem_team_t team, T *dest, const T *source, size_t nreduce GSHMEM_SITE)                  \
     {                                                                                              \
         return GSHMEM_EITHER(reducescatter<gshmem::op_##OP>(                                       \
                                  GSHMEM_HERE, gshmem::group_thread(), team, dest, source, nreduce, \
@@ -123,15 +125,15 @@ GSHMEM_TYPES_ARITH(GSHMEM_ARITH)
 #undef GSHMEM_OP
 
 #define GSHMEM_SCANS(NAME, T)                                                                     \
-    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_sum_inscan(gshmem_team_t team, T *dest,             \
-                                                         const T *source, size_t nelems)          \
+    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_sum_inscan(                                         \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)                  \
     {                                                                                             \
         return GSHMEM_EITHER(scan<true>(GSHMEM_HERE, gshmem::group_thread(), team, dest, source,  \
                                         nelems, 0, "gshmem_" #NAME "_sum_inscan"),                \
                              gshmem_##NAME##_sum_inscan(team, dest, source, nelems));             \
     }                                                                                             \
-    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_sum_exscan(gshmem_team_t team, T *dest,             \
-                                                         const T *source, size_t nelems)          \
+    GSHMEM_LAZY GSHMEM_HD int gshmem_##NAME##_sum_exscan(                                         \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)                  \
     {                                                                                             \
         return GSHMEM_EITHER(scan<false>(GSHMEM_HERE, gshmem::group_thread(), team, dest, source, \
                                          nelems, 0, "gshmem_" #NAME "_sum_exscan"),               \
@@ -145,32 +147,32 @@ GSHMEM_TYPES_ARITH(GSHMEM_SCANS)
 
 #define GSHMEM_MEM(GROUP)                                                                          \
     GSHMEM_LAZY GSHMEM_D int gshmemx_broadcastmem_##GROUP(                                         \
-        gshmem_team_t team, void *dest, const void *source, size_t bytes, int PE_root)             \
+        gshmem_team_t team, void *dest, const void *source, size_t bytes, int PE_root GSHMEM_SITE) \
     {                                                                                              \
         return gshmem::broadcastmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,      \
                                     bytes, PE_root, 0, "gshmemx_broadcastmem_" #GROUP);            \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_collectmem_##GROUP(gshmem_team_t team, void *dest,            \
-                                                        const void *source, size_t bytes)          \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_collectmem_##GROUP(                                           \
+        gshmem_team_t team, void *dest, const void *source, size_t bytes GSHMEM_SITE)              \
     {                                                                                              \
         return gshmem::collectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, bytes, \
                                   0, "gshmemx_collectmem_" #GROUP);                                \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_fcollectmem_##GROUP(gshmem_team_t team, void *dest,           \
-                                                         const void *source, size_t bytes)         \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_fcollectmem_##GROUP(                                          \
+        gshmem_team_t team, void *dest, const void *source, size_t bytes GSHMEM_SITE)              \
     {                                                                                              \
         return gshmem::fcollectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    bytes, 0, "gshmemx_fcollectmem_" #GROUP);                       \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_alltoallmem_##GROUP(gshmem_team_t team, void *dest,           \
-                                                         const void *source, size_t bytes)         \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_alltoallmem_##GROUP(                                          \
+        gshmem_team_t team, void *dest, const void *source, size_t bytes GSHMEM_SITE)              \
     {                                                                                              \
         return gshmem::alltoallmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    bytes, 0, "gshmemx_alltoallmem_" #GROUP);                       \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_alltoallsmem_##GROUP(gshmem_team_t team, void *dest,          \
                                                           const void *source, ptrdiff_t dst,       \
-                                                          ptrdiff_t sst, size_t bytes)             \
+                                                          ptrdiff_t sst, size_t bytes GSHMEM_SITE) \
     {                                                                                              \
         return gshmem::alltoalls(GSHMEM_HERE, gshmem::group_##GROUP(), team,                       \
                                  static_cast<uint8_t *>(dest),                                     \
@@ -184,49 +186,50 @@ GSHMEM_MEM(grid)
 
 #define GSHMEM_MOVE_BY(NAME, T, GROUP)                                                             \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_broadcast_##GROUP(                                   \
-        gshmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root)                  \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root GSHMEM_SITE)      \
     {                                                                                              \
         return gshmem::broadcastmem(                                                               \
             GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, nelems * sizeof(T), PE_root, \
             0, "gshmemx_" #NAME "_broadcast_" #GROUP, gshmem::detail::element_of<T>::is);          \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_collect_##GROUP(gshmem_team_t team, T *dest,         \
-                                                              const T *source, size_t nelems)      \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_collect_##GROUP(                                     \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)                   \
     {                                                                                              \
         return gshmem::collectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,        \
                                   nelems * sizeof(T), 0, "gshmemx_" #NAME "_collect_" #GROUP,      \
                                   gshmem::detail::element_of<T>::is);                              \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_fcollect_##GROUP(gshmem_team_t team, T *dest,        \
-                                                               const T *source, size_t nelems)     \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_fcollect_##GROUP(                                    \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)                   \
     {                                                                                              \
         return gshmem::fcollectmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    nelems * sizeof(T), 0, "gshmemx_" #NAME "_fcollect_" #GROUP,    \
                                    gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoall_##GROUP(gshmem_team_t team, T *dest,        \
-                                                               const T *source, size_t nelems)     \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoall_##GROUP(                                    \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)                   \
     {                                                                                              \
         return gshmem::alltoallmem(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,       \
                                    nelems * sizeof(T), 0, "gshmemx_" #NAME "_alltoall_" #GROUP,    \
                                    gshmem::detail::element_of<T>::is);                             \
     }                                                                                              \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_alltoalls_##GROUP(                                   \
-        gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) \
+        gshmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,                \
+        size_t nelems GSHMEM_SITE)                                                                 \
     {                                                                                              \
         return gshmem::alltoalls(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, dst,    \
                                  sst, nelems, 0, "gshmemx_" #NAME "_alltoalls_" #GROUP);           \
     }
 #define GSHMEM_OP_BY(NAME, T, GROUP, OP)                                                         \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_##OP##_reduce_##GROUP(                             \
-        gshmem_team_t team, T *dest, const T *source, size_t nreduce)                            \
+        gshmem_team_t team, T *dest, const T *source, size_t nreduce GSHMEM_SITE)                \
     {                                                                                            \
         return gshmem::reduce<gshmem::op_##OP>(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, \
                                                source, nreduce, 0,                               \
                                                "gshmemx_" #NAME "_" #OP "_reduce_" #GROUP);      \
     }                                                                                            \
     GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_##OP##_reducescatter_##GROUP(                      \
-        gshmem_team_t team, T *dest, const T *source, size_t nreduce)                            \
+        gshmem_team_t team, T *dest, const T *source, size_t nreduce GSHMEM_SITE)                \
     {                                                                                            \
         return gshmem::reducescatter<gshmem::op_##OP>(                                           \
             GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, nreduce, 0,                \
@@ -236,22 +239,22 @@ GSHMEM_MEM(grid)
     GSHMEM_OP_BY(NAME, T, GROUP, and)   \
     GSHMEM_OP_BY(NAME, T, GROUP, or)    \
     GSHMEM_OP_BY(NAME, T, GROUP, xor)
-#define GSHMEM_ARITH_BY(NAME, T, GROUP)                                                          \
-    GSHMEM_OP_BY(NAME, T, GROUP, min)                                                            \
-    GSHMEM_OP_BY(NAME, T, GROUP, max)                                                            \
-    GSHMEM_OP_BY(NAME, T, GROUP, sum)                                                            \
-    GSHMEM_OP_BY(NAME, T, GROUP, prod)                                                           \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_sum_inscan_##GROUP(gshmem_team_t team, T *dest,    \
-                                                                 const T *source, size_t nelems) \
-    {                                                                                            \
-        return gshmem::scan<true>(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,      \
-                                  nelems, 0, "gshmemx_" #NAME "_sum_inscan_" #GROUP);            \
-    }                                                                                            \
-    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_sum_exscan_##GROUP(gshmem_team_t team, T *dest,    \
-                                                                 const T *source, size_t nelems) \
-    {                                                                                            \
-        return gshmem::scan<false>(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,     \
-                                   nelems, 0, "gshmemx_" #NAME "_sum_exscan_" #GROUP);           \
+#define GSHMEM_ARITH_BY(NAME, T, GROUP)                                                      \
+    GSHMEM_OP_BY(NAME, T, GROUP, min)                                                        \
+    GSHMEM_OP_BY(NAME, T, GROUP, max)                                                        \
+    GSHMEM_OP_BY(NAME, T, GROUP, sum)                                                        \
+    GSHMEM_OP_BY(NAME, T, GROUP, prod)                                                       \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_sum_inscan_##GROUP(                            \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)             \
+    {                                                                                        \
+        return gshmem::scan<true>(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source,  \
+                                  nelems, 0, "gshmemx_" #NAME "_sum_inscan_" #GROUP);        \
+    }                                                                                        \
+    GSHMEM_LAZY GSHMEM_D int gshmemx_##NAME##_sum_exscan_##GROUP(                            \
+        gshmem_team_t team, T *dest, const T *source, size_t nelems GSHMEM_SITE)             \
+    {                                                                                        \
+        return gshmem::scan<false>(GSHMEM_HERE, gshmem::group_##GROUP(), team, dest, source, \
+                                   nelems, 0, "gshmemx_" #NAME "_sum_exscan_" #GROUP);       \
     }
 
 #define GSHMEM_MOVE(NAME, T)       \

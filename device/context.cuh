@@ -141,6 +141,10 @@ inline const gsh_state &unit_state()
 struct context {
     const gsh_state &state;
     uint32_t id;
+#if defined(GSHMEM_CALL_SITES)
+    const char *file = nullptr; /* of the call; nullptr: not known */
+    uint32_t line = 0;
+#endif
 };
 
 /* The default context of the PE for which this unit was set up. On a GPU it is a separate type
@@ -452,6 +456,27 @@ __device__ __forceinline__ void name_call(char *to, uint32_t bytes, const char *
     to[n] = '\0';
 }
 
+#if defined(GSHMEM_CALL_SITES)
+/* A file's name without its folders. */
+__device__ __forceinline__ const char *without_folders(const char *file)
+{
+    const char *name = file;
+    GSHMEM_NO_UNROLL
+    for (; *file != '\0'; file++)
+        name = *file == '/' ? file + 1 : name;
+    return name;
+}
+
+__device__ __forceinline__ void note_site(const context &c, gsh_waits_site *site, uint32_t request)
+{
+    if (c.file != nullptr) {
+        site->line = c.line;
+        name_call(site->file, sizeof site->file, without_folders(c.file));
+        site->request = request;
+    }
+}
+#endif
+
 /* The entry of the table (waits.h) in which this thread answers the request; NULL: none. */
 template <class Context>
 __device__ __forceinline__ gsh_report *take_entry(const Context &c, const trouble *t)
@@ -508,6 +533,12 @@ __device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trou
         r->host_thread = 0;
         r->team = -1;
         name_call(r->call, sizeof r->call, t->call);
+#if defined(GSHMEM_CALL_SITES)
+        if (request != 0) {
+            gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
+            note_site(c, &table->site[r - table->entry], request);
+        }
+#endif
         /* pairs with the acquire of the host's monitor, or in gsh_waits_read */
         store_release(&r->state, request != 0 ? request : (uint32_t)2);
     }

@@ -74,6 +74,9 @@ static void add_wait(struct text *t, const struct gsh_hang_wait *w)
 {
     static const char *const cmp_names[] = {"==", "!=", ">", "<=", "<", ">="};
     add(t, "%s", w->call);
+    if (w->line > 0) {
+        add(t, " at %s:%u", w->file, w->line);
+    }
     switch (w->what) {
     case GSH_HANG_WORD:
         add(t, ": ");

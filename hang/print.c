@@ -162,6 +162,9 @@ static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
     print_string(out, "for", whats[w->what]);
     fputc(',', out);
     print_string(out, "call", w->call);
+    fputc(',', out);
+    print_string(out, "file", w->line > 0 ? w->file : "");
+    fprintf(out, ",\"line\":%u", w->line);
     fprintf(out, ",\"seconds\":%.3f,\"threads\":%u", (double)w->waited_ns / 1e9, w->n_threads);
     if (w->is_host) {
         fprintf(out, ",\"host_thread\":%u", w->first_thread[0]);

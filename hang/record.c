@@ -35,7 +35,8 @@ static bool is_sound_wait(const struct gsh_hang_wait *w)
            w->n_words > 0 && w->team_pes >= 0 && w->team_pes <= GSH_HANG_PES_MAX &&
            w->team_first >= 0 && w->team_first < GSH_HANG_PES_MAX &&
            w->team_stride > -GSH_HANG_PES_MAX && w->team_stride < GSH_HANG_PES_MAX &&
-           ends(w->call, sizeof(w->call)) && ends(w->made_at, sizeof(w->made_at));
+           ends(w->call, sizeof(w->call)) && ends(w->file, sizeof(w->file)) &&
+           ends(w->made_at, sizeof(w->made_at));
 }
 
 bool gsh_hang_is_sound(const struct gsh_hang_record *r, size_t bytes)

@@ -100,6 +100,8 @@ struct gsh_hang_wait {
      * word nearby that is, as a distance in bytes, 0: none */
     int32_t copy_pe, near_off;
     char call[40];
+    char file[56];    /* where the call stands in the program, */
+    uint32_t line;    /* 0: not known */
     char made_at[48]; /* OBJECT: from where it was allocated, as a place in a file; "": not known */
     uint32_t n_words;
     int32_t differ; /* 1: the words differ, and `seen` is that of the first */

@@ -44,6 +44,9 @@
  *  GSHMEM_NEAR_ONLY        the kernels talk to near PEs only
  *  GSHMEM_WIDE_COPIES      with -rdc=true: copies as without it, for up to 94 registers, or 64 if
  *                          the file is compiled with -maxrregcount=64
+ *  GSHMEM_CALL_SITES       hang reports say in which file and line a call stands that waits, of
+ *                          kernels and of the host; on the CPU device in all files of a program.
+ *                          Such a call has one more parameter then, which has a default
  *  GSHMEM_TRACE_KERNELS    calls in kernels appear in the timeline (GSHMEM_TRACE); on the CPU
  *                          device in all files of a program
  *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program

@@ -49,6 +49,11 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 /* Returns what an int result means or, for the calling thread's latest failure with that result,
  * the reason in full. The text is valid until the thread's next failure. */
 const char *gshmemx_error_string(int error);
+/* The calling thread's next calls stand at that line of file in the program, as hang reports say
+ * (gshmem-info --job); file is kept, and stays as it is: a literal. NULL: it is not known, as at
+ * the start. Files that include gshmem_device.cuh with GSHMEM_CALL_SITES make this call by
+ * themselves. Any thread, at any time. Since 0.2. */
+void gshmemx_call_site(const char *file, int line);
 /* From now on handler(error, context) is called when the library is about to end this process
  * because of an error: a mistake in a call that returns no error (gshmem.h says which), a mistake
  * in a kernel, a failure in gshmem_init, a wait that has reached its time limit, a PE that died, a

@@ -37,11 +37,20 @@ enum gsh_waits_kind {
  *   kind    enum gsh_report_kind or gsh_waits_kind
  *   pe      that is waited for; -1: not known, or none in particular
  *   bytes   for how long, in nanoseconds */
+/* Where the call of entry n stands in the program, in files that are compiled with
+ * GSHMEM_CALL_SITES. Written before the entry's state. */
+struct gsh_waits_site {
+    uint32_t request; /* that the entry answers; else there is no site */
+    uint32_t line;
+    char file[56]; /* its name without folders, NUL-terminated */
+};
+
 struct gsh_waits_table {
     struct gsh_report entry[GSH_WAITS_ENTRIES];
     uint32_t answered[GSH_WAITS_BITS / 32]; /* by atomics */
     uint32_t taken;                         /* by atomics */
     uint32_t limit;                         /* the host's */
+    struct gsh_waits_site site[GSH_WAITS_ENTRIES];
 };
 
 /* The bit of a thread, by its number in its grid, that waits for the word at this address. */

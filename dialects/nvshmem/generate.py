@@ -61,16 +61,24 @@ def head(name, call):
     return f"{result}{'' if result.endswith('*') else ' '}{name}({text_of(parameters)})"
 
 
-def body(twin, call, lazy=False, first=""):
+def sited_head(name, call):
+    """The same with the place of the call, where files have that (device/call_sites.cuh)."""
+    site = " GSHMEM_SITE)" if call[1] else "GSHMEM_ONLY_SITE)"
+    return head(name, call).removesuffix(")").removesuffix("" if call[1] else "void") + site
+
+
+def body(twin, call, lazy=False, first="", last=""):
     arguments = ", ".join(([first] if first else []) + [a for _, a in call[1]])
-    return f"{'' if call[0] == 'void' else 'return '}{twin}{'<unused>' if lazy else ''}({arguments});"
+    last = last if arguments else last.replace("PASS", "ONLY_PASS")
+    return f"{'' if call[0] == 'void' else 'return '}{twin}{'<unused>' if lazy else ''}({arguments}{last});"
 
 
 def wrapper(name, twin, call, where):
     """The call of kernels, or of both sides where kernels are compiled."""
     lazy = "template <int unused = 0> " if "lazy" in where else ""
     space = "NVSHMEM_HD" if "both" in where else "NVSHMEM_D"
-    return f"{lazy}{space} {head(name, call)}\n{{\n    {body(twin, call, bool(lazy))}\n}}\n"
+    inner = body(twin, call, bool(lazy), last=" GSHMEM_PASS_SITE")
+    return f"{lazy}{space} {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
 
 
 def queue_pair(name, device):

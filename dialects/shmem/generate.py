@@ -19,7 +19,7 @@ BY_HAND = {"init", "init_thread", "finalize", "barrier", "pcontrol"}
 # Of gshmemx.h, what has nothing to do with OpenSHMEM's programs: GPUs' modules, what kernels for
 # the CPU device need, other ways to start, and what takes a function.
 NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_attr_|^init_attr$|^call_prefix$|"
-                      r"^vendor_")
+                      r"^call_site$|^vendor_")
 # Calls that other implementations had as shmemx_ before 1.6 had them.
 WERE_EXTENSIONS = re.compile(r"(ctx_)?(\w+_)?ib(put|get)\d*|\w+_sum_(in|ex)scan")
 DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*"

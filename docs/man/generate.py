@@ -24,7 +24,7 @@ FAMILIES = [
     ('gshmem_my_pe', 'number of this PE, and of all', 'my_pe|n_pes'),
     ('gshmem_ptr', 'addresses of other PEs', 'ptr|team_ptr|pe_accessible|addr_accessible'),
     ('gshmem_info_get_version', 'versions and names', 'info_get_.*|vendor_get_version_info'),
-    ('gshmemx_error_string', 'what went wrong', 'error_string|set_error_handler|call_prefix'),
+    ('gshmemx_error_string', 'what went wrong', 'error_string|set_error_handler|call_prefix|call_site'),
     ('gshmemx_heap_info', 'heap, route and device of a PE', 'heap_info|route_name|device_name'),
     ('gshmemx_trace_begin', "the program's spans in the timeline", 'trace_begin|trace_end'),
     ('gshmem_malloc', 'symmetric memory', 'malloc|calloc|align|malloc_with_hints|realloc|free'),
@@ -56,7 +56,8 @@ FAMILIES = [
 THINGS = {
     'gshmem_device.cuh': ('calls of kernels, and macros that choose what is compiled', 'gshmem_device.cuh',
                           r'\A(/\*.*?\*/)()',
-                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_BATCH_PUTS', 'GSHMEM_CHECKS', 'GSHMEM_LENDING',
+                          ['GSHMEM_ARENA_BYTES', 'GSHMEM_BATCH_PUTS', 'GSHMEM_CALL_SITES', 'GSHMEM_CHECKS',
+                           'GSHMEM_LENDING',
                            'GSHMEM_NEAR_ONLY',
                            'GSHMEM_SHARED_DEVICE', 'GSHMEM_TRACE_KERNELS', 'GSHMEM_WIDE_COPIES']),
     'GSHMEM_DYNAMIC_SHARED': ('dynamic shared memory on either device', 'gshmem/launch.h',

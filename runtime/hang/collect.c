@@ -37,7 +37,8 @@
 struct part {
     struct gsh_instance *pe;
     bool is_set_up;
-    struct gsh_report *entries; /* [n] */
+    struct gsh_report *entries;   /* [n]; `state`: which site */
+    struct gsh_waits_site *sites; /* [WAITS_MAX] */
     uint32_t n;
     struct gsh_alloc_range *objects; /* [n_objects] */
     uint64_t n_objects;
@@ -224,6 +225,21 @@ static int what_of(uint32_t kind)
     }
 }
 
+/* In the library's own headers: calls that do not pass on where they stand. */
+static bool is_of_library(const char *file)
+{
+    static const char *const headers[] = {"generic.h", "generic_coll.h", "generic_complex.h",
+                                          "overloads.h"};
+    const size_t n = strlen(file);
+    for (size_t i = 0; i < GSH_ARRAY_LEN(headers); i++) {
+        if (strcmp(file, headers[i]) == 0) {
+            return true;
+        }
+    }
+    return (strncmp(file, "shmem", 5) == 0 || strncmp(file, "nvshmem", 7) == 0) && n > 2 &&
+           (strcmp(file + n - 2, ".h") == 0 || (n > 4 && strcmp(file + n - 4, ".cuh") == 0));
+}
+
 static void describe(const struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     struct gsh_absent_site site;
@@ -251,6 +267,8 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
         w->first_thread[0] = w->last_thread[0] = e->host_thread;
     }
     gsh_copy_name(w->call, sizeof(w->call), e->call);
+    gsh_copy_name(w->file, sizeof(w->file), p->sites[e->state].file);
+    w->line = is_of_library(w->file) ? 0 : p->sites[e->state].line;
     if (!p->is_set_up || e->address == 0) {
         return;
     }
@@ -296,11 +314,20 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-static bool is_same_wait(const struct gsh_report *x, const struct gsh_report *y)
+static bool is_same_site(const struct part *p, const struct gsh_report *x,
+                         const struct gsh_report *y)
 {
-    return x->host_thread == 0 && y->host_thread == 0 && x->kind == y->kind &&
-           x->address == y->address && x->expected == y->expected && x->seen == y->seen &&
-           x->pe == y->pe && x->cmp == y->cmp && strcmp(x->call, y->call) == 0;
+    const struct gsh_waits_site *a = &p->sites[x->state], *b = &p->sites[y->state];
+    return a->line == b->line && (a->line == 0 || strcmp(a->file, b->file) == 0);
+}
+
+static bool is_same_wait(const struct part *p, const struct gsh_report *x,
+                         const struct gsh_report *y)
+{
+    return is_same_site(p, x, y) && x->host_thread == 0 && y->host_thread == 0 &&
+           x->kind == y->kind && x->address == y->address && x->expected == y->expected &&
+           x->seen == y->seen && x->pe == y->pe && x->cmp == y->cmp &&
+           strcmp(x->call, y->call) == 0;
 }
 
 static void include(struct gsh_hang_wait *w, const struct gsh_report *e)
@@ -316,19 +343,20 @@ static void include(struct gsh_hang_wait *w, const struct gsh_report *e)
 }
 
 /* Threads that each wait for a word of their own: the next of words at equal distances. */
-static bool is_next_word(const struct gsh_report *x, const struct gsh_report *y, uint64_t distance)
+static bool is_next_word(const struct part *p, const struct gsh_report *x,
+                         const struct gsh_report *y, uint64_t distance)
 {
-    return x->host_thread == 0 && y->host_thread == 0 && x->kind == y->kind &&
-           what_of(x->kind) == GSH_HANG_WORD && y->address - x->address == distance &&
-           x->expected == y->expected && x->pe == y->pe && x->cmp == y->cmp &&
-           strcmp(x->call, y->call) == 0;
+    return is_same_site(p, x, y) && x->host_thread == 0 && y->host_thread == 0 &&
+           x->kind == y->kind && what_of(x->kind) == GSH_HANG_WORD &&
+           y->address - x->address == distance && x->expected == y->expected && x->pe == y->pe &&
+           x->cmp == y->cmp && strcmp(x->call, y->call) == 0;
 }
 
 /* Behind those of the same wait as entry i. */
 static uint32_t end_of_wait(const struct part *p, uint32_t i)
 {
     const struct gsh_report *first = &p->entries[i];
-    for (i++; i < p->n && is_same_wait(first, &p->entries[i]); i++) {
+    for (i++; i < p->n && is_same_wait(p, first, &p->entries[i]); i++) {
     }
     return i;
 }
@@ -344,7 +372,7 @@ static uint32_t include_words(struct part *p, uint32_t i, const struct gsh_repor
     if (distance == 0 || distance > WORDS_DISTANCE) {
         return i;
     }
-    while (end < p->n && is_next_word(last, &p->entries[end], distance)) {
+    while (end < p->n && is_next_word(p, last, &p->entries[end], distance)) {
         last = &p->entries[end];
         end = end_of_wait(p, end);
         n_words++;
@@ -477,17 +505,19 @@ static void add_reported(struct part *p)
     }
     struct gsh_report *e = &p->entries[p->n++];
     *e = *report;
+    e->state = WAITS_MAX - 1; /* a site that is not known */
     e->bytes = p->pe->env.wait_timeout_ns;
 }
 
 static void put_part(struct part *p, uint32_t request)
 {
     p->entries = malloc(WAITS_MAX * sizeof(*p->entries));
+    p->sites = calloc(WAITS_MAX, sizeof(*p->sites));
     p->objects = malloc(OBJECTS * sizeof(*p->objects));
     /* acquire: pairs with the release at the end of set-up */
     p->is_set_up = gsh_load_acquire_u32(&p->pe->is_set_up) != 0;
-    if (p->entries != NULL && p->objects != NULL) {
-        p->n = gsh_waits_read(p->pe, request, p->entries, GSH_WAITS_ENTRIES);
+    if (p->entries != NULL && p->sites != NULL && p->objects != NULL) {
+        p->n = gsh_waits_read(p->pe, request, p->entries, p->sites, GSH_WAITS_ENTRIES);
         p->n = p->n > GSH_WAITS_ENTRIES ? GSH_WAITS_ENTRIES : p->n;
         add_reported(p);
         p->n_objects = p->is_set_up ? gsh_heap_allocations(p->pe->heap, p->objects, OBJECTS) : 0;
@@ -496,6 +526,7 @@ static void put_part(struct part *p, uint32_t request)
         put_waits(p);
     }
     free(p->entries);
+    free(p->sites);
     free(p->objects);
 }
 
@@ -508,7 +539,7 @@ static void await_answers(struct gsh_instance *const *pes, int n, uint32_t reque
         uint32_t has = 0;
         nanosleep(&nap, NULL);
         for (int i = 0; i < n; i++) {
-            has += gsh_waits_read(pes[i], request, NULL, 0);
+            has += gsh_waits_read(pes[i], request, NULL, NULL, 0);
         }
         quiet = has == had ? quiet + STEP_MS : 0;
         had = has;

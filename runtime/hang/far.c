@@ -15,7 +15,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/team/absent.h"
 
-#define RECORDS_AT_ONCE 3
+#define RECORDS_AT_ONCE 2
 #define NEXT_PE_MS      200 /* until a node's next PE is asked */
 #define STEP_MS         2
 #define RECEIVED_MAX    (1 << 18) /* records that nobody has taken yet */
@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct notice) <= GSH_PROXY_NOTICE_MAX, "an answer is one 
 /* Their lengths tell them from the other notices. */
 #define DIFFERS(n) \
     (sizeof(struct gsh_end_notice) != NOTICE_BYTES(n) && GSH_ABSENT_NOTICE_BYTES != NOTICE_BYTES(n))
-_Static_assert(DIFFERS(0) && DIFFERS(1) && DIFFERS(2) && DIFFERS(3), "no length is another's");
+_Static_assert(DIFFERS(0) && DIFFERS(1) && DIFFERS(2), "no length is another's");
 
 /* ---- what has come for the thread that gathers ---- */
 

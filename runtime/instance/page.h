@@ -16,7 +16,7 @@
 #include "wire/state.h"
 #include "wire/waits.h"
 
-#define GSH_PAGE_HEAD_BYTES ((uint64_t)36 * 4096) /* all that the device sees */
+#define GSH_PAGE_HEAD_BYTES ((uint64_t)52 * 4096) /* all that the device sees */
 
 struct gsh_host_page {
     struct gsh_control control;

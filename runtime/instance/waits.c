@@ -2,6 +2,7 @@
  * See waits.h. */
 #include "runtime/instance/waits.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/atomic.h"
@@ -19,6 +20,26 @@ void gsh_waits_name_call(const char *call)
 const char *gsh_waits_call(void)
 {
     return this_call;
+}
+
+/* The public call's place in the program; line 0: not known. */
+static _Thread_local const char *this_file;
+static _Thread_local uint32_t this_line;
+
+void gsh_waits_set_site(const char *file, uint32_t line)
+{
+    this_file = file;
+    this_line = file != NULL ? line : 0;
+}
+
+static void fill_site(struct gsh_waits_site *site, uint32_t request)
+{
+    if (this_line > 0) {
+        const char *slash = strrchr(this_file, '/');
+        site->line = this_line;
+        gsh_copy_name(site->file, sizeof(site->file), slash != NULL ? slash + 1 : this_file);
+        site->request = request;
+    }
 }
 
 static void fill(struct gsh_report *e, const struct gsh_waiting *what, uint64_t waited_ns,
@@ -53,6 +74,7 @@ static void answer(struct gsh_instance *pe, const struct gsh_waiting *what, uint
     if ((int32_t)(taken - gsh_load_relaxed_u32(&table->limit)) < 0) {
         struct gsh_report *e = &table->entry[taken % GSH_WAITS_ENTRIES];
         fill(e, what, gsh_now_ns() - since_ns, thread);
+        fill_site(&table->site[taken % GSH_WAITS_ENTRIES], request);
         /* release: pairs with the acquire in gsh_waits_read */
         gsh_store_release_u32(&e->state, request);
     }
@@ -85,7 +107,7 @@ void gsh_waits_close(struct gsh_instance *pe)
 }
 
 uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
-                        uint32_t max)
+                        struct gsh_waits_site *sites, uint32_t max)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < GSH_WAITS_ENTRIES; i++) {
@@ -94,6 +116,10 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_re
         if (gsh_load_acquire_u32(&e->state) == request) {
             if (n < max) {
                 out[n] = *e;
+                out[n].state = n;
+                sites[n] = pe->page->waits.site[i];
+                sites[n].line = sites[n].request == request ? sites[n].line : 0;
+                sites[n].file[sizeof(sites[n].file) - 1] = '\0';
             }
             n++;
         }

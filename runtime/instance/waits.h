@@ -24,6 +24,9 @@ struct gsh_waiting {
 void gsh_waits_name_call(const char *call);
 const char *gsh_waits_call(void);
 
+/* Where that call stands; file: a literal, or NULL: not known. */
+void gsh_waits_set_site(const char *file, uint32_t line);
+
 /* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
  * thread. */
 void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
@@ -32,9 +35,10 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
  * the same for all PEs of the process, and larger each time. */
 void gsh_waits_ask(struct gsh_instance *pe, uint32_t request);
 void gsh_waits_close(struct gsh_instance *pe);
-/* In between: how many have answered, and of these the first `max`, copied. */
+/* In between: how many have answered, and of these the first `max`, copied. `state` becomes the
+ * place of the entry's site in sites[max], whose line is 0 if it is not known. */
 uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
-                        uint32_t max);
+                        struct gsh_waits_site *sites, uint32_t max);
 /* At least so many more wait. */
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe);
 

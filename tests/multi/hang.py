@@ -4,8 +4,9 @@
 gshmem-info --job asks until the report's last sentence names what was planted. A case that is never named
 fails at the limit.
 
-    hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [--gpus N] [CASE ...]
+    hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [--sites] [--gpus N] [CASE ...]
 
+With --sites, the program is compiled with GSHMEM_CALL_SITES, and the sentence has the line of each call.
 With --gpus, the program's kernels are for GPUs, of which there are N, and cases of more PEs are left out."""
 
 import argparse
@@ -99,6 +100,11 @@ def on_gpus(words):
     return words.replace("hang_cpu", "hang_cuda")
 
 
+def with_sites(words):
+    """A case's words, with the line of each call."""
+    return re.sub(r"(gshmemx?_[a-z0-9_]+)", r"\1 at hang\.cu:\\d+", words).replace("hang_cpu", "hang_sites_cpu")
+
+
 def ask(info, name):
     done = subprocess.run([info, "--job", str(name), "--json"], capture_output=True, text=True)
     return json.loads(done.stdout) if done.returncode == 0 else None
@@ -118,7 +124,7 @@ def has_oldest(report, name):
 def run_case(args, name):
     """None, or what is wrong."""
     n, kind, words = CASES[name]
-    words = on_gpus(words) if args.gpus else words
+    words = on_gpus(words) if args.gpus else with_sites(words) if args.sites else words
     command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
                            env={**os.environ, **(FAR_ENVIRONMENT if name in FAR else {}),
@@ -185,6 +191,7 @@ def main():
     parser.add_argument("info")
     parser.add_argument("program")
     parser.add_argument("--threads", action="store_true")
+    parser.add_argument("--sites", action="store_true")
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
@@ -192,7 +199,7 @@ def main():
                            not 0 < args.gpus < CASES[c][0]]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
-    wrong += [w for w in signals(args) if w]
+    wrong += [w for w in signals(args) if w] if not args.cases else []
     print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
     return 1 if wrong else 0
 

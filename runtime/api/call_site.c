@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The place of a host call in the program, for hang reports. */
+#include "gshmemx.h"
+#include "runtime/instance/waits.h"
+
+void gshmemx_call_site(const char *file, int line)
+{
+    gsh_waits_set_site(file, line > 0 ? (uint32_t)line : 0);
+}
