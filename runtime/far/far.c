@@ -138,8 +138,8 @@ static void note_most(uint64_t *word, uint64_t value)
 }
 
 /* op: GSH_FAR_FENCE or _QUIET; n_covered and `covered` record what it has covered. */
-static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, int op,
-                  uint64_t *n_covered, size_t covered)
+static enum gsh_result try_order(struct gsh_instance *pe, gsh_context ctx, int op,
+                                 uint64_t *n_covered, size_t covered)
 {
     struct gsh_far *far = pe->far;
     struct span rings = rings_of(far, ctx);
@@ -149,17 +149,24 @@ static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, in
      * other thread's quiet completed */
     bool is_covered = __atomic_load_n(n_covered, __ATOMIC_ACQUIRE) >= n_asked;
     if (is_covered && !have_kernels_asked(far, rings, covered)) {
-        return;
+        return GSH_OK;
     }
     for (int i = rings.first; i < rings.end; i++) {
         tails[i - rings.first] = await_taken(pe, &far->rings[i]);
     }
     struct gsh_request request = {.op = (uint8_t)op, .ctx = ctx};
-    gsh_require_far(pe, call, gsh_proxy_run(pe->proxy, &request));
+    enum gsh_result r = gsh_proxy_run(pe->proxy, &request);
     note_most(n_covered, n_asked);
     for (int i = rings.first; i < rings.end; i++) {
         note_most((uint64_t *)((char *)&far->rings[i] + covered), tails[i - rings.first]);
     }
+    return r;
+}
+
+static void order(struct gsh_instance *pe, gsh_context ctx, const char *call, int op,
+                  uint64_t *n_covered, size_t covered)
+{
+    gsh_require_far(pe, call, try_order(pe, ctx, op, n_covered, covered));
 }
 
 void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
@@ -189,5 +196,17 @@ void gsh_far_quiet_all(struct gsh_instance *pe, const char *call)
     gsh_context n = pe->far != NULL ? 1 + (gsh_context)pe->env.contexts : 0;
     for (gsh_context ctx = 0; ctx < n; ctx++) {
         gsh_far_quiet(pe, ctx, call);
+    }
+}
+
+void gsh_far_settle(struct gsh_instance *pe)
+{
+    for (gsh_context ctx = 0; ctx <= (gsh_context)pe->env.contexts; ctx++) {
+        if (gsh_far_has_nic(pe)) {
+            gsh_far_nic_quiet(pe, ctx);
+        }
+        /* one that fails has nobody left to deliver to */
+        (void)try_order(pe, ctx, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
+                        offsetof(struct gsh_far_ring, quieted));
     }
 }

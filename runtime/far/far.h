@@ -35,6 +35,8 @@ void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call);
 void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call);
 /* In all contexts. */
 void gsh_far_quiet_all(struct gsh_instance *pe, const char *call);
+/* The same for a PE with far memory whose process exits: a failure is ignored, without a line. */
+void gsh_far_settle(struct gsh_instance *pe);
 /* From now on the proxy reads the ring of the context with this number (not 0), if the device is
  * set up. One thread at a time. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_open(struct gsh_instance *pe, gsh_context ctx);

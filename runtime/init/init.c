@@ -28,6 +28,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/waits.h"
 #include "runtime/init/launch.h"
+#include "runtime/init/leave_far.h"
 #include "runtime/instance/leave.h"
 #include "runtime/init/net.h"
 #include "runtime/instance/page.h"
@@ -476,6 +477,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
         return r;
     }
     gsh_leave_check_exit();
+    gsh_leave_far_at_exit(pe);
     gsh_instance_bind(pe);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
             pe->bootstrap->ops->name);

@@ -2,8 +2,9 @@
  * What trouble.py makes go wrong: PROGRAM N WAIT HOW COUNT, with N ranks, each a process, and COUNT
  * numbers in collectives. The last rank dies while the others call WAIT repeatedly (dead; forked:
  * and leaves a forked child, which lives until the others have noticed), which then go on without
- * it (shrunk; many: of many communicators), or it ends early (exits), or dies in the end (ending),
- * or when a shrink has left it out (left, killed); or it stays away (absent); or they wait, and
+ * it (shrunk; many: of many communicators), or it ends early (exits), or all do, each as
+ * soon as its own part of a call is done (done), or it dies in the end (ending), or when a shrink
+ * has left it out (left, killed); or it stays away (absent); or they wait, and
  * give up: all of them, by another thread (abort), or rank 0 alone (lone; parted: while the others
  * end the communicator), or one alone before the last one comes (quit); or all of them without the
  * last one's help (revoke, shrink), to go on without it; or they give up a communicator that the
@@ -14,6 +15,7 @@
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/trouble_waits.cuh"
+#include <algorithm>
 
 /* Until the others' job ends this process, too, or, if the network has been faster, is lost. */
 static void await_end()
@@ -393,6 +395,21 @@ static void exit_early()
     use_fewer(fewer, last);
 }
 
+/* No rank destroys anything: each exits as soon as its own part of a call is done, while others may
+ * still wait for what it has put. */
+static void exit_when_done()
+{
+    const int all = n_ranks * (n_ranks + 1) / 2;
+    std::vector<int> numbers(count, my_rank + 1);
+    CUDA_OK(cudaMemcpy(source, numbers.data(), count * sizeof(int), cudaMemcpyHostToDevice));
+    words->since = now();
+    OK(ncclAllReduce(source, dest, count, ncclInt, ncclSum, comm, 0));
+    CUDA_OK(cudaStreamSynchronize(0));
+    CUDA_OK(cudaMemcpy(numbers.data(), dest, count * sizeof(int), cudaMemcpyDeviceToHost));
+    CHECK_EQ((size_t)std::count(numbers.begin(), numbers.end(), all), count);
+    exit(test_result());
+}
+
 /* The others go on without the last one, which then takes part in ending the old one. */
 static void go_on_without(bool by_shrink)
 {
@@ -597,6 +614,8 @@ static int run_rank()
         leave_out(is(how, "killed"));
     else if (is(how, "exits"))
         exit_early();
+    else if (is(how, "done"))
+        exit_when_done();
     else if (is(how, "many"))
         lose_many();
     else if (is(how, "ending"))

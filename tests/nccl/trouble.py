@@ -3,8 +3,9 @@
 """Proves, for each collective and each wait of device code, near and on two pretend nodes, that the ranks that a dead
 one leaves, which may have forked, go on within seconds: streams drain, calls return ncclRemoteError, and other
 communicators work, among them what a shrink makes of those left, also if more die; that ranks may end without
-destroying anything; that one that stays away ends the others with a line that names it and what was waited for; and
-that ranks that give up (abort, revoke) go on: streams drain, and the processes end normally.
+destroying anything, and that no other's result is lost if one does so as soon as its own part is done; that one that
+stays away ends the others with a line that names it and what was waited for; and that ranks that give up (abort,
+revoke) go on: streams drain, and the processes end normally.
 The others do not take a call that such a rank has given up for one that it has made: they wait until their limit.
 If one may open too few files, start-up fails on all, with a line, and none waits.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
@@ -54,6 +55,7 @@ AFTER_DEATH = {
     "shrunk": lambda n: ["status 0"] * max(n - 2, 1) + ["signal 9"] * min(n - 1, 2),
     "left": lambda n: ["status 0"] * n,
     "exits": lambda n: ["status 0"] * (n - 1) + ["status 7"],
+    "done": lambda n: ["status 0"] * n,
     "ending": lambda n: ["status 0"] * (n - 1) + [f"signal {int(signal.SIGSYS)}"],
 }
 # If rank 0's second call differs: its value and the others'.
@@ -86,7 +88,7 @@ def cases(has_far, has_checks):
     for n, wait, how, count in plain_cases(has_far, has_checks):
         yield n, wait, how, count, 2 if n == 4 else 0
     for n, node_pes in FAR_NODES if has_far else []:
-        for how in ["shrunk", "left", "killed", "exits"]:
+        for how in ["shrunk", "left", "killed", "exits", "done"]:
             yield n, "allreduce", how, SMALL, node_pes
     if has_far:
         yield 4, "allreduce", "many", SMALL, 2
@@ -139,9 +141,9 @@ def plain_cases(has_far, has_checks):
             yield n, "sendrecv", "lengths", count
 
 
-def run_within(case, limit_s):
+def run_within(case, limit_s, **variables):
     n, wait, how, count, node_pes = case
-    environment = dict(os.environ, GSHMEM_WAIT_TIMEOUT=str(limit_s))
+    environment = dict(os.environ, GSHMEM_WAIT_TIMEOUT=str(limit_s), **variables)
     if node_pes:
         environment["GSHMEM_NODE_PES"] = str(node_pes)
     try:
@@ -157,8 +159,11 @@ def has_begun(case, output):
 
 
 # The limit that ends an absent rank's peers also applies to start-up and to the wait that a rank gives up: a machine
-# too busy for them needs a longer one. Returns the output, and what a longer one adds to the time until the end.
+# too busy for them needs a longer one. Returns the output, and what a longer one adds to the time until the end. A
+# process that exits waits for its puts for as long as the proxy's limit.
 def run(case):
+    if case[2] == "done":
+        return run_within(case, 30, GSHMEM_PROXY_TIMEOUT="60"), 60
     if case[2] not in ["absent", "quit"]:
         return run_within(case, 30), 0
     limit_s = 1
@@ -185,7 +190,7 @@ def faults(case, output, waited_s):
             yield f"not {AFTER_DEATH[how](n)}"
         if len(remote) != len(lines):
             yield "there is a line that is not about the death of a rank"
-        if how in ["left", "killed", "ending", "many"] and lines:
+        if how in ["left", "killed", "ending", "many", "done"] and lines:
             yield "there is a line"
         if how == "exits" and len(lines) != last:
             yield "not one line for each other rank"

@@ -302,7 +302,9 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
  * data, or make communicators, operators, windows or device communicators of it, fail with
  * ncclInvalidUsage. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
-/* Collective; finalizes first, unless that has been done. A process may exit without it. */
+/* Collective; finalizes first, unless that has been done. A process may exit without it, as soon as
+ * its streams have done its part of a call: exit then waits, at most for GSHMEM_PROXY_TIMEOUT,
+ * until ranks of other nodes have what it has sent. _exit does not. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 /* Not collective, and waits for no other rank. Any thread may call it, even while calls of comm are
  * in progress or block another thread. Gives up this rank's part in comm and in all communicators
