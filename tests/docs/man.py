@@ -99,7 +99,8 @@ for folder in ('include', 'include/gshmem'):
             written |= {constant for body in re.findall(r'\benum \{([^}]*)\}', text)
                         for constant in re.findall(r'\b(GSHMEMX?_\w+)', body)}
 written = {name for name in written if not HIDDEN.fullmatch(name)} | {'GSHMEM_ARENA_BYTES', 'GSHMEM_BATCH_PUTS',
-                                                                     'GSHMEM_CHECKS', 'GSHMEM_LENDING',
+                                                                     'GSHMEM_CALL_SITES', 'GSHMEM_CHECKS',
+                                                                     'GSHMEM_LENDING',
                                                                      'GSHMEM_NEAR_ONLY', 'GSHMEM_SHARED_DEVICE',
                                                                      'GSHMEM_TRACE_KERNELS',
                                                                      'GSHMEM_WIDE_COPIES'}
