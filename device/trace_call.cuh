@@ -90,6 +90,9 @@ __device__ __noinline__ inline void trace_end_call(const gsh_trace_device *devic
     const uint64_t now = clock_ns();
     if (call->end) {
         trace_writer::store(call->end, call->end_words, now, seen);
+#if defined(__CUDACC__)
+        reduce_add(&counts_of(device)->ends[trace_ring()], 1u);
+#endif
         return;
     }
     trace_writer w(device, call->n_events());

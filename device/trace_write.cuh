@@ -12,6 +12,17 @@ namespace gshmem
 namespace detail
 {
 
+__device__ __forceinline__ gsh_trace_counts *counts_of(const gsh_trace_device *device)
+{
+    return reinterpret_cast<gsh_trace_counts *>(device->counts);
+}
+
+/* The ring of this thread's block. */
+__device__ __forceinline__ uint32_t trace_ring()
+{
+    return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) % GSH_TRACE_RINGS;
+}
+
 struct trace_writer {
     const gsh_trace_device *to;
     uint32_t number; /* of the next event */
@@ -34,7 +45,7 @@ struct trace_writer {
 
     __device__ __forceinline__ void begin(uint32_t ring_number, uint64_t who, uint32_t n)
     {
-        number = atomic_add(reinterpret_cast<uint32_t *>(to->heads) + ring_number, n);
+        number = atomic_add(&counts_of(to)->taken[ring_number], n);
         ring = reinterpret_cast<uint64_t *>(to->events) + 2 * (size_t)ring_number * to->n_events;
         first_word = who << GSH_TRACE_EVENT_TIME_BITS | GSH_TRACE_EVENT_TIME(clock_ns());
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Events of kernels on their way to the timeline. Kernels compiled with GSHMEM_TRACE_KERNELS write
- * them into rings in host memory; a thread of the host takes them out while kernels run.
+ * them into rings in their device's memory; a thread of the host takes them out while kernels run.
  *
  * An event is two words. The slot of event number i of a ring is i mod the ring's size, and both
  * words carry i's lap. Writers take numbers by an atomic of this PE's device alone and never wait:
@@ -70,11 +70,17 @@ enum gsh_trace_event_call {
 #define GSH_TRACE_EVENT_CHANGE 3
 #define GSH_TRACE_EVENT_AWAIT  16 /* + GSHMEM_CMP_* */
 
+/* Of each ring, in the device's memory; they only grow, modulo 2^32. */
+struct gsh_trace_counts {
+    uint32_t taken[GSH_TRACE_ALL_RINGS]; /* numbers */
+    /* ENDs with a number of their BEGIN; on GPUs alone, some time before or after they are seen */
+    uint32_t ends[GSH_TRACE_ALL_RINGS];
+};
+
 /* What gsh_state.trace points to; read by kernels only. */
 struct gsh_trace_device {
-    uint64_t
-        heads; /* uint32_t[GSH_TRACE_ALL_RINGS], in the device's memory: numbers taken so far */
-    uint64_t events;    /* uint64_t[GSH_TRACE_ALL_RINGS][n_events][2], in host memory */
+    uint64_t counts;    /* gsh_trace_counts */
+    uint64_t events;    /* uint64_t[GSH_TRACE_ALL_RINGS][n_events][2], in the device's memory */
     uint32_t n_events;  /* of a ring; a power of two */
     uint32_t lap_shift; /* its logarithm */
 };

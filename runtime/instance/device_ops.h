@@ -76,6 +76,13 @@ struct gsh_device_attr {
     char name[64];
 };
 
+/* To copy from the device's own memory. */
+struct gsh_device_piece {
+    void *dest; /* host memory that is mapped (map_host) */
+    uint64_t source;
+    size_t bytes;
+};
+
 struct gsh_device_ops {
     const char *name; /* for humans; no code compares it */
 
@@ -132,6 +139,11 @@ struct gsh_device_ops {
     enum gsh_result (*map_host)(struct gsh_instance *pe, void *memory, size_t bytes,
                                 uint64_t *device_address);
     void (*unmap_host)(struct gsh_instance *pe, void *memory); /* even if it never was mapped */
+    /* Memory of the device alone, which the host copies out while kernels run; the copies are done
+     * on return, or false: the device does not work. NULL, all three: its memory is the host's. */
+    enum gsh_result (*allocate)(struct gsh_instance *pe, uint64_t bytes, uint64_t *address);
+    void (*release)(struct gsh_instance *pe, uint64_t address);
+    bool (*copy_pieces)(struct gsh_instance *pe, const struct gsh_device_piece *pieces, uint32_t n);
     /* As map_host, for whole pages of another device's registers. */
     enum gsh_result (*map_registers)(struct gsh_instance *pe, void *registers, size_t bytes,
                                      uint64_t *device_address);

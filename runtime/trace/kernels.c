@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include "base/thread.h"
 #include "base/util.h"
 #include "runtime/instance/device_ops.h"
 #include "runtime/instance/instance.h"
+#include "runtime/trace/mirror.h"
 #include "trace/record.h"
 #include "wire/trace.h"
 
@@ -33,19 +33,21 @@ struct awaited {
 
 struct gsh_trace_kernels {
     struct gsh_instance *pe;
+    struct gsh_trace_mirror *mirror;
     uint64_t *events; /* [GSH_TRACE_ALL_RINGS][n_events][2] */
     uint64_t device_events;
-    /* Where the numbers taken so far are, if the host reads that memory; else NULL. Atomic. */
-    uint64_t heads_at;
-    const uint32_t *heads;
-    size_t bytes;
+    /* Where kernels count, if the host reads that memory; else NULL. Atomic. */
+    uint64_t counts_at;
+    const struct gsh_trace_counts *counts;
+    bool has_table; /* of GPUs: the counts are in its memory. Atomic. */
     uint32_t n_events, shift;
     gsh_stream streams[STREAMS]; /* atomic; by number, from 1 on; number 0: the default stream */
     uint64_t next[GSH_TRACE_ALL_RINGS];   /* the number of the event that is read next */
     uint64_t n_lost[GSH_TRACE_ALL_RINGS]; /* before it, and not told yet */
     struct awaited awaited[GSH_TRACE_ALL_RINGS][AWAITED];
     uint32_t n_awaited[GSH_TRACE_ALL_RINGS];
-    uint64_t held[2]; /* the event after a loss, which begins the next batch */
+    uint32_t n_ends[GSH_TRACE_ALL_RINGS]; /* of these, that have come; no more than counted */
+    uint64_t held[2];                     /* the event after a loss, which begins the next batch */
     bool has_held;
     pthread_t thread;
     bool is_running;
@@ -62,7 +64,7 @@ struct gsh_trace_kernels {
 struct table {
     struct gsh_trace_device device;
     uint8_t reserved[128 - sizeof(struct gsh_trace_device)];
-    uint32_t heads[GSH_TRACE_ALL_RINGS];
+    struct gsh_trace_counts counts;
 };
 
 uint64_t gsh_trace_kernels_bytes(void)
@@ -75,8 +77,8 @@ void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t
     struct gsh_trace_kernels *k = pe->trace_kernels;
     if (k != NULL) {
         struct table *t = table;
-        k->heads_at = address + offsetof(struct table, heads);
-        t->device = (struct gsh_trace_device){.heads = k->heads_at,
+        k->counts_at = address + offsetof(struct table, counts);
+        t->device = (struct gsh_trace_device){.counts = k->counts_at,
                                               .events = k->device_events,
                                               .n_events = k->n_events,
                                               .lap_shift = k->shift};
@@ -170,6 +172,7 @@ static bool take_end(struct gsh_trace_kernels *k, uint32_t ring, uint32_t i, uin
     bool is_taken = is_there(k, ring, a[i].number, words, &ahead);
     if (is_taken || ahead > 0) {
         *n_lost += !is_taken;
+        k->n_ends[ring] += is_taken;
         a[i] = a[--k->n_awaited[ring]];
     }
     return is_taken;
@@ -353,24 +356,48 @@ static uint32_t take_batch(struct gsh_trace_kernels *k, uint32_t ring, uint64_t 
     return n + (n_lost > 0);
 }
 
-/* Whether every number that was taken has been read; never true without heads. */
-static bool is_idle(const struct gsh_trace_kernels *k, const uint32_t *heads, uint32_t ring)
+/* Whether every number that was taken has been read; never true without counts. */
+static bool is_idle(const struct gsh_trace_kernels *k, const struct gsh_trace_counts *counts,
+                    uint32_t ring)
 {
-    return heads != NULL &&
-           __atomic_load_n(&heads[ring], __ATOMIC_RELAXED) == (uint32_t)k->next[ring] &&
+    return counts != NULL &&
+           __atomic_load_n(&counts->taken[ring], __ATOMIC_RELAXED) == (uint32_t)k->next[ring] &&
            k->n_awaited[ring] == 0 && k->n_lost[ring] == 0;
 }
 
+/* Copies what may be new from a GPU. Ends of waits are looked for only where some have come: a
+ * count may be behind them, and then they are found later. */
+static void update_mirror(struct gsh_trace_kernels *k, bool is_last)
+{
+    /* acquire: pairs with the release in note_clock */
+    if (!__atomic_load_n(&k->has_table, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    const struct gsh_trace_counts *counts = gsh_trace_mirror_counts(k->mirror, k->counts_at);
+    for (uint32_t ring = 0; counts != NULL && ring < GSH_TRACE_ALL_RINGS; ring++) {
+        const uint32_t n = counts->taken[ring] - (uint32_t)k->next[ring];
+        if (n > 0) {
+            gsh_trace_mirror_note(k->mirror, ring, k->next[ring], n);
+        }
+        for (uint32_t i = 0;
+             (is_last || counts->ends[ring] != k->n_ends[ring]) && i < k->n_awaited[ring]; i++) {
+            gsh_trace_mirror_note(k->mirror, ring, k->awaited[ring][i].number, 1);
+        }
+    }
+    gsh_trace_mirror_copy(k->mirror);
+}
+
 /* Returns the events of the ring that had most. */
-static uint64_t take_all(struct gsh_trace_kernels *k)
+static uint64_t take_all(struct gsh_trace_kernels *k, bool is_last)
 {
     uint64_t most = 0, before = k->last_look_ns;
     /* acquire: pairs with the release in note_clock */
-    const uint32_t *heads = __atomic_load_n(&k->heads, __ATOMIC_ACQUIRE);
+    const struct gsh_trace_counts *counts = __atomic_load_n(&k->counts, __ATOMIC_ACQUIRE);
     k->last_look_ns = gsh_now_ns();
+    update_mirror(k, is_last);
     for (uint32_t ring = 0; ring < GSH_TRACE_ALL_RINGS; ring++) {
         uint64_t n = 0;
-        for (uint32_t taken = !is_idle(k, heads, ring); taken > 0; n += taken) {
+        for (uint32_t taken = !is_idle(k, counts, ring); taken > 0; n += taken) {
             taken = take_batch(k, ring, before);
         }
         most = n > most ? n : most;
@@ -398,11 +425,11 @@ static void *run(void *arg)
     k->last_look_ns = gsh_now_ns();
     /* acquire: pairs with the release in stop */
     while (__atomic_load_n(&k->is_over, __ATOMIC_ACQUIRE) == 0) {
-        wait_ns = next_wait(k, wait_ns, take_all(k));
+        wait_ns = next_wait(k, wait_ns, take_all(k, false));
         const struct timespec wait = {.tv_nsec = (long)wait_ns};
         nanosleep(&wait, NULL);
     }
-    take_all(k);
+    take_all(k, true);
     return NULL;
 }
 
@@ -434,9 +461,11 @@ void gsh_trace_kernels_note_clock(struct gsh_instance *pe)
     }
     if (ops->is_memory_host) {
         /* release: pairs with the acquire in take_all; the table is there, all zeros */
-        __atomic_store_n(&k->heads, (const uint32_t *)(uintptr_t)k->heads_at, __ATOMIC_RELEASE);
+        __atomic_store_n(&k->counts, (const void *)(uintptr_t)k->counts_at, __ATOMIC_RELEASE);
         return;
     }
+    /* release: pairs with the acquire in update_mirror; the table is there, all zeros */
+    __atomic_store_n(&k->has_table, true, __ATOMIC_RELEASE);
     for (int i = 0; i < ROUNDS; i++) {
         struct gsh_kernel_trace_args args = {
             .who = 0xffff, .n = 1, .kind = {GSH_TRACE_EVENT_CLOCK}};
@@ -477,16 +506,9 @@ enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe)
     k->pe = pe;
     k->n_events = (uint32_t)pe->env.trace_events;
     k->shift = (uint32_t)__builtin_ctz(k->n_events);
-    k->bytes = (size_t)GSH_TRACE_ALL_RINGS * k->n_events * 16;
-    void *memory = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        free(k);
-        return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the timeline");
-    }
-    k->events = memory;
     pe->trace_kernels = k;
-    enum gsh_result r = pe->device_ops->map_host(pe, memory, k->bytes, &k->device_events);
+    enum gsh_result r =
+        gsh_trace_mirror_create(pe, k->n_events, &k->mirror, &k->events, &k->device_events);
     gsh_trace_head(pe->trace)->has_device_clock = !pe->device_ops->is_memory_host;
     if (r == GSH_OK && gsh_create_thread(&k->thread, NULL, run, k) != 0) {
         r = gsh_fail(GSH_ERR_SYSTEM, "init: no thread for the timeline");
@@ -513,8 +535,7 @@ void gsh_trace_kernels_destroy(struct gsh_instance *pe)
         return;
     }
     gsh_trace_kernels_stop(pe);
-    pe->device_ops->unmap_host(pe, k->events);
-    munmap(k->events, k->bytes);
+    gsh_trace_mirror_destroy(&k->mirror);
     free(k);
     pe->trace_kernels = NULL;
 }

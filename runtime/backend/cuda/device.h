@@ -217,6 +217,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_trace(struct gsh_instance *pe,
                                                        const struct gsh_kernel_trace_args *events,
                                                        gsh_stream stream);
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_allocate(struct gsh_instance *pe, uint64_t bytes,
+                                                   uint64_t *address);
+void gsh_cuda_release(struct gsh_instance *pe, uint64_t address);
+bool gsh_cuda_copy_pieces(struct gsh_instance *pe, const struct gsh_device_piece *pieces,
+                          uint32_t n);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
                                                const struct gsh_coll_launch *launch);
 /* Loads the kernels of all collectives now rather than on first use. */
