@@ -3,6 +3,7 @@
  * note no time, so an age counts from when somebody looked first. The queues' doorbells,
  * completions and entries lie in memory of the host; what they say is of one moment or another. */
 #include <stdlib.h>
+#include "base/sanitizer.h"
 #include "base/util.h"
 #include "nic/names.h"
 #include "runtime/far/far.h"
@@ -76,10 +77,12 @@ bool gsh_far_nic_find_unfinished(struct gsh_instance *pe, struct gsh_nic_unfinis
     if (nic->looks == NULL) {
         return false;
     }
+    gsh_look_begin(); /* at what kernels and the adapter write meanwhile */
     for (int peer = 0; peer < pe->n_pes; peer++) {
         for (uint32_t k = 0; gsh_is_far(pe, peer) && k < gsh_nic_n_queues_to(nic); k++) {
             look_at(u, nic, peer, k);
         }
     }
+    gsh_look_end();
     return true;
 }
