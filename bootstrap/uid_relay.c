@@ -130,9 +130,9 @@ struct relaying {
     uint64_t deadline_ns;
 };
 
-static int rank_of(const struct gsh_relay *relay, int place)
+static int rank_of(const struct gsh_relay *relay, int index)
 {
-    return relay->rank / GSH_UID_GROUP * GSH_UID_GROUP + place;
+    return relay->rank / GSH_UID_GROUP * GSH_UID_GROUP + index;
 }
 
 /* A failure shows when the answer is read. */
@@ -150,23 +150,23 @@ static enum gsh_result admit_members(const struct relaying *x)
     int fd, from;
     memset(greeting.at.port, 0, sizeof(greeting.at.port));
     while ((r = gsh_uds_accept(relay->listener, &fd, &from)) == GSH_OK && fd >= 0) {
-        const int place = from % GSH_UID_GROUP;
-        if (rank_of(relay, place) != from || from == relay->rank || relay->members[place].fd >= 0 ||
-            relay->members[place].has_come ||
+        const int index = from % GSH_UID_GROUP;
+        if (rank_of(relay, index) != from || from == relay->rank || relay->members[index].fd >= 0 ||
+            relay->members[index].has_come ||
             send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != (ssize_t)sizeof(greeting)) {
             gsh_socket_close(&fd);
             continue;
         }
-        relay->members[place] = (struct gsh_relay_member){.fd = fd};
+        relay->members[index] = (struct gsh_relay_member){.fd = fd};
     }
     return r;
 }
 
 /* Its hello, or its end. */
-static void receive_from_member(const struct relaying *x, int place)
+static void receive_from_member(const struct relaying *x, int index)
 {
-    struct gsh_relay_member *member = &x->relay->members[place];
-    const int rank = rank_of(x->relay, place);
+    struct gsh_relay_member *member = &x->relay->members[index];
+    const int rank = rank_of(x->relay, index);
     struct gsh_hello hello;
     const size_t n = receive(member->fd, &hello, sizeof(hello));
     if (n == sizeof(hello) && !member->has_come && hello.kind == GSH_HELLO_JOIN &&

@@ -86,9 +86,9 @@ GSH_NO_TSAN void gsh_block_progress(struct gsh_cpu_block *b)
 
 GSH_NO_TSAN void gsh_block_wake(struct gsh_cpu_block *b, struct gsh_block_thread *t)
 {
-    uint32_t place = b->queue_head + b->queue_count++;
+    uint32_t at = b->queue_head + b->queue_count++;
     t->state = GSH_THREAD_READY;
-    b->queue[place < b->n_threads ? place : place - b->n_threads] = (uint16_t)t->self.rank;
+    b->queue[at < b->n_threads ? at : at - b->n_threads] = (uint16_t)t->self.rank;
 }
 
 static struct gsh_fiber *create_stack(struct gsh_cpu_block *b)

@@ -65,17 +65,17 @@ struct gsh_cpu_device *gshmemx_cpu_device_create(const struct gsh_cpu_config *co
 /* That of the number that the calling thread has chosen. */
 struct gsh_cpu_device *gsh_device_own(void)
 {
-    struct gsh_cpu_device **place = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
+    struct gsh_cpu_device **entry = &own_devices[(unsigned)chosen_number % MAX_OWN_DEVICES];
     /* Pairs with the release below. */
-    struct gsh_cpu_device *device = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    struct gsh_cpu_device *device = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
     if (device) {
         return device;
     }
     pthread_mutex_lock(&own_lock);
-    device = *place;
+    device = *entry;
     if (!device) {
         device = gshmemx_cpu_device_create(NULL);
-        __atomic_store_n(place, device, __ATOMIC_RELEASE);
+        __atomic_store_n(entry, device, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&own_lock);
     if (!device) {

@@ -11,14 +11,14 @@ enum { MOST_SAMPLES = 200, LEAST_SAMPLES = 5, BATCH = 4 };
 #define ALL_PAIRS_NS 4e9  /* what all of them may take together */
 #define ONE_PAIR_NS  50e6 /* at most */
 
-/* Symmetric. Of a pair that has its turn, numbered from 1 in the list, words are written by the
- * other PE of the pair alone; turn, by who asked in the pair before. */
+/* Symmetric. The other PE of the pair alone writes them, but for number: the pair's in the list,
+ * from 1, by the PE that asked in the pair before, when this pair may begin. */
 struct words {
-    uint64_t turn, asked, ready, ping, pong, ended, counter, pad;
+    uint64_t number, asked, ready, ping, pong, ended, counter, pad;
     struct check_wrong wrong; /* what the answering PE found */
 };
 
-struct place {
+struct buffers {
     struct words *words;
     uint8_t *put_here, *get_here; /* symmetric */
     uint8_t *data;                /* this PE's own */
@@ -84,7 +84,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void call_once(const struct place *p, int pe, int call)
+static void call_once(const struct buffers *p, int pe, int call)
 {
     switch (call) {
     case CHECK_PUT_LATENCY:
@@ -106,7 +106,7 @@ static void call_once(const struct place *p, int pe, int call)
 
 /* The lower quartile of samples of one call, in nanoseconds: what other work of the machine does to
  * a few of them does not count. */
-static double take_time(const struct place *p, int pe, int call)
+static double take_time(const struct buffers *p, int pe, int call)
 {
     double samples[MOST_SAMPLES], begun = now_ns(), before = begun;
     int n = 0;
@@ -126,7 +126,7 @@ static double take_time(const struct place *p, int pe, int call)
 }
 
 /* Each returns the value that the one before left. */
-static double time_atomics(const struct place *p, int pe, uint64_t *n_done,
+static double time_atomics(const struct buffers *p, int pe, uint64_t *n_done,
                            struct check_wrong *wrong)
 {
     double samples[MOST_SAMPLES], begun = now_ns(), after = begun;
@@ -148,13 +148,13 @@ static double time_atomics(const struct place *p, int pe, uint64_t *n_done,
 
 #define LAST (UINT64_C(1) << 63) /* in ping: the last one */
 
-static double time_signals(const struct place *p, int pe, uint64_t turn)
+static double time_signals(const struct buffers *p, int pe, uint64_t number)
 {
     double samples[MOST_SAMPLES], begun = now_ns(), after = begun;
     int n = 0;
     bool is_last = false;
     while (!is_last) {
-        uint64_t value = (turn << 16) + (uint64_t)n;
+        uint64_t value = (number << 16) + (uint64_t)n;
         double before = now_ns();
         is_last = n + 1 == MOST_SAMPLES || (n + 1 >= LEAST_SAMPLES && before - begun > p->ns);
         gshmemx_signal_op(&p->words->ping, value | (is_last ? LAST : 0), GSHMEM_SIGNAL_SET, pe);
@@ -166,14 +166,14 @@ static double time_signals(const struct place *p, int pe, uint64_t turn)
     return samples[n / 4];
 }
 
-static void ask(const struct place *p, struct check_pair *pair, uint64_t turn)
+static void ask(const struct buffers *p, struct check_pair *pair, uint64_t number)
 {
     const int me = pair->from, pe = pair->to;
     struct words *w = p->words;
     const char *route = gshmemx_route_name(pe);
     snprintf(pair->route, sizeof(pair->route), "%s", route != NULL ? route : "none");
-    gshmemx_signal_op(&w->asked, turn, GSHMEM_SIGNAL_SET, pe);
-    gshmem_signal_wait_until(&w->ready, GSHMEM_CMP_EQ, turn);
+    gshmemx_signal_op(&w->asked, number, GSHMEM_SIGNAL_SET, pe);
+    gshmem_signal_wait_until(&w->ready, GSHMEM_CMP_EQ, number);
 
     fill(p->data, p->bytes, me, pe, CHECK_PUT_RATE);
     double put = take_time(p, pe, CHECK_PUT_LATENCY), puts = take_time(p, pe, CHECK_PUT_RATE);
@@ -187,9 +187,9 @@ static void ask(const struct place *p, struct check_pair *pair, uint64_t turn)
     pair->values[CHECK_GET_LATENCY] = get / 1e3;
     pair->values[CHECK_GET_RATE] = (double)p->bytes / gets;
     pair->values[CHECK_ATOMIC] = time_atomics(p, pe, &n_atomics, &mine) / 1e3;
-    pair->values[CHECK_SIGNAL] = time_signals(p, pe, turn) / 1e3;
+    pair->values[CHECK_SIGNAL] = time_signals(p, pe, number) / 1e3;
 
-    gshmem_signal_wait_until(&w->ended, GSHMEM_CMP_EQ, turn);
+    gshmem_signal_wait_until(&w->ended, GSHMEM_CMP_EQ, number);
     gshmem_getmem(&theirs, &w->wrong, sizeof(theirs), pe);
     pair->wrong = theirs.call >= 0 ? theirs : mine;
     uint64_t counter;
@@ -200,22 +200,22 @@ static void ask(const struct place *p, struct check_pair *pair, uint64_t turn)
     }
 }
 
-static void answer(const struct place *p, const struct check_pair *pair, uint64_t turn)
+static void answer(const struct buffers *p, const struct check_pair *pair, uint64_t number)
 {
     const int me = pair->to, pe = pair->from;
     struct words *w = p->words;
     const uint64_t zero = 0;
-    gshmem_signal_wait_until(&w->asked, GSHMEM_CMP_EQ, turn);
+    gshmem_signal_wait_until(&w->asked, GSHMEM_CMP_EQ, number);
     memset(p->data, 0, p->bytes);
     gshmem_putmem(p->put_here, p->data, p->bytes, me);
     gshmem_putmem(&w->counter, &zero, sizeof(zero), me);
     fill(p->data, p->bytes, me, pe, CHECK_GET_RATE);
     gshmem_putmem(p->get_here, p->data, p->bytes, me);
     gshmem_quiet();
-    gshmemx_signal_op(&w->ready, turn, GSHMEM_SIGNAL_SET, pe);
+    gshmemx_signal_op(&w->ready, number, GSHMEM_SIGNAL_SET, pe);
 
     for (uint64_t n = 0, is_last = 0; !is_last; n++) {
-        const uint64_t wanted = (turn << 16) + n;
+        const uint64_t wanted = (number << 16) + n;
         uint64_t seen = gshmem_signal_wait_until(&w->ping, GSHMEM_CMP_GE, wanted);
         is_last = seen & LAST;
         gshmemx_signal_op(&w->pong, wanted, GSHMEM_SIGNAL_SET, pe);
@@ -228,7 +228,7 @@ static void answer(const struct place *p, const struct check_pair *pair, uint64_
     check_bytes(p->data, p->bytes, pe, me, CHECK_PUT_RATE, &wrong);
     gshmem_putmem(&w->wrong, &wrong, sizeof(wrong), me);
     gshmem_quiet();
-    gshmemx_signal_op(&w->ended, turn, GSHMEM_SIGNAL_SET, pe);
+    gshmemx_signal_op(&w->ended, number, GSHMEM_SIGNAL_SET, pe);
 }
 
 /* PE 0 gets what the others have found. */
@@ -257,8 +257,8 @@ bool check_run_pairs(struct check_pair *pairs, size_t n_pairs)
         return true;
     }
     const int me = gshmem_my_pe();
-    struct place p = {.words = gshmem_calloc(1, sizeof(*p.words)),
-                      .bytes = n_pairs <= 256 ? CHECK_MOST_BYTES : CHECK_MOST_BYTES / 16};
+    struct buffers p = {.words = gshmem_calloc(1, sizeof(*p.words)),
+                        .bytes = n_pairs <= 256 ? CHECK_MOST_BYTES : CHECK_MOST_BYTES / 16};
     double ns = ALL_PAIRS_NS / (double)n_pairs;
     p.ns = (ns < ONE_PAIR_NS ? ns : ONE_PAIR_NS) / CHECK_N_MEASURES;
     p.put_here = gshmem_malloc(p.bytes);
@@ -272,11 +272,11 @@ bool check_run_pairs(struct check_pair *pairs, size_t n_pairs)
             answer(&p, &pairs[i], i + 1);
         } else if (pairs[i].from == me) {
             if (i > 0 && pairs[i - 1].from != me) {
-                gshmem_signal_wait_until(&p.words->turn, GSHMEM_CMP_EQ, i);
+                gshmem_signal_wait_until(&p.words->number, GSHMEM_CMP_EQ, i);
             }
             ask(&p, &pairs[i], i + 1);
             if (i + 1 < n_pairs && pairs[i + 1].from != me) {
-                gshmemx_signal_op(&p.words->turn, i + 1, GSHMEM_SIGNAL_SET, pairs[i + 1].from);
+                gshmemx_signal_op(&p.words->number, i + 1, GSHMEM_SIGNAL_SET, pairs[i + 1].from);
             }
         }
     }

@@ -37,14 +37,14 @@ static bool find_own(char *dir, size_t bytes)
 /* The library's directory: of the installation, wherever it has been moved, or the build's. */
 static bool find_library(char *out, size_t bytes)
 {
-    static const char *const places[] = {GSHMEMRUN_NCCL_DIR, "dialects/nccl"};
+    static const char *const folders[] = {GSHMEMRUN_NCCL_DIR, "dialects/nccl"};
     char own[PATH_MAX], file[3 * PATH_MAX];
     if (!find_own(own, sizeof(own))) {
         return false;
     }
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const bool is_whole = places[i][0] == '/';
-        snprintf(out, bytes, "%s%s%s", is_whole ? "" : own, is_whole ? "" : "/", places[i]);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        const bool is_whole = folders[i][0] == '/';
+        snprintf(out, bytes, "%s%s%s", is_whole ? "" : own, is_whole ? "" : "/", folders[i]);
         snprintf(file, sizeof(file), "%s/%s", out, library);
         if (access(file, R_OK) == 0) {
             return true;

@@ -314,7 +314,7 @@ static unsigned progress_letters(struct gsh_loop *loop)
     /* Most rounds find nothing: they take no lock. */
     for (int i = 0; i < o->n_pes && gsh_loop_port_has_letters(loop->port); i++) {
         int from = (int)((loop->sequence + (unsigned)i) % (unsigned)o->n_pes);
-        for (int turn = 0; turn < LETTERS_MAX && !chance(loop, 4); turn++) {
+        for (int taken = 0; taken < LETTERS_MAX && !chance(loop, 4); taken++) {
             struct gsh_loop_letter *letter = gsh_loop_port_take(loop->port, from);
             if (letter == NULL) {
                 break;

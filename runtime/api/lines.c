@@ -73,8 +73,8 @@ static uint64_t address(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-/* Where a block goes that is at `from`; 0: it is there. */
-static uint64_t place(const uint8_t *to, const uint8_t *from)
+/* The address to which a block at `from` goes; 0: it is there. */
+static uint64_t unless_same(const uint8_t *to, const uint8_t *from)
 {
     return to == from ? 0 : address(to);
 }
@@ -91,23 +91,23 @@ static void set_move(const struct gsh_team *team, const struct gsh_lines_call *c
     switch (c->kind) {
     case GSH_LINES_ALL_GATHER:
         t->dest_step = c->bytes;
-        t->own_dest = place(dest + me * c->bytes, source);
+        t->own_dest = unless_same(dest + me * c->bytes, source);
         break;
     case GSH_LINES_ALL_TO_ALL:
         t->source_step = t->dest_step = c->bytes;
-        t->own_dest = place(dest + me * c->bytes, source + me * c->bytes);
+        t->own_dest = unless_same(dest + me * c->bytes, source + me * c->bytes);
         break;
     case GSH_LINES_GATHER:
         t->dest_step = c->bytes;
         t->gives = is_root ? GSH_LINES_NOBODY : GSH_LINES_ROOT;
         t->takes = is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY;
-        t->own_dest = is_root ? place(dest + me * c->bytes, source) : 0;
+        t->own_dest = is_root ? unless_same(dest + me * c->bytes, source) : 0;
         break;
     default: /* BROADCAST, SCATTER */
         t->source_step = c->kind == GSH_LINES_SCATTER ? c->bytes : 0;
         t->gives = is_root ? GSH_LINES_ALL : GSH_LINES_NOBODY;
         t->takes = is_root ? GSH_LINES_NOBODY : GSH_LINES_ROOT;
-        t->own_dest = is_root ? place(dest, source + me * t->source_step) : 0;
+        t->own_dest = is_root ? unless_same(dest, source + me * t->source_step) : 0;
     }
 }
 
@@ -142,7 +142,7 @@ static void set_add_and_give(const struct gsh_team *team, const struct gsh_lines
                           : (is_broadcast && is_root ? GSH_LINES_NOBODY : GSH_LINES_ALL);
     t->result = is_reduce && !is_root ? 0 : address(c->dest) + me * t->block_bytes;
     if (is_broadcast && is_root) {
-        t->own_dest = place(c->dest, c->source);
+        t->own_dest = unless_same(c->dest, c->source);
         t->result = t->own_dest == 0 ? 0 : t->result;
     }
 }

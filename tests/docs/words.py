@@ -13,7 +13,7 @@ WORDS = {
     'knock': 'connect', 'lanes': 'channels, copy streams, paths or replicas', 'lendable': 'registrable',
     'manner': 'copy tuning', 'visitor': 'client', 'wish': 'request', 'lane': 'channel, copy stream, path or replica',
 }
-# As a part of an identifier, or as one in capitals: in sentences they are everyday English.
+# As a part of an identifier, or as one by itself: in sentences they are everyday English.
 PARTS = {
     'alike': 'check, same', 'apart': 'noinline', 'card': 'attr', 'cards': 'attrs', 'door': 'listener (uds)',
     'gate': 'listener (tcp_listener)', 'hear': 'receive, await, subscribe', 'laid': 'retired', 'lend': 'register',
@@ -44,12 +44,17 @@ ALLOWED = (
     # "in place" is MPI's and NCCL's word
     ('*', r'(is_|may_be_)?in_place'),
     ('include/* device/bulk.cuh docs/* tests/* perftest/*', r'lend_shared|lent\w*|lender'),
+    ('proxy/engine/*', r'apart'),
+    ('include/gshmemx.h bindings/*', r'place'),
     ('*.md include/* packaging/* perftest/* tests/*', r'manner'),
     ('examples/* perftest/* tests/*', r'place\w*|turns?\w*|meet\w*|mail|watch\w*|gate|rails?|wish|visits?|apart|\w+'),
     ('dialects/nccl/include/* dialects/nvshmem/* dialects/mscclpp/include/*', r'\w+'),
     ('*', r'n_apart|bytes_apart|apart_bytes|is_apart|wide_is_apart|work_is_apart|apart_room|gsh_proxy_apart|far_apart'),
 )
 SKIPPED = ('build', '.git', '.venv', 'reference')
+# In C's files: comments and strings, in which a word by itself is none of an identifier's.
+SENTENCES = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^#error[^\n]*', re.S | re.M)
+CODE_KINDS = ('.c', '.h', '.cuh', '.cu', '.cc', '.hpp')
 KINDS = ('.c', '.h', '.cuh', '.cu', '.cc', '.hpp', '.in', '.def', '.md', '.py', '.build', '.txt', '.sh', '.map')
 
 
@@ -58,13 +63,13 @@ def is_allowed(path, name):
                re.fullmatch(names, name) for globs, names in ALLOWED)
 
 
-def judge(path, name):
-    """What to say instead of the identifier or word; None: nothing is wrong with it."""
+def judge(path, name, is_code):
+    """What to say instead of the identifier or word; None: nothing is wrong with it. is_code: no word of a sentence."""
     if name in NAMES:
         return NAMES[name]
     parts = [p.lower() for p in re.split(r'_+|\d+|(?<=[a-z])(?=[A-Z])', name) if p]
     for part in parts:
-        if part in WORDS or part in PARTS and (len(parts) > 1 or name.isupper()):
+        if part in WORDS or part in PARTS and (len(parts) > 1 or name.isupper() or is_code):
             return None if is_allowed(path, name) or is_allowed(path, part) else WORDS.get(part) or PARTS[part]
     return None
 
@@ -79,9 +84,12 @@ for folder, folders, names in os.walk(root):
             continue
         n_files += 1
         with open(os.path.join(root, path), encoding='utf-8', errors='replace') as file:
-            for number, line in enumerate(file, 1):
+            text = file.read()
+            code = SENTENCES.sub(lambda m: '\n' * m[0].count('\n'), text) if path.endswith(CODE_KINDS) else ''
+            code = [set(re.findall(r'[A-Za-z_]\w*', line)) for line in code.split('\n')]
+            for number, line in enumerate(text.split('\n'), 1):
                 for name in set(re.findall(r'[A-Za-z_]\w*', line)):
-                    instead = judge(path, name)
+                    instead = judge(path, name, number <= len(code) and name in code[number - 1])
                     if instead:
                         wrong += 1
                         print(f'{path}:{number}: {name}: the word is {instead}')

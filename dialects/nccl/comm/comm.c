@@ -73,7 +73,7 @@ bool gsh_nccl_comm_is_live(const struct ncclComm *comm)
     return c != NULL;
 }
 
-void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+void gsh_nccl_comms_for_each(void *pe, bool (*call)(const struct ncclComm *comm, void *arg),
                              void *arg)
 {
     /* only tries: the thread that ends the job may hold the lock */
@@ -83,7 +83,7 @@ void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm
     for (const struct ncclComm *c = live; c != NULL; c = c->next) {
         /* acquire: pairs with the release in gsh_nccl_comm_end_call */
         if (__atomic_load_n(&c->result, __ATOMIC_ACQUIRE) != ncclInProgress && c->job != NULL &&
-            c->job->pe == pe && visit(c, arg)) {
+            c->job->pe == pe && call(c, arg)) {
             break;
         }
     }

@@ -173,9 +173,9 @@ void gsh_nccl_comm_end_call(struct ncclComm *comm, ncclResult_t result);
 bool gsh_nccl_comm_forget(struct ncclComm *comm);
 void gsh_nccl_comm_discard(struct ncclComm *comm);
 void gsh_nccl_comm_keep(struct ncclComm *comm);
-/* Visits the PE's communicators that live and are made, until a visit returns true. Only tries:
- * while another thread adds or removes one it visits none. */
-void gsh_nccl_comms_for_each(void *pe, bool (*visit)(const struct ncclComm *comm, void *arg),
+/* Makes the call for each of the PE's communicators that live and are made, until one returns true.
+ * Only tries: while another thread adds or removes a communicator, it makes none. */
+void gsh_nccl_comms_for_each(void *pe, bool (*call)(const struct ncclComm *comm, void *arg),
                              void *arg);
 /* The rank of the PE in comm; -1: none. */
 int gsh_nccl_rank_of(const struct ncclComm *comm, int pe);

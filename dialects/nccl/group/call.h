@@ -98,7 +98,7 @@ struct gsh_nccl_birth {
             int n_ranks, rank;
             bool has_id; /* of the ranks of comm, some may have none */
             ncclUniqueId id;
-        } meeting; /* ranks meet by an id */
+        } by_id; /* ranks that start by an id */
         struct {
             int color, key;
         } split;

@@ -80,10 +80,10 @@ static ncclResult_t make_first(const struct gsh_nccl_call *c,
 static ncclResult_t run_init(const struct gsh_nccl_call *c)
 {
     const struct gsh_nccl_birth *birth = &c->birth;
-    const struct gsh_nccl_job_request request = {.n_ranks = birth->meeting.n_ranks,
-                                                 .rank = birth->meeting.rank,
+    const struct gsh_nccl_job_request request = {.n_ranks = birth->by_id.n_ranks,
+                                                 .rank = birth->by_id.rank,
                                                  .device = birth->device,
-                                                 .id = &birth->meeting.id,
+                                                 .id = &birth->by_id.id,
                                                  .pe = birth->pe,
                                                  .maker = birth->maker,
                                                  .worker = birth->worker,
@@ -106,7 +106,7 @@ static ncclResult_t init_on(const char *call, ncclComm_t *comm, int n_ranks, con
                   .pe = gshmemx_layer_pe(),
                   .maker = pthread_self(),
                   .device = device,
-                  .meeting = {.n_ranks = n_ranks, .rank = rank, .has_id = true, .id = *id}}};
+                  .by_id = {.n_ranks = n_ranks, .rank = rank, .has_id = true, .id = *id}}};
     return gsh_nccl_submit(ncclSuccess, &c);
 }
 
@@ -194,7 +194,7 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
 {
     struct ncclComm *parent = c->comm;
     enum { PARTS = sizeof(*id) / GSH_NCCL_EXCHANGE_BYTES };
-    int32_t has_id = c->birth.meeting.has_id, first = 0;
+    int32_t has_id = c->birth.by_id.has_id, first = 0;
     char *all = malloc((size_t)parent->n_ranks * GSH_NCCL_EXCHANGE_BYTES);
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", c->name);
@@ -211,7 +211,7 @@ static ncclResult_t share_id(const struct gsh_nccl_call *c, ncclUniqueId *id)
     for (int part = 0; r == ncclSuccess && part < PARTS; part++) {
         size_t at = (size_t)part * GSH_NCCL_EXCHANGE_BYTES;
         r = gsh_nccl_exchange(c->name, parent->job, parent->control_team,
-                              c->birth.meeting.id.internal + at, all, GSH_NCCL_EXCHANGE_BYTES);
+                              c->birth.by_id.id.internal + at, all, GSH_NCCL_EXCHANGE_BYTES);
         memcpy(id->internal + at, all + (size_t)first * GSH_NCCL_EXCHANGE_BYTES,
                GSH_NCCL_EXCHANGE_BYTES);
     }
@@ -231,7 +231,7 @@ static ncclResult_t run_grow(const struct gsh_nccl_call *c)
         gsh_nccl_worker_end(c->birth.worker);
         return r;
     }
-    const struct gsh_nccl_job_request request = {.n_ranks = c->birth.meeting.n_ranks,
+    const struct gsh_nccl_job_request request = {.n_ranks = c->birth.by_id.n_ranks,
                                                  .rank = c->comm->rank,
                                                  .device = c->birth.device,
                                                  .id = &id,
@@ -278,9 +278,9 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqu
                   .has_own_job = true,
                   .maker = pthread_self(),
                   .device = gshmemx_layer_current_device(),
-                  .meeting = {.n_ranks = nRanks, .has_id = uniqueId != NULL}}};
+                  .by_id = {.n_ranks = nRanks, .has_id = uniqueId != NULL}}};
     if (uniqueId != NULL) {
-        c.birth.meeting.id = *uniqueId;
+        c.birth.by_id.id = *uniqueId;
     }
     return gsh_nccl_submit(r, &c);
 }

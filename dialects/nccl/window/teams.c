@@ -7,14 +7,14 @@
 #include "dialects/nccl/window/window.h"
 #include "runtime/layer.h"
 
-/* FNV-1a over the members, and the place of the communicator's memory, which is the same on all
- * ranks and no other's. */
+/* FNV-1a over the members, and the offset of the communicator's memory, which is the same on
+ * all ranks and no other communicator's. */
 static uint64_t hash_of(const struct ncclComm *comm)
 {
     uint64_t hash = 0xcbf29ce484222325;
-    const uint64_t place = (uint64_t)((const char *)comm->range.base - comm->job->segment);
+    const uint64_t off = (uint64_t)((const char *)comm->range.base - comm->job->segment);
     for (int i = -1; i < comm->n_ranks; i++) {
-        hash = (hash ^ (i < 0 ? place : (uint64_t)comm->pe_of[i])) * 0x100000001b3;
+        hash = (hash ^ (i < 0 ? off : (uint64_t)comm->pe_of[i])) * 0x100000001b3;
     }
     return hash;
 }
