@@ -143,7 +143,8 @@ __device__ GSHMEM_NOINLINE_BODY void await_completed(const Context &c, uint32_t 
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* The queue's first post: fences and quiets look at it from now on. By one thread. */
+/* The queue's first post: fences and quiets, of the host's, too, look at it from now on. By one
+ * thread. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void list_queue(const Context &c, uint32_t index)
 {
@@ -155,6 +156,10 @@ __device__ GSHMEM_NOINLINE_BODY void list_queue(const Context &c, uint32_t index
         fence_gpu(); /* pairs with the acquire in nic_await_all and nic_fence: gpu_next is there */
         seen = atomic_compare_swap(used, before, (uint64_t)index + 1);
     } while (seen != before);
+    /* for the host, which looks when this kernel is over */
+    store_relaxed(reinterpret_cast<uint8_t *>(nic_of(c)->used_queues) + index, (uint8_t)1);
+    store_relaxed(reinterpret_cast<uint8_t *>(nic_of(c)->used_groups) + index / GSH_NIC_USED_GROUP,
+                  (uint8_t)1);
 }
 
 /* Reserves positions for the group and waits for room. */

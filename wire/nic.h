@@ -29,6 +29,7 @@
 #define GSH_NIC_QUEUES_MAX 16
 #define GSH_NIC_CELLS      256
 #define GSH_NIC_CONTEXTS   48 /* at most, the default one counted */
+#define GSH_NIC_USED_GROUP 64 /* queues with one mark */
 
 #define GSH_NIC_RINGING ((uint64_t)1 << 63) /* of gpu_ready: a thread rings */
 
@@ -77,7 +78,10 @@ struct gsh_nic {
     uint32_t n_contexts;      /* others */
     uint64_t wake;            /* CPU device: const struct gsh_nic_wake; else 0 */
     uint64_t scrap;           /* former values that nobody wants go there */
-    uint64_t reserved0[12];
+    /* In host memory: a byte for each queue, and one for each GSH_NIC_USED_GROUP of them. Kernels
+     * set both to 1 at a queue's first post; the host looks at queues that are marked. */
+    uint64_t used_queues, used_groups;
+    uint64_t reserved0[10];
     uint64_t gpu_ticket; /* of the next cell */
     uint64_t reserved1[15];
     /* By context: the used queue that came last, its index, plus 1; 0: none. */

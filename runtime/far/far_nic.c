@@ -146,7 +146,7 @@ static enum gsh_result make_adapters(struct gsh_instance *pe, struct gsh_far_nic
         nic->wake = (struct gsh_nic_wake){.call = wake_all, .context = nic};
         nic->sites = calloc(gsh_nic_n_all_queues(nic), sizeof(*nic->sites));
         r = nic->sites != NULL
-                ? GSH_OK
+                ? gsh_nic_used_create(pe, gsh_nic_n_all_queues(nic), &nic->used)
                 : gsh_note(GSH_ERR_NOMEM, "no memory for %u queues", gsh_nic_n_all_queues(nic));
     }
     return r;
@@ -342,6 +342,7 @@ static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
         }
         gsh_adapter_destroy(&nic->stripes[i].adapter);
     }
+    gsh_nic_used_destroy(pe, &nic->used);
     free(nic->sites);
     free(nic->looks);
     free(nic);

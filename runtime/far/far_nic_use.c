@@ -161,6 +161,8 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t devic
         .n_queues = nic->n_queues,
         .n_contexts = (uint32_t)pe->env.contexts,
         .wake = is_woken ? (uint64_t)(uintptr_t)&nic->wake : 0,
+        .used_queues = nic->used.device_queues,
+        .used_groups = nic->used.device_groups,
     };
     nic->table = device_table;
     for (int peer = 0; peer < pe->n_pes; peer++) {
@@ -172,18 +174,19 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t devic
 
 /* ---- while kernels post ---- */
 
-/* Whether the context's queues to all PEs are. */
+/* Whether those of the context's queues are that kernels have used. */
 static bool is_idle(const struct gsh_far_nic *nic, gsh_context ctx)
 {
+    const uint32_t n_pes = (uint32_t)nic->pe->n_pes, n_default = n_pes * nic->n_queues;
     const bool is_default = ctx == GSH_CONTEXT_DEFAULT;
-    const uint32_t first = is_default ? 0 : nic->n_queues + (uint32_t)ctx - 1;
-    const uint32_t end = is_default ? nic->n_queues : first + 1;
-    for (int peer = 0; peer < nic->pe->n_pes; peer++) {
-        for (uint32_t k = first; gsh_is_far(nic->pe, peer) && k < end; k++) {
-            struct gsh_adapter *a = gsh_nic_stripe_of(nic, k)->adapter;
-            if (!a->ops->is_idle(a, gsh_nic_in_stripe(nic, peer, k), 1)) {
-                return false;
-            }
+    uint32_t queue = is_default ? 0 : n_default + n_pes * ((uint32_t)ctx - 1);
+    const uint32_t end = queue + (is_default ? n_default : n_pes);
+    for (; gsh_nic_used_next(&nic->used, &queue, end); queue++) {
+        const uint32_t k = is_default ? queue % nic->n_queues : queue / n_pes;
+        const uint32_t peer = is_default ? queue / nic->n_queues : queue % n_pes;
+        struct gsh_adapter *a = gsh_nic_stripe_of(nic, k)->adapter;
+        if (!a->ops->is_idle(a, gsh_nic_in_stripe(nic, (int)peer, k), 1)) {
+            return false;
         }
     }
     return true;

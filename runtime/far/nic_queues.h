@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 #include "nic/nic.h"
+#include "runtime/far/nic_used.h"
 #include "runtime/instance/instance.h"
 
 #define GSH_NIC_STRIPES_MAX 4
@@ -30,7 +31,8 @@ struct gsh_far_nic {
     uint32_t n_queues;              /* to each PE, in the default context */
     struct gsh_adapter_site *sites; /* [gsh_nic_n_all_queues]; of far PEs alone */
     struct gsh_nic_look *looks;     /* as sites; NULL: nobody has looked */
-    struct gsh_nic_wake wake;       /* of all stripes */
+    struct gsh_nic_used used;
+    struct gsh_nic_wake wake; /* of all stripes */
 };
 
 _Static_assert(GSH_NIC_CONTEXTS >= GSH_CONTEXTS, "kernels list the used queues of each context");

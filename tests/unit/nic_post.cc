@@ -32,6 +32,7 @@ struct adapter {
     std::mutex mutex; /* for seen and n_rung */
     std::vector<uint64_t> heap;
     std::vector<gsh_peer_route> routes;
+    uint8_t used_queues[all_pes] = {}, used_groups[1] = {};
     gsh_nic_wake wake;
     gsh_cpu_device *device;
 
@@ -52,6 +53,8 @@ struct adapter {
         wake.call = [](void *context) { static_cast<adapter *>(context)->look(); };
         wake.context = this;
         posts.nic.n_queues = 1;
+        posts.nic.used_queues = (uint64_t)(uintptr_t)used_queues;
+        posts.nic.used_groups = (uint64_t)(uintptr_t)used_groups;
         posts.nic.wake = (uint64_t)(uintptr_t)&wake;
         state.magic = GSH_STATE_MAGIC;
         state.version = GSH_STATE_VERSION;
@@ -153,6 +156,10 @@ static void test_warp(int n_targets, bool has_records)
         listed |= 1u << next;
     }
     CHECK_EQ(listed, ((1u << n_targets) - 1) << 2); /* PEs from 1 on, plus 1 */
+    for (int pe = 0; pe < all_pes; pe++) {
+        CHECK_EQ(a.used_queues[pe], pe >= 1 && pe <= n_targets);
+    }
+    CHECK_EQ(a.used_groups[0], 1);
     a.run(fence_and_quiet, 1);
     CHECK_EQ(a.n_rung[0] + a.n_rung[3], 0);
 }
