@@ -37,6 +37,7 @@ GSH_OLD_VERSION(pthread_rwlock_wrlock, 2.2.5);
 GSH_OLD_VERSION(pthread_setaffinity_np, 2.3.4);
 GSH_OLD_VERSION(pthread_setname_np, 2.12);
 GSH_OLD_VERSION(pthread_sigmask, 2.2.5);
+GSH_OLD_VERSION(pthread_timedjoin_np, 2.3.3);
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
