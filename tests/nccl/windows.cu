@@ -275,11 +275,11 @@ static void test_places(ncclComm_t comm, uint64_t *memory)
     ncclComm_t part = NULL;
     ncclWindow_t win = NULL;
     if (has_checks) {
-        expect_failure(comm, memory, 512, ncclInvalidUsage, "different places");
+        expect_failure(comm, memory, 512, ncclInvalidUsage, "different offsets");
     } else {
         OK(ncclCommWindowRegister(comm, memory, 512, &win, NCCL_WIN_COLL_SYMMETRIC));
         CHECK_EQ(ncclDevCommCreate(comm, &q, &dev), ncclInvalidUsage);
-        CHECK(strstr(ncclGetLastError(comm), "different places") != NULL);
+        CHECK(strstr(ncclGetLastError(comm), "different offsets") != NULL);
         CHECK_EQ(ncclCommSplit(comm, 0, 0, &part, NULL), ncclInvalidUsage);
         CHECK_EQ(ncclCommFinalize(comm), ncclInvalidUsage);
         OK(ncclCommWindowDeregister(comm, win));
