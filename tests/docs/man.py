@@ -133,7 +133,7 @@ for page, name, words in (('gshmem_alltoall', 'gshmem_alltoallmem', 'Block j of 
                           ('gshmem_collect', 'gshmem_collectmem', "Concatenates all members' sources"),
                           ('gshmem_malloc', 'gshmem_calloc', 'As malloc, for count elements'),
                           ('gshmem_init', 'gshmem_query_thread', '*provided is'),
-                          ('gshmem_fence', 'gshmem_fence', 'fence orders: each PE sees'),
+                          ('gshmem_fence', 'gshmem_fence', 'fence orders the puts'),
                           ('gshmem_reduce', 'gshmem_TYPE_OP_reducescatter', 'gshmem_TYPE_OP_reduce: dest[i]')):
     told = ' '.join(texts[os.path.join(pages, 'man3', page + '.3')].replace('\\fP, \\fB', ' ').split())
     if not re.search(rf'\\fB[^\\]*{name}[^\\]*\\fP .RS 4 .PP[^\\]*{re.escape(words)}', told):
