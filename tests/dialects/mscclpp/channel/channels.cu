@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves channels between ranks that share nothing but a unique id (host_ranks.hpp): memory
- * channels where they are near, port channels also where they take themselves for hosts of their
- * own; each rank with itself; in a job, memory from gshmem_malloc; triggers that ask for what is
- * not there; and, of two processes, a wait that ends since the other one has exited.
+ * channels where they are near (put, get, packets), port channels also where they take themselves
+ * for hosts of their own (put, packets, all threads of a block flushing one channel); each rank
+ * with itself; in a job, memory from gshmem_malloc; triggers that ask for what is not there; and,
+ * of two processes, a wait that ends since the other one has exited.
  *
  * usage: channels processes|hosts|threads N, gshmemrun channels, or channels death 2 */
 #include <mscclpp/core.hpp>
@@ -20,6 +21,8 @@
 using namespace mscclpp;
 
 constexpr int n_ints = 1000, n_rounds = 6;
+constexpr int n_payload = n_ints / 2; /* of packets that take as many bytes as n_ints do */
+constexpr uint32_t first_flag = 0xabcd0000;
 
 __device__ static int value_of(int rank, int round, int i)
 {
@@ -69,6 +72,67 @@ __global__ static void exchange_by_memory(const MemoryChannelDeviceHandle *chann
     }
 }
 
+/* Both sides have a signal of the other's; one thread. */
+template <class Channel> __device__ static void meet(Channel &channel)
+{
+    channel.signal();
+    channel.wait(-1);
+}
+
+/* Each fills the part of its own memory that is the peer's to read. */
+__global__ static void exchange_by_get(const MemoryChannelDeviceHandle *channels, const int *peers,
+                                       int *mine, int *theirs, int me, uint32_t *n_wrong)
+{
+    MemoryChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    for (int round = 0; round < n_rounds; round++) {
+        fill(theirs + peer * n_ints, me, round);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            meet(channel);
+        __syncthreads();
+        channel.get((uint64_t)me * n_ints * 4, (uint64_t)blockIdx.x * n_ints * 4, n_ints * 4,
+                    threadIdx.x, blockDim.x);
+        __syncthreads();
+        check(mine + blockIdx.x * n_ints, peer, round, n_wrong);
+        if (threadIdx.x == 0)
+            meet(channel);
+        __syncthreads();
+    }
+}
+
+/* The flags alone say that they have come. */
+__global__ static void exchange_by_packets(const MemoryChannelDeviceHandle *channels,
+                                           const int *peers, int *mine, int *, int me,
+                                           uint32_t *n_wrong)
+{
+    MemoryChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    const uint32_t t = threadIdx.x, n = blockDim.x, bytes = n_payload * sizeof(int);
+    const uint64_t at = (uint64_t)blockIdx.x * n_ints * 4;
+    for (int round = 0; round < n_rounds; round++) {
+        const uint32_t flag = first_flag + (uint32_t)round;
+        fill(mine + blockIdx.x * n_ints, me, round);
+        __syncthreads();
+        if (round % 2 == 0) {
+            channel.putPackets<LL16Packet>((uint64_t)me * n_ints * 4, at, bytes, t, n, flag);
+            channel.unpackPackets<LL16Packet>((uint64_t)peer * n_ints * 4, at + bytes, bytes, t, n,
+                                              flag, -1);
+        } else {
+            channel.putPackets<LL8Packet>((uint64_t)me * n_ints * 4, at, bytes, t, n, flag);
+            channel.unpackPackets<LL8Packet>((uint64_t)peer * n_ints * 4, at + bytes, bytes, t, n,
+                                             flag, -1);
+        }
+        __syncthreads();
+        for (int i = (int)t; i < n_payload; i += (int)n)
+            if (mine[blockIdx.x * n_ints + n_payload + i] != value_of(peer, round, i))
+                atomicAdd(n_wrong, 1u);
+        if (t == 0)
+            meet(channel);
+        __syncthreads();
+    }
+}
+
 __global__ static void exchange_by_port(const PortChannelDeviceHandle *channels, const int *peers,
                                         int *mine, const int *theirs, int me, uint32_t *n_wrong)
 {
@@ -97,6 +161,85 @@ __global__ static void exchange_by_port(const PortChannelDeviceHandle *channels,
             channel.signal();
             channel.wait(-1);
         }
+        __syncthreads();
+    }
+}
+
+/* As exchange_by_packets, but a copy of the proxy's brings them: there is no signal with it. */
+__global__ static void packets_by_port(const PortChannelDeviceHandle *channels, const int *peers,
+                                       int *mine, int *theirs, int me, uint32_t *n_wrong)
+{
+    PortChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    int *const source = mine + blockIdx.x * n_ints, *const come = theirs + peer * n_ints;
+    for (int round = 0; round < n_rounds; round++) {
+        const uint32_t flag = first_flag + n_rounds + (uint32_t)round;
+        for (int i = (int)threadIdx.x; i < n_payload / 2; i += (int)blockDim.x) {
+            const uint2 value =
+                make_uint2(value_of(me, round, 2 * i), value_of(me, round, 2 * i + 1));
+            if (round % 2 == 0) {
+                reinterpret_cast<LL16Packet *>(source)[i].write(value, flag);
+            } else {
+                reinterpret_cast<LL8Packet *>(source)[2 * i].write(value.x, flag);
+                reinterpret_cast<LL8Packet *>(source)[2 * i + 1].write(value.y, flag);
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            channel.put((uint64_t)me * n_ints * 4, (uint64_t)blockIdx.x * n_ints * 4, n_ints * 4);
+        for (int i = (int)threadIdx.x; i < n_payload / 2; i += (int)blockDim.x) {
+            uint2 value;
+            if (round % 2 == 0) {
+                value = reinterpret_cast<LL16Packet *>(come)[i].read(flag, -1);
+            } else {
+                value.x = reinterpret_cast<LL8Packet *>(come)[2 * i].read(flag, -1);
+                value.y = reinterpret_cast<LL8Packet *>(come)[2 * i + 1].read(flag, -1);
+            }
+            if ((int)value.x != value_of(peer, round, 2 * i) ||
+                (int)value.y != value_of(peer, round, 2 * i + 1))
+                atomicAdd(n_wrong, 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            channel.flush(-1);
+            meet(channel);
+        }
+        __syncthreads();
+    }
+}
+
+/* Each thread puts and flushes a part of its own by the block's one channel. */
+__global__ static void flush_together(const PortChannelDeviceHandle *channels, const int *peers,
+                                      int *mine, int *theirs, int me, uint32_t *n_wrong)
+{
+    PortChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x], part = n_ints / (int)blockDim.x,
+              begin = (int)threadIdx.x * part,
+              end = threadIdx.x + 1 == blockDim.x ? n_ints : begin + part;
+    const uint64_t bytes = (uint64_t)(end - begin) * 4, to = (uint64_t)(me * n_ints + begin) * 4;
+    int *const source = mine + blockIdx.x * n_ints;
+    for (int round = 0; round < n_rounds; round++) {
+        for (int i = begin; i < end; i++)
+            source[i] = value_of(me, round, i);
+        const uint64_t from = (uint64_t)((int)blockIdx.x * n_ints + begin) * 4;
+        if (threadIdx.x % 2 == 0) {
+            channel.put(to, from, bytes);
+            channel.flush(-1);
+        } else {
+            channel.putWithSignalAndFlush(to, from, bytes, -1);
+        }
+        for (int i = begin; i < end; i++)
+            source[i] = -1; /* flushed: it may be used again */
+        if (threadIdx.x % 2 != 0)
+            channel.wait(-1);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            meet(channel);
+        __syncthreads();
+        check(theirs + peer * n_ints, peer, round, n_wrong);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            meet(channel);
         __syncthreads();
     }
 }
@@ -165,12 +308,12 @@ template <class Handle> struct on_device {
     int *device_peers = nullptr;
     uint32_t *n_wrong = nullptr;
 
-    void copy()
+    void copy(const std::vector<int> &all_peers)
     {
+        peers = all_peers;
         MSCCLPP_CUDATHROW(cudaMalloc(&device_handles, handles.size() * sizeof(Handle)));
         MSCCLPP_CUDATHROW(cudaMalloc(&device_peers, peers.size() * sizeof(int)));
         MSCCLPP_CUDATHROW(cudaMallocHost(&n_wrong, sizeof(uint32_t)));
-        *n_wrong = 0;
         gpuMemcpy(device_handles, handles.data(), handles.size(), cudaMemcpyHostToDevice);
         gpuMemcpy(device_peers, peers.data(), peers.size(), cudaMemcpyHostToDevice);
     }
@@ -185,8 +328,7 @@ template <class Handle> struct on_device {
 template <class Kernel, class Handle>
 static void exchange(Kernel kernel, const Rank &r, everything &all, on_device<Handle> &channels)
 {
-    channels.peers = all.peers;
-    channels.copy();
+    *channels.n_wrong = 0;
     all.bootstrap->barrier();
     /* Of its own: the kernels of all ranks have to run at a time, also where these are threads. */
     CudaStreamWithFlags stream(cudaStreamNonBlocking);
@@ -207,10 +349,13 @@ static void by_memory(const Rank &r, everything &all)
     on_device<DeviceHandle<MemoryChannel>> device;
     for (const int peer : all.peers) {
         channels.emplace_back(coming[(size_t)peer].get(), all.their_memories[(size_t)peer],
-                              all.mine_memory);
+                              all.mine_memory, all.theirs.get());
         device.handles.push_back(deviceHandle(channels.back()));
     }
+    device.copy(all.peers);
     exchange(exchange_by_memory, r, all, device);
+    exchange(exchange_by_get, r, all, device);
+    exchange(exchange_by_packets, r, all, device);
 }
 
 static void by_port(const Rank &r, everything &all)
@@ -230,7 +375,10 @@ static void by_port(const Rank &r, everything &all)
         device.handles.push_back(deviceHandle(channels.back()));
     }
     service.startProxy(true);
+    device.copy(all.peers);
     exchange(exchange_by_port, r, all, device);
+    exchange(packets_by_port, r, all, device);
+    exchange(flush_together, r, all, device);
     service.stopProxy();
 }
 
@@ -273,6 +421,8 @@ static int run(const Rank &r)
     CHECK(throws(ErrorCode::InvalidUsage, [&] {
         connectNvlsCollective(nullptr, {0, 1}, 1 << 20);
     }));
+    CHECK(throws(ErrorCode::InvalidUsage, [] { NvlsConnection(1 << 20, 2); }));
+    CHECK(throws(ErrorCode::InvalidUsage, [] { NvlsConnection(std::vector<char>(64)); }));
     if (r.is_far) {
         const Semaphore semaphore =
             all.communicator->buildSemaphore(all.connections[(size_t)r.rank], r.rank).get();
