@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The host objects of MSCCL++'s names, between ranks: a bootstrap's messages and collective calls;
- * memory, connections and semaphores by a communicator, near and far, also with oneself; what goes
- * wrong in each. Needs no kernel. host_ranks.hpp says how it starts. */
+ * memory, connections and semaphores by a communicator, near and far, also with oneself; hosts that
+ * signal each other; what goes wrong in each. Needs no kernel. host_ranks.hpp says how it starts.
+ */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <mscclpp/core.hpp>
 #include <mscclpp/gpu_utils.hpp>
+#include <mscclpp/semaphore.hpp>
 
 #include "tests/dialects/mscclpp/host_ranks.hpp"
 
@@ -219,6 +221,64 @@ static void test_writes(Communicator &c, const Rank &r, Transport transport, Dev
     c.bootstrap()->barrier();
 }
 
+/* In each round every rank writes a word into everybody's memory, signals, and has all of theirs
+ * behind their signals: by wait and by poll. */
+static void test_host_semaphores(Communicator &c, const Rank &r)
+{
+    const size_t n = static_cast<size_t>(r.n), me = static_cast<size_t>(r.rank);
+    const EndpointConfig on_cpu(Transport::Ethernet, DeviceType::CPU);
+    OwnPages<uint64_t> come(n), source(1);
+    RegisteredMemory mine = c.registerMemory(come.data(), n * 8, Transport::Ethernet),
+                     from = c.registerMemory(source.data(), 8, Transport::Ethernet);
+    std::vector<Pair> pairs = connect_all(c, r, mine, on_cpu.transport, on_cpu.device.type);
+    std::vector<std::unique_ptr<Host2HostSemaphore>> ends;
+    for (size_t i = 0; i < n; i++) {
+        if (i % 2 == me % 2) { /* both ends choose the same way */
+            ends.push_back(std::make_unique<Host2HostSemaphore>(pairs[i].semaphore));
+        } else {
+            ends.push_back(std::make_unique<Host2HostSemaphore>(c, pairs[i].connection));
+        }
+        CHECK(ends[i]->connection() == pairs[i].connection);
+        CHECK(!ends[i]->poll());
+        CHECK(throws(ErrorCode::Timeout, [&] { ends[i]->wait(10); }));
+    }
+    c.bootstrap()->barrier();
+    for (uint64_t round = 1; round <= 20; round++) {
+        source[0] = round * 100 + me;
+        for (size_t i = 0; i < n; i++) {
+            ends[i]->connection().write(pairs[i].memory, me * 8, from, 0, 8);
+            ends[i]->signal();
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (round % 2 == 0) {
+                ends[i]->wait(-1);
+            } else {
+                while (!ends[i]->poll()) {
+                    usleep(10);
+                }
+            }
+            CHECK_EQ(come[i], round * 100 + i);
+            CHECK(!ends[i]->poll());
+        }
+        c.bootstrap()->barrier();
+    }
+    ends[me]->signal();
+    ends[me]->signal();
+    ends[me]->wait(-1);
+    ends[me]->wait(-1);
+    CHECK(throws(ErrorCode::Timeout, [&] { ends[me]->wait(0); }));
+    /* whose ends are a GPU's */
+    const Endpoint of_gpu = c.context()->createEndpoint(Transport::Ethernet),
+                   near = c.context()->createEndpoint(Transport::CudaIpc);
+    for (const Endpoint &end : {of_gpu, near}) {
+        const Connection own = c.context()->connect(end, end);
+        const SemaphoreStub stub(own), other(own);
+        CHECK(throws(ErrorCode::InvalidUsage,
+                     [&] { Host2HostSemaphore wrong{Semaphore(stub, other)}; }));
+    }
+    c.bootstrap()->barrier();
+}
+
 /* The n-th call meets the n-th, whatever is asked first. */
 static void test_order(Communicator &c, const Rank &r)
 {
@@ -267,11 +327,14 @@ static void test_loss(Communicator &c, const Rank &r, uint64_t *memory)
     const TransportFlags both = Transport::CudaIpc | Transport::Ethernet;
     const int last = r.n - 1;
     std::vector<Connection> connections;
+    std::vector<std::unique_ptr<Host2HostSemaphore>> awaited;
     std::vector<std::shared_future<RegisteredMemory>> memories;
     RegisteredMemory mine = c.registerMemory(memory, words * sizeof(uint64_t), both);
     for (int to = r.rank == last ? 0 : last; to < (r.rank == last ? last : r.n); to++) {
         auto far = c.connect(Transport::Ethernet, to, 50);
         connections.push_back(far.get());
+        const Connection hosts = c.connect({Transport::Ethernet, DeviceType::CPU}, to, 53).get();
+        awaited.push_back(std::make_unique<Host2HostSemaphore>(c, hosts));
         if (!r.is_far) {
             connections.push_back(c.connect(Transport::CudaIpc, to, 51).get());
         }
@@ -283,6 +346,9 @@ static void test_loss(Communicator &c, const Rank &r, uint64_t *memory)
     if (r.rank == last) {
         std::fflush(nullptr);
         _exit(test_result()); /* as a process that dies */
+    }
+    for (const auto &end : awaited) {
+        CHECK(throws(ErrorCode::RemoteError, [&] { end->wait(-1); }));
     }
     auto never = c.recvMemory(last, 77);
     CHECK(throws(ErrorCode::RemoteError, [&] { never.get(); }));
@@ -318,6 +384,7 @@ static int run(const Rank &r)
 
     Communicator c(std::make_shared<Derived>(bootstrap));
     test_order(c, r);
+    test_host_semaphores(c, r);
     GpuBuffer<uint64_t> buffer(words);
     OwnPages<uint64_t> ordinary(words + 1);
     if (!r.is_far) {
