@@ -83,6 +83,8 @@ static void test_utils()
     CHECK(!isFabricMemHandleAvailable());
     CHECK(!isNvlsSupported());
     CHECK_STR(version().c_str(), "0.10.0");
+    CHECK(throws(ErrorCode::ExecutorError, [] { ExecutionPlan plan("plan.json"); }));
+    CHECK(throws(ErrorCode::ExecutorError, [] { Executor executor(nullptr); }));
 }
 
 static void test_transports()

@@ -8,6 +8,7 @@
 #include <mscclpp/env.hpp>
 #include <mscclpp/errors.hpp>
 #define MSCCLPP_NO_EXECUTOR_MESSAGE
+#include <mscclpp/algorithm.hpp>
 #include <mscclpp/executor.hpp>
 #include <mscclpp/gpu.hpp>
 #include <mscclpp/gpu_data_types.hpp>
@@ -237,7 +238,7 @@ IS(isFabricMemHandleAvailable, bool (*)());
 IS(getDeviceNumaNode, int (*)(int));
 IS(numaBind, void (*)(int));
 
-/* ---- gpu_utils.hpp, executor.hpp ---- */
+/* ---- gpu_utils.hpp, executor.hpp, algorithm.hpp, gpu_data_types.hpp ---- */
 
 static_assert(std::is_default_constructible_v<AvoidCudaGraphCaptureGuard> &&
               is_constructible_v<CudaDeviceGuard, int>);
@@ -267,6 +268,23 @@ IS(GpuBuffer<>::bytes, size_t (GpuBuffer<>::*)() const);
 IS(GpuBuffer<>::deviceId, int (GpuBuffer<>::*)() const);
 static_assert(is_constructible_v<GpuBuffer<>, size_t, GpuBufferGranularity>);
 static_assert(PacketType::LL8 != PacketType::LL16 && is_constructible_v<ExecutionPlan, string>);
+static_assert(is_constructible_v<Executor, shared_ptr<Communicator>> &&
+              is_constructible_v<Executor, shared_ptr<Communicator>, shared_ptr<char>>);
+IS(ExecutionPlan::name, string (ExecutionPlan::*)() const);
+IS(ExecutionPlan::collective, string (ExecutionPlan::*)() const);
+IS(ExecutionPlan::minMessageSize, size_t (ExecutionPlan::*)() const);
+IS(ExecutionPlan::maxMessageSize, size_t (ExecutionPlan::*)() const);
+IS(ExecutionPlan::isInPlace, bool (ExecutionPlan::*)() const);
+IS(Executor::execute, void (Executor::*)(int, void *, void *, size_t, size_t, DataType,
+                                         const ExecutionPlan &, cudaStream_t, PacketType));
+static_assert(static_cast<int>(ReduceOp::SUM) == 0 && static_cast<int>(ReduceOp::MIN) == 3 &&
+              static_cast<int>(CommResult::CommSuccess) == 0 &&
+              static_cast<int>(CommResult::CommNumResults) == 8 &&
+              AlgorithmType::Native != AlgorithmType::DSL &&
+              CollectiveBufferMode::InPlace != CollectiveBufferMode::OutOfPlace);
+static_assert(DataType::INT32 != DataType::UINT32 && DataType::FLOAT16 != DataType::FLOAT32 &&
+              DataType::BFLOAT16 != DataType::FLOAT8_E4M3 &&
+              DataType::FLOAT8_E5M2 != DataType::UINT8);
 static_assert(sizeof(f16x8) == 16 && sizeof(f32x4) == 16 && alignof(u32x4) == 16);
 
 #undef IS

@@ -7,7 +7,9 @@
 #include <mscclpp/core.hpp>
 #include <mscclpp/gpu_data_types.hpp>
 
+#ifndef MSCCLPP_NO_EXECUTOR_MESSAGE
 #pragma message("mscclpp/algorithm.hpp: gshmem has no collections of algorithms")
+#endif
 
 namespace mscclpp
 {

@@ -75,6 +75,14 @@ static_assert(
     std::is_constructible_v<MemoryChannel, Semaphore, RegisteredMemory, RegisteredMemory, void *> &&
     std::is_constructible_v<MemoryChannel, std::shared_ptr<MemoryDevice2DeviceSemaphore>,
                             RegisteredMemory, RegisteredMemory> &&
+    std::is_constructible_v<NvlsConnection, size_t, int> &&
+    std::is_constructible_v<NvlsConnection, const std::vector<char> &> &&
+    std::is_constructible_v<BaseMemoryChannel, const Semaphore &> &&
+    std::is_constructible_v<BaseMemoryChannel, std::shared_ptr<MemoryDevice2DeviceSemaphore>> &&
+    std::is_constructible_v<Host2HostSemaphore, const Semaphore &> &&
+    std::is_constructible_v<Host2DeviceSemaphore, const Semaphore &> &&
+    std::is_constructible_v<MemoryDevice2DeviceSemaphore, const Semaphore &> &&
+    std::is_constructible_v<MemoryDevice2DeviceSemaphore, Communicator &, const Connection &> &&
     std::is_constructible_v<Host2HostSemaphore, Communicator &, const Connection &> &&
     std::is_constructible_v<Host2DeviceSemaphore, Communicator &, const Connection &>);
 
@@ -108,6 +116,12 @@ IS(Host2HostSemaphore::signal, void (Host2HostSemaphore::*)());
 IS(Host2HostSemaphore::poll, bool (Host2HostSemaphore::*)());
 IS(Host2HostSemaphore::wait, void (Host2HostSemaphore::*)(int64_t));
 IS(MemoryDevice2DeviceSemaphore::connection, Connection &(MemoryDevice2DeviceSemaphore::*)());
+IS(NvlsConnection::serialize, std::vector<char> (NvlsConnection::*)());
+IS(NvlsConnection::bindAllocatedMemory,
+   SwitchChannel (NvlsConnection::*)(unsigned long long, size_t));
+IS(NvlsConnection::getMultiCastMinGranularity, size_t (NvlsConnection::*)());
+IS(NvlsConnection::attachBarrier, void (NvlsConnection::*)(int));
+IS(SwitchChannel::getDevicePtr, void *(SwitchChannel::*)());
 IS(connectNvlsCollective,
    std::shared_ptr<NvlsConnection> (*)(std::shared_ptr<Communicator>, std::vector<int>, size_t));
 #undef IS
