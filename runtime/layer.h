@@ -385,7 +385,9 @@ bool gshmemx_layer_process_has_ended(const void *watch);
 void gshmemx_layer_process_forget(void *watch);
 
 /* Copies in order, between memory of this process and what it has mapped. On the CPU device each
- * call is done when it returns; on GPUs it is on a stream of the calling thread's device. */
+ * call is done when it returns; on GPUs it is on a stream of the calling thread's device. Words at
+ * multiples of 8 come whole: kernels may poll those that carry flags of their own, without a store
+ * behind them. */
 int gshmemx_layer_copies_create(void **copies);
 void gshmemx_layer_copies_destroy(void *copies);
 int gshmemx_layer_copies_add(void *copies, void *dest, const void *source, size_t bytes);
