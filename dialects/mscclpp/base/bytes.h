@@ -26,9 +26,8 @@ class Writer
     template <class Type> void add(const Type &value)
     {
         static_assert(std::is_trivially_copyable_v<Type>, "plain values only");
-        const size_t at = bytes_.size();
-        bytes_.resize(at + sizeof(value));
-        std::memcpy(bytes_.data() + at, &value, sizeof(value));
+        const char *first = reinterpret_cast<const char *>(&value);
+        bytes_.insert(bytes_.end(), first, first + sizeof(value));
     }
     void add_bytes(const std::vector<char> &more)
     {
