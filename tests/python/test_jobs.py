@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 import gshmem
 
 LIMIT = 120  # seconds: kernels are compiled, on a machine that others use
@@ -64,17 +66,27 @@ def test_exit_ends_the_job_with_its_status():
         assert (result.returncode, result.stdout) == (status, text), result.stdout
 
 
-def test_interrupt_in_a_wait():
-    program = ('import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
-               '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n')
-    p = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+WAITS = {
+    'interrupted in gshmem.signal_wait': 'import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
+                                         '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n',
+    'KeyboardInterrupt': 'import gshmem\ndef wait():\n    s = gshmem.zeros(1, "uint64")\n'
+                         '    if gshmem.my_pe() == 0: print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n'
+                         'gshmem.run_threads(2, wait)\n',
+    'interrupted in gshmem.mscclpp': 'import gshmem.mscclpp\nuid = gshmem.mscclpp.create_unique_id()\n'
+                                     'print("waits", flush=True)\ngshmem.mscclpp.CommGroup(None, 0, 2, uid)\n'}
+
+
+@pytest.mark.parametrize('words', WAITS)
+def test_interrupt_in_a_wait(words):
+    p = subprocess.Popen([sys.executable, '-c', WAITS[words]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True)
     try:
         assert p.stdout.readline() == 'waits\n'
         p.send_signal(signal.SIGINT)
         text = p.communicate(timeout=LIMIT)[0]
     finally:
         p.kill()
-    assert 'KeyboardInterrupt' in text or 'interrupted in gshmem.signal_wait' in text, text
+    assert 'KeyboardInterrupt' in text or words in text, text
     assert p.returncode != 0
 
 

@@ -198,7 +198,8 @@ def run_threads(n_pes: int, function: Callable[..., Result], *args: Any) -> list
         if is_initialized():
             kept.extend(_end())
 
-    threads = [threading.Thread(target=main, args=(pe,), name=f'PE {pe}') for pe in range(n_pes)]
+    # Ctrl-C raises KeyboardInterrupt here while they may wait in the library for ever: the process ends all the same.
+    threads = [threading.Thread(target=main, args=(pe,), name=f'PE {pe}', daemon=True) for pe in range(n_pes)]
     for t in threads:
         t.start()
     for t in threads:

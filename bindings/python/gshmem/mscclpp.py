@@ -19,6 +19,7 @@ import os
 from . import _arrays
 from ._errors import Error
 from ._library import package_folder
+from ._start import waiting
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def _library():
 
 
 def _call(name, *arguments):
-    result = getattr(_library(), f'gshmem_channels_{name}')(*arguments)
+    function = getattr(_library(), f'gshmem_channels_{name}')
+    with waiting('gshmem.mscclpp'):  # the other ranks may come late
+        result = function(*arguments)
     if not result:
         raise Error(f'mscclpp: {_unit.gshmem_channels_failure().decode(errors="replace")}')
     return result
@@ -171,7 +174,8 @@ class CommGroup:
 
     def close(self) -> None:
         if self._address is not None:
-            _unit.gshmem_channels_end(self._address)
+            with waiting('gshmem.mscclpp'):
+                _unit.gshmem_channels_end(self._address)
             self._address = None
 
     def barrier(self) -> None:
