@@ -69,6 +69,13 @@ static void free_calls(struct queued *calls)
     }
 }
 
+/* The others may be run by a worker while another thread makes calls on the communicator's streams:
+ * they leave the chain of these alone. */
+static bool uses_streams(const struct gsh_nccl_call *c)
+{
+    return c->comm != NULL && !c->agrees;
+}
+
 static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
     struct gshmemx_layer_scope scope;
@@ -82,7 +89,9 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
             gsh_nccl_latest_add(c->name, &c->comm->latest, &c->collective);
         }
         r = c->run(c);
-        gsh_nccl_leave_stream(c->comm);
+        if (uses_streams(c)) {
+            gsh_nccl_leave_stream(c->comm);
+        }
         gsh_nccl_leave(&scope);
     }
     gshmemx_layer_trace_as(NULL);
@@ -122,7 +131,7 @@ static ncclResult_t finish_call(const struct gsh_nccl_call *c, ncclResult_t r)
     if (r == ncclSuccess && c->family == GSH_NCCL_COLLECTIVE) {
         r = gsh_nccl_latest_result(&c->comm->latest);
     }
-    if (c->comm != NULL) {
+    if (uses_streams(c)) {
         c->comm->chain.is_alive = 0; /* the program may destroy its streams from now on */
     }
     return r;
