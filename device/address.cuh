@@ -208,26 +208,42 @@ __device__ __forceinline__ void check_pe(const Context &c, const char *call, int
         report(c, GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
 }
 
-/* Whether [off, off + bytes) is inside one live allocation. */
-template <class Context>
-__device__ inline bool is_allocated(const Context &c, uint64_t off, uint64_t bytes)
+/* The same in the table as it is, perhaps while the host writes it. Each load is an acquire, and
+ * pairs with a release of the PE's host in gsh_alloc_table_write. */
+__device__ inline bool is_in_table(const gsh_control *control, uint64_t off, uint64_t bytes)
 {
-    const gsh_control *control = control_of(c);
-    const gsh_alloc_range *table = reinterpret_cast<const gsh_alloc_range *>(control->alloc_table);
+    const gsh_alloc_range *table =
+        reinterpret_cast<const gsh_alloc_range *>(load_acquire(&control->alloc_table));
     if (!table)
         return true;
-    uint64_t low = 0, high = control->n_allocs; /* the last range that starts at or before off */
+    uint64_t low = 0; /* the last range that starts at or before off */
+    uint64_t high = load_acquire(&control->n_allocs);
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (table[middle].off <= off)
+        if (load_acquire(&table[middle].off) <= off)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0)
         return false;
-    uint64_t inside = off - table[low - 1].off;
-    return inside <= table[low - 1].bytes && bytes <= table[low - 1].bytes - inside;
+    uint64_t inside = off - load_acquire(&table[low - 1].off);
+    uint64_t its_bytes = load_acquire(&table[low - 1].bytes);
+    return inside <= its_bytes && bytes <= its_bytes - inside;
+}
+
+/* Whether [off, off + bytes) is inside one live allocation. */
+template <class Context>
+__device__ inline bool is_allocated(const Context &c, uint64_t off, uint64_t bytes)
+{
+    const gsh_control *control = control_of(c);
+    for (;;) {
+        /* these two pair with the releases in gsh_alloc_table_write */
+        const uint64_t sequence = load_acquire(&control->alloc_sequence);
+        const bool is_inside = is_in_table(control, off, bytes);
+        if (sequence % 2 == 0 && load_acquire(&control->alloc_sequence) == sequence)
+            return is_inside;
+    }
 }
 
 template <class Context>

@@ -270,7 +270,8 @@ struct gsh_control {
     uint32_t has_left_lost; /* a kernel of this PE has left a wait for a word of `lost`; its host
                                reads */
     /* Checking builds: the live allocations, sorted by offset. Written by the owner's host inside
-     * collective malloc and free, when no kernel may use what changes; read by its kernels. */
+     * collective malloc and free, also while its kernels, which use others, read it:
+     * alloc_sequence. */
     uint64_t alloc_table; /* const struct gsh_alloc_range[], device-readable; 0: no checks */
     uint64_t n_allocs;
     uint64_t ctx_table; /* const struct gsh_ctx_record[GSH_CTX_ENTRIES], device-readable; 0: no
@@ -284,7 +285,11 @@ struct gsh_control {
     uint32_t wait_request; /* 0: none */
     uint32_t reserved2;
     uint64_t wait_table; /* struct gsh_waits_table, device-writable; set up before any request */
-    uint64_t reserved3[2];
+    /* Odd while the host writes the table of allocations, or the two words about it. It stores all
+     * of these with release, and kernels load them with acquire: what a kernel has read is of one
+     * time if the sequence is even before, and the same after. */
+    uint64_t alloc_sequence;
+    uint64_t reserved3;
     struct gsh_lost_range lost[GSH_LOST_RANGES_MAX];
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_control) == 256 + 16 * GSH_LOST_RANGES_MAX,

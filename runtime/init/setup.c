@@ -23,6 +23,7 @@
 #include "runtime/team/team.h"
 #include "runtime/trace/kernels.h"
 #include "runtime/init/topology.h"
+#include "runtime/init/alloc_table.h"
 
 #define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
 
@@ -197,7 +198,7 @@ static enum gsh_result make_alloc_table(struct gsh_instance *pe)
         return GSH_OK;
     }
     size_t bytes = ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range);
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the checks' table");
     }
@@ -216,16 +217,19 @@ enum gsh_result gsh_setup_publish_allocations(struct gsh_instance *pe)
     if (pe->alloc_table == NULL) {
         return GSH_OK;
     }
-    uint64_t n = gsh_heap_allocations(pe->heap, pe->alloc_table, ALLOC_TABLE_MAX);
+    struct gsh_alloc_range *now = pe->alloc_table + ALLOC_TABLE_MAX; /* kernels never look there */
+    gsh_lock_take(&pe->alloc_table_lock);
+    uint64_t n = gsh_heap_allocations(pe->heap, now, ALLOC_TABLE_MAX);
     if (n > ALLOC_TABLE_MAX) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_HEAP,
                 "more than %u allocations: kernels' range checks are "
                 "off",
                 ALLOC_TABLE_MAX);
-        n = 0;
-        pe->page->control.alloc_table = 0;
+        gsh_alloc_table_write(&pe->page->control, NULL, now, 0);
+    } else {
+        gsh_alloc_table_write(&pe->page->control, pe->alloc_table, now, n);
     }
-    pe->page->control.n_allocs = n;
+    gsh_lock_give(&pe->alloc_table_lock);
     return GSH_OK;
 }
 
@@ -359,7 +363,7 @@ void gsh_setup_undo(struct gsh_instance *pe)
         }
     }
     if (pe->alloc_table != NULL) {
-        munmap(pe->alloc_table, ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
+        munmap(pe->alloc_table, 2 * ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
     }
     gsh_heap_destroy(&pe->heap);
     gsh_far_destroy(pe);

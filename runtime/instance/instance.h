@@ -12,6 +12,7 @@
 #include "wire/state.h"
 #include "heap/heap.h"
 #include "runtime/instance/device_ops.h"
+#include "base/lock.h"
 #include "base/env.h"
 #include "base/keys.h"
 #include "base/coll_table.h"
@@ -108,6 +109,7 @@ struct gsh_instance {
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
     struct gsh_alloc_range *alloc_table; /* checking builds; device-readable */
+    struct gsh_lock alloc_table_lock;    /* of those who write it */
     uint32_t is_set_up;                  /* all of this is there; atomic: for hang/'s thread */
     struct gsh_buffers *buffers;         /* init/buffers.h; made by any thread, atomically */
 

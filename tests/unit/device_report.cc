@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves what kernels report to their host: a wait or a barrier past its time limit, and each rule
- * that checking builds check, with the call, the PE and the address. */
+ * that checking builds check, with the call, the PE and the address. And that a kernel that uses
+ * what is allocated reports nothing while its host writes the table of allocations. */
 #ifndef GSHMEM_CHECKS
 #define GSHMEM_CHECKS 1
 #endif
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "runtime/init/alloc_table.h"
 #include "tests/rig/device_pes.h"
 
 enum mistake {
@@ -156,6 +158,40 @@ static uint64_t address(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
+__global__ void kernel_gets(char *heap)
+{
+    char c[4];
+    for (int i = 0; i < 20000; i++)
+        gshmem_char_get(c, heap, sizeof c, 1);
+}
+
+/* The host allocates and frees, so that the kernel's own range moves in the table. In a child
+ * process, since a kernel that has reported stands still. */
+static void expect_no_report_in_writes()
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        pes *p = new pes;
+        gsh_alloc_range table[3] = {};
+        const gsh_alloc_range used = p->allocations[0], two[3] = {{0, 64}, {64, 64}, used};
+        gsh_control &control = p->control[0];
+        control.alloc_table = address(table);
+        gsh_alloc_table_write(&control, table, &used, 1);
+        gshmemx_cpu_device_bind(p->devices[0]);
+        gshmem_launch(kernel_gets, dim3(1), dim3(1), 0, nullptr, p->heap(0));
+        while (cudaStreamQuery(nullptr) == cudaErrorNotReady &&
+               __atomic_load_n(&control.report.state, __ATOMIC_ACQUIRE) != 2) {
+            gsh_alloc_table_write(&control, table, two, 3);
+            gsh_alloc_table_write(&control, table, &used, 1);
+        }
+        CHECK_EQ(control.report.state, 0);
+        _exit(test_result());
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    CHECK_EQ(status, 0);
+}
+
 int main(void)
 {
     expect(WAITS_FOR_EVER, [](const gsh_report &r, pes &p) {
@@ -224,5 +260,6 @@ int main(void)
         });
         CHECK_EQ(p.control[0].report.state, 0);
     }
+    expect_no_report_in_writes();
     return test_result();
 }
