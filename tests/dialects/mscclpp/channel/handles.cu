@@ -256,6 +256,59 @@ __global__ static void copy_in_bulk(both *b)
 #endif
 }
 
+constexpr int n_sums = 64;
+
+__host__ __device__ static inline void set_number(uint32_t &value, int i)
+{
+    value = (uint32_t)i;
+}
+__host__ __device__ static inline void set_number(__nv_bfloat16 &value, int i)
+{
+    value = __float2bfloat16((float)i);
+}
+
+/* Each block adds 1 to each of the sums, n_rounds times. */
+template <class T> __global__ static void reduce_in_bulk(both *b, T *sums)
+{
+#if MSCCLPP_BULK_AVAILABLE
+    __shared__ __align__(128) uint32_t room[n_sums];
+    T *const ones = reinterpret_cast<T *>(room);
+    for (int i = (int)threadIdx.x; i < n_sums; i += (int)blockDim.x)
+        set_number(ones[i], 1);
+    bulkFence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < n_rounds; i++) {
+            bulkReduceStore<T>(sums, ones, n_sums * sizeof(T));
+            bulkStoreCommit();
+        }
+        bulkStoreWait<0>();
+        atomicAdd(&b->counter, 1u);
+    }
+#else
+    (void)b;
+    (void)sums;
+#endif
+}
+
+/* Numbers that both types have: up to n_sums + 2 * n_rounds. */
+template <class T> static void reduce(both *b)
+{
+    T is[n_sums], expected, *sums = nullptr;
+    for (int i = 0; i < n_sums; i++)
+        set_number(is[i], i);
+    CHECK(cudaMalloc(&sums, sizeof(is)) == cudaSuccess);
+    CHECK(cudaMemcpy(sums, is, sizeof(is), cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(gshmem_launch(reduce_in_bulk<T>, 2, 32, 0, nullptr, b, sums) == cudaSuccess);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(cudaMemcpy(is, sums, sizeof(is), cudaMemcpyDeviceToHost) == cudaSuccess);
+    for (int i = 0; b->counter != 0 && i < n_sums; i++) {
+        set_number(expected, i + 2 * n_rounds);
+        CHECK(memcmp(&is[i], &expected, sizeof(T)) == 0);
+    }
+    CHECK(cudaFree(sums) == cudaSuccess);
+}
+
 /* ---- port channels --------------------------------------------------------------------------- */
 
 /* The ends take turns by port channels: memory 0 is mine[e] there, memory 1 theirs[1 - e]. */
@@ -386,6 +439,8 @@ static void run_case(const std::string &name, both *b)
             launch(copy_all, 1, threads, b);
     } else if (name == "bulk") {
         launch(copy_in_bulk, 1, 64, b);
+        reduce<uint32_t>(b);
+        reduce<__nv_bfloat16>(b);
     } else if (name == "ports") {
         ports(b);
     } else {
