@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves that channels, gshmem's own calls and the NCCL layer work on the same memory in one
  * program: a channel between PEs of a job over memory of gshmem_malloc, which kernels then reach by
- * gshmem's put, too, and one over a window of the NCCL layer, whose collectives then work on it.
+ * gshmem's put, too, also where the peer's part is registered by gshmem_ptr, without an exchange;
+ * and one over a window of the NCCL layer, whose collectives then work on it.
  * Started by gshmemrun with two PEs. */
 #include <gshmem_device.cuh>
 #include <gshmem/launch.h>
@@ -70,8 +71,9 @@ static void check_received(const int *memory, int peer)
         CHECK_EQ(host[(size_t)i], peer * 1000 + i);
 }
 
-/* Both channels over this memory, of 2 * n_ints ints. */
-static void exchange(Communicator &communicator, int *memory, int me)
+/* Both channels over this memory, of 2 * n_ints ints. of_peer: the peer's, as this process maps it,
+ * if it is known: the memory channel then needs none of what the peer sends. */
+static void exchange(Communicator &communicator, int *memory, int me, void *of_peer)
 {
     const int peer = 1 - me;
     const RegisteredMemory mine =
@@ -79,7 +81,11 @@ static void exchange(Communicator &communicator, int *memory, int me)
     communicator.sendMemory(mine, peer);
     const RegisteredMemory theirs = communicator.recvMemory(peer).get();
     const Connection connection = communicator.connect(Transport::CudaIpc, peer).get();
-    const MemoryChannel near(communicator.buildSemaphore(connection, peer).get(), theirs, mine);
+    const RegisteredMemory mapped =
+        of_peer == nullptr
+            ? theirs
+            : communicator.registerMemory(of_peer, 2 * n_ints * sizeof(int), NoTransports);
+    const MemoryChannel near(communicator.buildSemaphore(connection, peer).get(), mapped, mine);
     ProxyService service(8);
     const SemaphoreId id = service.buildAndAddSemaphore(communicator, connection);
     const PortChannel port =
@@ -107,7 +113,8 @@ static int run()
     Communicator communicator(bootstrap);
 
     int *symmetric = static_cast<int *>(gshmem_malloc(2 * n_ints * sizeof(int)));
-    exchange(communicator, symmetric, me);
+    exchange(communicator, symmetric, me, nullptr);
+    exchange(communicator, symmetric, me, gshmem_ptr(symmetric, peer));
     CHECK(gshmem_launch(put_one, 1, 1, 0, nullptr, symmetric, 77 + me, peer) == cudaSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     gshmem_barrier_all();
@@ -133,7 +140,7 @@ static int run()
     CHECK(ncclCommWindowRegister(comm, window_memory, 1 << 21, &window, NCCL_WIN_COLL_SYMMETRIC) ==
           ncclSuccess);
     int *const words = static_cast<int *>(window_memory);
-    exchange(communicator, words, me);
+    exchange(communicator, words, me, nullptr);
     CHECK(ncclAllReduce(words, words, n_ints, ncclInt, ncclSum, comm, nullptr) == ncclSuccess);
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     gpuMemcpy(&value, words + 3, 1, cudaMemcpyDeviceToHost);
