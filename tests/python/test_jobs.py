@@ -2,6 +2,7 @@
 """Jobs of several processes: the examples, an id of one's own, a PE that fails, Ctrl-C, and the guide's programs."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,6 +50,16 @@ def test_own_id():
              'sys.exit(other.returncode)\n')
     result = run([sys.executable, '-c', first, program])
     assert result.returncode == 0 and result.stdout.split() == ['3', '3'], result.stdout
+
+
+@pytest.mark.skipif(shutil.which('mpirun') is None, reason='mpirun is not installed: nothing is proved of it')
+def test_mpirun():
+    mpirun = os.path.join(os.environ['PYTHON_TEST_SOURCES'], 'tests', 'mpirun.sh')
+    result = run([mpirun, '-n', '2', sys.executable, '-m', 'gshmem.examples.ring'],
+                 env={**os.environ, 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'})
+    assert result.returncode == 0, result.stdout
+    for line in ('PE 0 of 2 has got [1, 1, 1, 1]', 'PE 1 of 2 has got [0, 0, 0, 0]'):
+        assert line in result.stdout, result.stdout
 
 
 def test_exception_ends_the_job():

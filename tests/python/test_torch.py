@@ -33,6 +33,17 @@ def test_halo_exchange():
     assert status == 0 and len(text.splitlines()) == 3, text
 
 
+@needs_torch
+def test_torchrun():
+    """The guide's program, by the command that the guide gives."""
+    with open(os.path.join(os.environ['PYTHON_TEST_SOURCES'], 'docs', 'guide', 'python.md'), encoding='utf-8') as page:
+        program = page.read().partition('```python file=symmetric.py\n')[2].partition('```')[0]
+    with open('symmetric.py', 'w', encoding='utf-8') as file:
+        file.write(program)
+    status, text = run(sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', '2', 'symmetric.py')
+    assert status == 0 and 'rank 0 has [1.0, 1.0, 1.0, 1.0]' in text and 'rank 1 has [0.0, ' in text, text
+
+
 def test_preload_nccl():
     status, text = run(sys.executable, '-c', 'import ctypes, gshmem\npath = gshmem.preload_nccl()\n'
                        'mine = ctypes.c_int(); ctypes.CDLL(None).ncclGetVersion(ctypes.byref(mine))\n'
