@@ -672,20 +672,16 @@ int main(int argc, char **argv)
         }
     }
     words->since = now();
-    std::vector<int> statuses(n_ranks);
     for (int n = 0; n < n_ranks; n++) {
         int status = 0;
         const pid_t pid = wait(&status);
         for (int i = 0; i < n_ranks; i++)
-            if (pids[i] == pid)
-                statuses[i] = status;
+            if (pids[i] == pid && WIFEXITED(status))
+                printf("rank %d: status %d\n", i, WEXITSTATUS(status));
+            else if (pids[i] == pid)
+                printf("rank %d: signal %d\n", i, WTERMSIG(status));
+        fflush(stdout); /* if the others hang, this is known */
         __atomic_add_fetch(&words->n_ended, 1, __ATOMIC_RELEASE);
-    }
-    for (int i = 0; i < n_ranks; i++) {
-        if (WIFEXITED(statuses[i]))
-            printf("rank %d: status %d\n", i, WEXITSTATUS(statuses[i]));
-        else
-            printf("rank %d: signal %d\n", i, WTERMSIG(statuses[i]));
     }
     printf("after %.3f s\n", now() - words->since);
     return 0;

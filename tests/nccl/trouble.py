@@ -32,6 +32,9 @@ SMALL, LARGE = 16, {3: 1 << 18, 4: 1 << 16} # by the number of ranks
 # From the trouble until all have ended. A node that misses the notice of the end on a busy machine learns that the
 # others are gone when UCX does.
 LIMIT_S = {2: 10, 3: 10, 4: 20, 8: 20}
+# A job has so long, then for the reports of what its ranks wait for.
+HANGS_S, REPORT_S = 90, 10
+HANG_SIGNAL = signal.SIGUSR2 # GSHMEM_HANG_SIGNAL's default
 # The line of a wait for rank N - 1, which stays away.
 ABSENT = {
     "lsa": r"ncclLsaBarrierSession.* for PE {last}\b.*\(LSA barrier 1, rank {last}\)",
@@ -146,11 +149,41 @@ def run_within(case, limit_s, **variables):
     environment = dict(os.environ, GSHMEM_WAIT_TIMEOUT=str(limit_s), **variables)
     if node_pes:
         environment["GSHMEM_NODE_PES"] = str(node_pes)
+    job = subprocess.Popen([sys.argv[1], str(n), wait, how, str(count)], env=environment, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        return subprocess.run([sys.argv[1], str(n), wait, how, str(count)], env=environment, text=True, timeout=90,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
-    except subprocess.TimeoutExpired as e:
-        return f"hangs: {e.output!r}"
+        return job.communicate(timeout=HANGS_S)[0]
+    except subprocess.TimeoutExpired:
+        return "hangs: " + end_hung(job)
+
+
+# Returns how each rank is.
+def signal_ranks(job, number):
+    rows = []
+    try:
+        with open(f"/proc/{job.pid}/task/{job.pid}/children") as children:
+            pids = children.read().split()
+        for pid in pids:
+            with open(f"/proc/{pid}/stat") as stat:
+                fields = stat.read().rsplit(")", 1)[1].split()
+            run_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            rows.append(f"process {pid}: state {fields[0]}, nice {fields[16]}, has run for {run_s:.2f} s")
+            os.kill(int(pid), number)
+    except OSError:
+        rows.append("one has just ended")
+    return rows
+
+
+# What the ranks have written, how much each has run, and what it waits for.
+def end_hung(job):
+    rows = signal_ranks(job, HANG_SIGNAL)
+    try:
+        output = job.communicate(timeout=REPORT_S)[0]
+    except subprocess.TimeoutExpired:
+        signal_ranks(job, signal.SIGKILL)
+        job.kill()
+        output = job.communicate()[0]
+    return "\n".join([f"load {os.getloadavg()[0]:.0f}", *rows, output])
 
 
 def has_begun(case, output):
@@ -160,12 +193,12 @@ def has_begun(case, output):
 
 # The limit that ends an absent rank's peers also applies to start-up and to the wait that a rank gives up: a machine
 # too busy for them needs a longer one. Returns the output, and what a longer one adds to the time until the end. A
-# process that exits waits for its puts for as long as the proxy's limit.
+# process that exits waits for its far puts for as long as the proxy's limit, which is 8 s, and a little.
 def run(case):
     if case[2] == "done":
         return run_within(case, 30, GSHMEM_PROXY_TIMEOUT="60"), 60
     if case[2] not in ["absent", "quit"]:
-        return run_within(case, 30), 0
+        return run_within(case, 30), 9 if case[4] else 0
     limit_s = 1
     output = run_within(case, limit_s)
     while limit_s < 16 and not has_begun(case, output):
@@ -177,11 +210,11 @@ def run(case):
 def faults(case, output, waited_s):
     n, wait, how, count, _ = case
     last = n - 1
-    ends = re.findall(r"^rank \d+: (.*)$", output, re.M)
+    ends = [end for _, end in sorted(re.findall(r"^rank (\d+): (.*)$", output, re.M))]
     after = re.search(r"^after (.*) s$", output, re.M)
     lines = re.findall(r"^gshmem: .*$", output, re.M)
     remote = [line for line in lines if "another rank of the communicator has died or exited" in line]
-    if len(ends) != n or not after:
+    if output.startswith("hangs: ") or len(ends) != n or not after:
         yield "did not end"
     elif float(after[1]) > LIMIT_S[n] + waited_s:
         yield f"ended after {after[1]} s"
