@@ -25,7 +25,8 @@
 #include "runtime/init/topology.h"
 #include "runtime/init/alloc_table.h"
 
-#define ALLOC_TABLE_MAX 65536u /* live allocations the checks can follow */
+#define ALLOC_TABLE_MAX   65536u /* live allocations the checks can follow */
+#define ALLOC_TABLE_BYTES (ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range))
 
 struct layout {
     uint64_t routes_off, rings_off, nic_off, trace_off, bytes; /* teams come first */
@@ -197,15 +198,16 @@ static enum gsh_result make_alloc_table(struct gsh_instance *pe)
     if (!GSH_CHECKS) {
         return GSH_OK;
     }
-    size_t bytes = ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range);
-    void *p = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = mmap(NULL, 2 * ALLOC_TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                   -1, 0);
     if (p == MAP_FAILED) {
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: no memory for the checks' table");
     }
     pe->alloc_table = p;
     size_t ctx_bytes;
     void *contexts = gsh_contexts_table(pe, &ctx_bytes);
-    enum gsh_result r = pe->device_ops->map_host(pe, p, bytes, &pe->page->control.alloc_table);
+    enum gsh_result r =
+        pe->device_ops->map_host(pe, p, ALLOC_TABLE_BYTES, &pe->page->control.alloc_table);
     if (r == GSH_OK) {
         r = pe->device_ops->map_host(pe, contexts, ctx_bytes, &pe->page->control.ctx_table);
     }
@@ -363,7 +365,7 @@ void gsh_setup_undo(struct gsh_instance *pe)
         }
     }
     if (pe->alloc_table != NULL) {
-        munmap(pe->alloc_table, 2 * ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range));
+        munmap(pe->alloc_table, 2 * ALLOC_TABLE_BYTES);
     }
     gsh_heap_destroy(&pe->heap);
     gsh_far_destroy(pe);
