@@ -223,6 +223,12 @@ GSH_WQ_FUNCTION uint64_t gsh_wq_doorbell(uint64_t end, uint32_t number)
     return gsh_wq_pair((uint32_t)(end & 0xffff) << 8, number << 8);
 }
 
+/* The index that a doorbell has. */
+GSH_WQ_FUNCTION uint32_t gsh_wq_rung_index(uint64_t doorbell)
+{
+    return (uint32_t)(gsh_wq_be64(doorbell) >> 40) & 0xffff;
+}
+
 /* The last four bytes of a completion, as a number of the host's: index, signature, op_own. */
 #define GSH_WQ_COMPLETION_LAST 60u
 

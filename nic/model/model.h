@@ -71,8 +71,7 @@ static inline uint32_t gsh_model_rung_index(const struct gsh_model_queue *queue)
 {
     return queue->record != NULL
                ? gsh_wq_be32(__atomic_load_n(queue->record, __ATOMIC_RELAXED))
-               : (uint32_t)(gsh_wq_be64(__atomic_load_n(queue->doorbell, __ATOMIC_RELAXED)) >> 40) &
-                     0xffff;
+               : gsh_wq_rung_index(__atomic_load_n(queue->doorbell, __ATOMIC_RELAXED));
 }
 
 /* A number below n, of the seeded series. */

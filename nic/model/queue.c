@@ -137,7 +137,7 @@ bool gsh_model_take(struct gsh_model *model, struct gsh_model_queue *queue)
         return true; /* the doorbell, or its record, is not seen yet */
     }
     const uint64_t named = gsh_wq_be64(bell);
-    const uint32_t number = (uint32_t)named >> 8, index = (uint32_t)(named >> 40) & 0xffff;
+    const uint32_t number = (uint32_t)named >> 8, index = gsh_wq_rung_index(bell);
     const uint64_t end = end_of_record(model, queue, index);
     if (queue->has_failed) {
         return false;

@@ -25,6 +25,17 @@ static uint64_t first_word(const struct gsh_adapter *a, const struct gsh_adapter
     return gsh_wq_be64(__atomic_load_n((const uint64_t *)(const void *)entry, __ATOMIC_RELAXED));
 }
 
+/* The index that kernels have rung for; a queue without a record has its doorbell in memory. */
+static uint16_t rung_index(const struct gsh_adapter *a, const struct gsh_adapter_site *site)
+{
+    if (site->record != GSH_ADAPTER_NO_RECORD) {
+        return (uint16_t)gsh_wq_be32(word_at(a, site->record));
+    }
+    const uint8_t *doorbell = (const uint8_t *)a->memory + site->doorbell;
+    return (uint16_t)gsh_wq_rung_index(
+        __atomic_load_n((const uint64_t *)(const void *)doorbell, __ATOMIC_RELAXED));
+}
+
 /* Adds the entries of a queue from position `done` on that its doorbell covers. */
 static void add_entries(struct gsh_nic_unfinished *u, const struct gsh_adapter *a,
                         const struct gsh_adapter_site *site, uint16_t done, uint16_t end, int peer,
@@ -51,7 +62,7 @@ static void look_at(struct gsh_nic_unfinished *u, struct gsh_far_nic *nic, int p
     const struct gsh_adapter_site *site = &nic->sites[queue];
     struct gsh_nic_look *look = &nic->looks[queue];
     const uint32_t last = word_at(a, site->completion + GSH_WQ_COMPLETION_LAST);
-    const uint16_t end = (uint16_t)gsh_wq_be32(word_at(a, site->record));
+    const uint16_t end = rung_index(a, site);
     const bool has_completed = gsh_wq_completed_opcode(last) == GSH_WQ_DONE;
     const uint16_t done = has_completed ? (uint16_t)gsh_wq_completed_end(last, 0) : look->done;
     if (done == end) {

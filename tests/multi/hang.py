@@ -88,9 +88,13 @@ FAR = {"far_stopped", "proxy_dead", "nic_late"}
 OLDEST = {"far_stopped": "atomic", "proxy_dead": "atomic"}
 # The same of a NIC: its entry.
 OLDEST_POSTED = {"nic_late": "fetch-add"}
-# A model of a NIC that takes hours.
-SLOW_NIC = {"GSHMEM_REMOTE": "nic", "GSHMEM_NIC": "model", "GSHMEM_NIC_MODEL": "delay=4294967295"}
 FAR_ENVIRONMENT = {"GSHMEM_NODE_PES": "1", "GSHMEM_PROXY_TIMEOUT": "0"}
+
+
+def slow_nic(threads):
+    """A model of a NIC that takes hours; that of threads has no doorbell records, as with GPUs."""
+    return {"GSHMEM_REMOTE": "nic", "GSHMEM_NIC": "model",
+            "GSHMEM_NIC_MODEL": f"delay=4294967295,record={0 if threads else 1}"}
 
 
 def on_gpus(words):
@@ -128,7 +132,7 @@ def run_case(args, name):
     command = [args.gshmemrun, "-n", str(n)] + (["--threads"] if args.threads else []) + [args.program, name]
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
                            env={**os.environ, **(FAR_ENVIRONMENT if name in FAR else {}),
-                                **(SLOW_NIC if name in OLDEST_POSTED else {})})
+                                **(slow_nic(args.threads) if name in OLDEST_POSTED else {})})
     report, result = None, None
     end = time.monotonic() + LIMIT
     try:
