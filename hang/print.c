@@ -197,6 +197,13 @@ static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
     fputc('}', out);
 }
 
+static void print_json_oldest(FILE *out, const char *key, const char *name, int pe, uint64_t ns)
+{
+    fprintf(out, ",\"%s\":{", key);
+    print_string(out, "name", name);
+    fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", pe, (double)ns / 1e9);
+}
+
 static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
 {
     const struct gsh_hang_member *m = &job->members[pe];
@@ -215,17 +222,13 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
         print_string(out, "device", m->about.device);
         fprintf(out, ",\"requests\":%" PRId64, m->about.n_requests);
         if (m->about.n_requests > 0) {
-            fprintf(out, ",\"oldest_request\":{");
-            print_string(out, "name", m->about.oldest);
-            fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", m->about.oldest_pe,
-                    (double)m->about.oldest_ns / 1e9);
+            print_json_oldest(out, "oldest_request", m->about.oldest, m->about.oldest_pe,
+                              m->about.oldest_ns);
         }
         fprintf(out, ",\"nic_entries\":%" PRId64, m->about.n_posted);
         if (m->about.n_posted > 0) {
-            fprintf(out, ",\"oldest_nic_entry\":{");
-            print_string(out, "name", m->about.posted);
-            fprintf(out, ",\"pe\":%d,\"seconds\":%.3f}", m->about.posted_pe,
-                    (double)m->about.posted_ns / 1e9);
+            print_json_oldest(out, "oldest_nic_entry", m->about.posted, m->about.posted_pe,
+                              m->about.posted_ns);
         }
     } else if (m->os_pid > 0) {
         fprintf(out, ",\"process\":%d", m->os_pid);

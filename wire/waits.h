@@ -32,11 +32,6 @@ enum gsh_waits_kind {
     GSH_WAITS_COLLECTIVE = 64, /* a call that all PEs of a team, or of the job, make */
 };
 
-/* An entry is a gsh_report, so that kernels have one function that writes either. Of it:
- *   state   the request that it answers
- *   kind    enum gsh_report_kind or gsh_waits_kind
- *   pe      that is waited for; -1: not known, or none in particular
- *   bytes   for how long, in nanoseconds */
 /* Where the call of entry n stands in the program, in files that are compiled with
  * GSHMEM_CALL_SITES. Written before the entry's state. */
 struct gsh_waits_site {
@@ -45,6 +40,11 @@ struct gsh_waits_site {
     char file[56]; /* its name without folders, NUL-terminated */
 };
 
+/* An entry is a gsh_report, so that kernels have one function that writes either. Of it:
+ *   state   the request that it answers
+ *   kind    enum gsh_report_kind or gsh_waits_kind
+ *   pe      that is waited for; -1: not known, or none in particular
+ *   bytes   for how long, in nanoseconds */
 struct gsh_waits_table {
     struct gsh_report entry[GSH_WAITS_ENTRIES];
     uint32_t answered[GSH_WAITS_BITS / 32]; /* by atomics */

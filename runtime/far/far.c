@@ -180,15 +180,19 @@ void gsh_far_fence(struct gsh_instance *pe, gsh_context ctx, const char *call)
     }
 }
 
-void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
+static enum gsh_result try_quiet(struct gsh_instance *pe, gsh_context ctx)
 {
     if (gsh_far_has_nic(pe)) {
         gsh_far_nic_quiet(pe, ctx);
     }
-    if (pe->far != NULL) {
-        order(pe, ctx, call, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
-              offsetof(struct gsh_far_ring, quieted));
-    }
+    return pe->far != NULL ? try_order(pe, ctx, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
+                                       offsetof(struct gsh_far_ring, quieted))
+                           : GSH_OK;
+}
+
+void gsh_far_quiet(struct gsh_instance *pe, gsh_context ctx, const char *call)
+{
+    gsh_require_far(pe, call, try_quiet(pe, ctx));
 }
 
 void gsh_far_quiet_all(struct gsh_instance *pe, const char *call)
@@ -202,11 +206,6 @@ void gsh_far_quiet_all(struct gsh_instance *pe, const char *call)
 void gsh_far_settle(struct gsh_instance *pe)
 {
     for (gsh_context ctx = 0; ctx <= (gsh_context)pe->env.contexts; ctx++) {
-        if (gsh_far_has_nic(pe)) {
-            gsh_far_nic_quiet(pe, ctx);
-        }
-        /* one that fails has nobody left to deliver to */
-        (void)try_order(pe, ctx, GSH_FAR_QUIET, &pe->far->n_quieted[ctx],
-                        offsetof(struct gsh_far_ring, quieted));
+        (void)try_quiet(pe, ctx); /* one that fails has nobody left to deliver to */
     }
 }

@@ -32,8 +32,7 @@ struct gsh_book;
 #define GSH_BOOK_PE_BYTES 2048
 
 /* A part's blobs: that of PE i is at blobs + i * blob_stride, and its length, a uint32_t, at
- * lengths
- * + i * length_stride. */
+ * lengths + i * length_stride. */
 struct gsh_book_source {
     const void *blobs, *lengths;
     size_t blob_stride, length_stride;
@@ -47,8 +46,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_book_create(void *shared, uint64_t room, bo
 void gsh_book_destroy(struct gsh_book **book);
 
 /* A part with this number, which is new. After a failure it counts as added, too, for the places of
- * others: the caller removes it. This and the next two may be
- * called while another thread looks up. */
+ * others: the caller removes it. This and the next two may be called while another thread looks
+ * up. */
 GSH_CHECK_RESULT enum gsh_result gsh_book_add(struct gsh_book *book, uint64_t number,
                                               const struct gsh_book_source *from);
 /* All PEs of the node have added it. These two accept a number without a part. */
