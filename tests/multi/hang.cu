@@ -326,14 +326,21 @@ static void kernel_not_resident(const scene &s)
     test_sync(s.pe);
 }
 
+/* PE 0 fetches from PE 1 until PE 1 answers no more. The first fetches may be answered: PE 0 may
+   leave a barrier long before PE 1 does. */
+static void fetch_until_lost(const scene &s)
+{
+    while (s.pe->me == 0) {
+        test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
+        test_sync(s.pe);
+    }
+}
+
 static void far_stopped(const scene &s)
 {
     if (s.pe->me == 1)
         kill(getpid(), SIGSTOP);
-    if (s.pe->me == 0) {
-        test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
-        test_sync(s.pe);
-    }
+    fetch_until_lost(s);
 }
 
 /* The number of this process's thread of that name; 0: there is none. */
@@ -380,10 +387,7 @@ static void proxy_dead(const scene &s)
     gshmem_sync_all();
     if (s.pe->me == 1) /* perhaps while it has the proxy's lock: this PE calls gshmem no more */
         stop_thread(find_thread("gshmem-proxy"));
-    while (s.pe->me == 0) { /* until PE 1 answers no more */
-        test_collective(s.pe, fetch_kernel, 1, 1, s.box, 1);
-        test_sync(s.pe);
-    }
+    fetch_until_lost(s);
 }
 
 /* The NIC takes hours: hang.py's environment. */
