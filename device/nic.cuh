@@ -58,11 +58,12 @@ __device__ __forceinline__ void add_inline(const Context &c, batch *b, uint64_t 
     char *to = reinterpret_cast<char *>(word) + 36;
     uint32_t i = 0;
     word[4] = gsh_wq_inline_bytes(bytes);
-    if ((reinterpret_cast<uintptr_t>(source) & 3) == 0)
+    if ((reinterpret_cast<uintptr_t>(source) & 3) == 0) {
         GSHMEM_NO_UNROLL
-    for (; i + 4 <= bytes; i += 4)
-        store_plain(reinterpret_cast<uint32_t *>(to + i),
-                    load_plain(reinterpret_cast<const uint32_t *>(source + i)));
+        for (; i + 4 <= bytes; i += 4)
+            store_plain(reinterpret_cast<uint32_t *>(to + i),
+                        load_plain(reinterpret_cast<const uint32_t *>(source + i)));
+    }
     GSHMEM_NO_UNROLL
     for (; i < bytes; i++)
         to[i] = source[i];
