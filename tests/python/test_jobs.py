@@ -11,7 +11,7 @@ import pytest
 
 import gshmem
 
-LIMIT = 120  # seconds: kernels are compiled, on a machine that others use
+LIMIT = 300  # seconds: kernels are compiled, on a machine that others use
 
 
 def run(command, **options):
@@ -27,7 +27,8 @@ def test_examples():
     for name, n in (('ring', 4), ('halo', 3), ('kernels', 2), ('training', 4), ('experts', 3)):
         result = job(n, '-m', f'gshmem.examples.{name}')
         assert result.returncode == 0, result.stdout
-        assert len(result.stdout.splitlines()) == n
+        said = [line for line in result.stdout.splitlines() if not line.startswith('gshmemrun: ')]
+        assert len(said) == n, result.stdout  # besides how far a busy machine is with the start
     assert run([sys.executable, '-m', 'gshmem.examples.threads']).returncode == 0
 
 
