@@ -32,7 +32,7 @@ static void await_end()
 static void leave_child()
 {
     if (fork() == 0) {
-        alarm(60); /* if they do not notice */
+        alarm(600); /* if they do not notice */
         await_count(&words->n_given_up, n_ranks - 1);
         _exit(0);
     }
@@ -109,6 +109,7 @@ static void abort_in_wait()
     ncclComm_t part = NULL;
     int rank = -1;
     OK(ncclCommSplit(comm, 0, my_rank, &part, NULL));
+    pthread_barrier_wait(ready); /* none of them is still in that call */
     if (!stays_away()) {
         call(1);
         std::thread other([] {
@@ -234,7 +235,8 @@ static void quit_in_wait()
     await_end();
 }
 
-/* What ranks 0 to n - 1 can do with a communicator of their own. */
+/* What ranks 0 to n - 1 can do with a communicator of their own. All of them have done it then: a
+ * rank may die or exit next, and the others' calls here would find that. */
 static void use_fewer(ncclComm_t fewer, int n)
 {
     ncclComm_t part = NULL;
@@ -253,6 +255,7 @@ static void use_fewer(ncclComm_t fewer, int n)
     CUDA_OK(cudaMemcpy(&sum, dest, sizeof sum, cudaMemcpyDeviceToHost));
     CHECK_EQ(sum, my_rank % 2 + 1);
     OK(ncclCommDestroy(part));
+    meet_among(n);
 }
 
 /* The last rank dies in the middle of a call; the others make a communicator without it, twice if

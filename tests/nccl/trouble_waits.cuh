@@ -19,6 +19,7 @@ struct shared_words {
     ncclUniqueId id;
     int n_given_up; /* atomic */
     int n_ended;    /* atomic: processes */
+    int n_met;      /* atomic: how often ranks have come to meet_among */
     int result;     /* few: rank 0's */
     double since;   /* when the trouble began */
 };
@@ -45,6 +46,16 @@ static void await_count(int *word, int n)
 {
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < n)
         usleep(2000);
+}
+
+/* Of ranks 0 to n - 1, each of which calls it as often. A rank that ends afterwards is lost to none
+ * of them in a call before. */
+static void meet_among(int n)
+{
+    static int n_wanted;
+    n_wanted += n;
+    __atomic_add_fetch(&words->n_met, 1, __ATOMIC_RELEASE);
+    await_count(&words->n_met, n_wanted);
 }
 
 static void give_up_together()
