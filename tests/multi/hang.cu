@@ -62,7 +62,7 @@ __global__ void signal_kernel(uint64_t *word, int pe)
 
 __global__ void fetch_kernel(uint64_t *word, int pe)
 {
-    (void)gshmem_uint64_atomic_fetch(word, pe);
+    (void)gshmem_uint64_atomic_fetch_inc(word, pe);
 }
 
 __global__ void count_kernel(uint64_t *words)
@@ -327,7 +327,14 @@ static void kernel_not_resident(const scene &s)
 }
 
 /* PE 0 fetches from PE 1 until PE 1 answers no more. The first fetches may be answered: PE 0 may
-   leave a barrier long before PE 1 does. */
+   leave a barrier long before PE 1 does. Or long after: what PE 1 has sent in it may still be in
+   PE 1's proxy, and would stay there. So PE 1 stops after a fetch has come. */
+static void await_fetch(const scene &s)
+{
+    if (s.pe->me == 1)
+        gshmem_signal_wait_until(s.box, GSHMEM_CMP_GE, 1);
+}
+
 static void fetch_until_lost(const scene &s)
 {
     while (s.pe->me == 0) {
@@ -338,6 +345,7 @@ static void fetch_until_lost(const scene &s)
 
 static void far_stopped(const scene &s)
 {
+    await_fetch(s);
     if (s.pe->me == 1)
         kill(getpid(), SIGSTOP);
     fetch_until_lost(s);
@@ -384,7 +392,7 @@ static void stop_thread(int thread)
 
 static void proxy_dead(const scene &s)
 {
-    gshmem_sync_all();
+    await_fetch(s);
     if (s.pe->me == 1) /* perhaps while it has the proxy's lock: this PE calls gshmem no more */
         stop_thread(find_thread("gshmem-proxy"));
     fetch_until_lost(s);
