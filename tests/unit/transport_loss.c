@@ -176,7 +176,7 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     }
     double seconds = (double)(pe->lost_ns - begin) * 1e-9;
     printf("PE %d: after %.1f s\n", pe->me, seconds);
-    CHECK(seconds < 10);
+    CHECK(seconds < 40); /* the limit is 4 s, and a busy machine may add to it */
     /* The survivors still work as before. */
     char byte = (char)(7 + pe->me), got = 0;
     CHECK_EQ(rig_put(pe, 1 - pe->me, 5, &byte, 1), GSH_OK);
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
         {"killed", killed, UINT64_C(4000000000)},
         {"silent", silent, UINT64_C(4000000000)},
         {"deaf", deaf, UINT64_C(4000000000)},
-        {"left", left, UINT64_C(500000000)},
+        {"left", left, UINT64_C(1000000000)},
     };
     if (argc < 2) {
         test_skip("the UCX plug-in");
