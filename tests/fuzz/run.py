@@ -107,9 +107,10 @@ def main():
         log_path = os.path.join(scratch, 'log')
         os.makedirs(found, exist_ok=True)
         write_inputs(known, begin)
-        command = [os.path.abspath(args.fuzzer), f'-artifact_prefix={failure}', '-print_final_stats=1', '-timeout=20']
+        command = [os.path.abspath(args.fuzzer), f'-artifact_prefix={failure}', '-print_final_stats=1', '-timeout=100']
         if args.runs:
-            command += ['-seed=1', f'-runs={args.runs}']
+            # Not what is compared in the program: there are addresses among it, which differ from run to run.
+            command += ['-seed=1', '-use_cmp=0', f'-runs={args.runs}']
         else:
             command += [f'-max_total_time={args.seconds}']
         begun = time.monotonic()
