@@ -46,10 +46,23 @@ static uint32_t is_stopping; /* atomic */
 
 /* ---- answers ---- */
 
+/* With a time limit, a process that is stopped and continued is interrupted here. */
 static bool send_record(void *to, const struct gsh_hang_record *record)
 {
-    int fd = *(int *)to;
-    return send(fd, record, sizeof(*record), MSG_NOSIGNAL) == (ssize_t)sizeof(*record);
+    ssize_t n;
+    do {
+        n = send(*(int *)to, record, sizeof(*record), MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(*record);
+}
+
+static bool receive_question(int fd, struct gsh_hang_question *question)
+{
+    ssize_t n;
+    do {
+        n = recv(fd, question, sizeof(*question), MSG_TRUNC);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(*question) && question->magic == GSH_HANG_MAGIC;
 }
 
 static bool is_own_user(int fd)
@@ -64,8 +77,7 @@ static bool has_asked(int fd, struct gsh_hang_question *question)
     const struct timeval limit = {.tv_usec = PATIENCE_US};
     return is_own_user(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-           recv(fd, question, sizeof(*question), MSG_TRUNC) == (ssize_t)sizeof(*question) &&
-           question->magic == GSH_HANG_MAGIC;
+           receive_question(fd, question);
 }
 
 /* Under the lock. */
