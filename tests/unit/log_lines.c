@@ -122,6 +122,8 @@ static bool follows_link(bool is_anothers, bool is_turned, bool is_log)
     int status = -1;
     snprintf(path, sizeof(path), "/tmp/gshmem-link-%d", (int)getpid());
     snprintf(target, sizeof(target), "/tmp/gshmem-target-%d", (int)getpid());
+    unlink(path); /* of an earlier process of this number, which was killed */
+    unlink(target);
     CHECK_EQ(symlink(is_turned ? strrchr(target, '/') + 1 : target, path), 0);
     bool is_root = geteuid() == 0;
     if (is_anothers && is_root) {
@@ -174,6 +176,7 @@ int main(void)
     char path[64], expanded[64];
     snprintf(path, sizeof(path), "/tmp/gshmem-log-%%p-%d", (int)getpid());
     snprintf(expanded, sizeof(expanded), "/tmp/gshmem-log-%d-%d", (int)getpid(), (int)getpid());
+    unlink(expanded);
     gsh_log_setup(GSH_LOG_INFO, GSH_LOG_HEAP, path);
     gsh_log_setup(GSH_LOG_TRACE, GSH_LOG_ALL, NULL); /* changes nothing */
     FILE *f = fopen(expanded, "r");
