@@ -139,7 +139,7 @@ def run(root, case, where, words):
         environment = {**os.environ, 'PATH': tools + ':' + os.environ['PATH'], 'CASE': case, 'WHERE': where,
                        'CXX': 'c++'}
         return subprocess.run([os.path.join(home, 'dev'), *words], env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=300)
 
 
 failed = 0

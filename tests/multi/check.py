@@ -27,7 +27,7 @@ def call(status, *command, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith('GSHMEM_')}
     environment.update(GSHMEM_DEVICE='cpu', GSHMEM_CONFIG='none')
     environment.update(variables)
-    done = subprocess.run(command, env=environment, timeout=100, text=True, stdout=subprocess.PIPE,
+    done = subprocess.run(command, env=environment, timeout=300, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     check(done.returncode == status, f'{command} {variables}: status {done.returncode}: {done.stdout}')
     return done.stdout

@@ -23,7 +23,7 @@ def run(*options, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith('GSHMEM_')}
     environment.update(GSHMEM_DEVICE='cpu', GSHMEM_CONFIG='none')
     environment.update(variables)
-    done = subprocess.run([launcher, '-n', '3', *options, program], env=environment, timeout=60, text=True,
+    done = subprocess.run([launcher, '-n', '3', *options, program], env=environment, timeout=300, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(done.returncode == 0, f'{options} {variables}: status {done.returncode}: {done.stdout}')
     return done.stdout

@@ -45,7 +45,7 @@ def main():
     launcher, program = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "job.pftrace"
-        subprocess.run([launcher, "-n", str(RANKS), "--trace", path, program], check=True, timeout=60)
+        subprocess.run([launcher, "-n", str(RANKS), "--trace", path, program], check=True, timeout=300)
         trace = perfetto.Trace(path)
     expect(sorted(trace.pe(p) for p in trace.processes), list(range(RANKS)), "ranks")
     for process in trace.processes:

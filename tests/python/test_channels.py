@@ -12,5 +12,5 @@ def test_channels():
         port = s.getsockname()[1]
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'channel_calls.py')
     result = subprocess.run(['gshmemrun', '-n', '3', sys.executable, program, str(port)], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, timeout=120)
+                            stderr=subprocess.STDOUT, text=True, timeout=300)
     assert result.returncode == 0 and result.stdout.splitlines() == ['right'] * 3, result.stdout

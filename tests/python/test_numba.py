@@ -52,5 +52,5 @@ print('right')
                     reason='numba-cuda is not installed: nothing is proved of gshmem.numba')
 def test_calls():
     result = subprocess.run([sys.executable, '-c', PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, timeout=120)
+                            text=True, timeout=300)
     assert result.returncode == 0 and result.stdout.splitlines()[-1:] == ['right'], result.stdout

@@ -15,7 +15,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec('torch') is None,
 
 
 def run(*command, **environment):
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
                             env={**os.environ, **environment})
     return result.returncode, result.stdout
 

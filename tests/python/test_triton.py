@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not all(map(importlib.util.find_spec, ('torch', 
 
 def job(n, *command, **environment):
     result = subprocess.run(['gshmemrun', '-n', str(n), sys.executable, *command], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, timeout=120,
+                            stderr=subprocess.STDOUT, text=True, timeout=300,
                             env={**os.environ, 'TRITON_INTERPRET': '1', **environment})
     return result.returncode, result.stdout
 

@@ -28,7 +28,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "job.pftrace"
         for program in programs:
-            subprocess.run([launcher, "-n", "2", "--trace", path, program], check=True, timeout=60, env=environment)
+            subprocess.run([launcher, "-n", "2", "--trace", path, program], check=True, timeout=300, env=environment)
             trace = perfetto.Trace(path)
             for process in trace.processes:
                 tracks = collections.defaultdict(collections.Counter)
@@ -39,7 +39,7 @@ def main():
                 expect(tracks.pop("ranges"), {"started": 1}, "ranges that another thread ends")
                 expect(list(tracks.values()), [WANTED], "ranges of the thread")
         kept = subprocess.run([launcher, "-n", "1", "--trace", path, "sh", "-c", "echo $NVTX_INJECTION64_PATH"],
-                              check=True, timeout=60, capture_output=True, text=True,
+                              check=True, timeout=300, capture_output=True, text=True,
                               env={**environment, "NVTX_INJECTION64_PATH": "profiler.so"}).stdout
         expect(kept.strip(), "profiler.so", "the library that NVTX opens")
 

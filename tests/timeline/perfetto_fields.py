@@ -100,14 +100,14 @@ def main():
     numbers = {name: int(value) for name, value in re.findall(r"\b([A-Z_]+) = (\d+)", text)}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/job.pftrace"
-        subprocess.run([launcher, "-n", "3", "--trace", path, program], check=True, timeout=60)
+        subprocess.run([launcher, "-n", "3", "--trace", path, program], check=True, timeout=300)
         venv.create(f"{folder}/env", with_pip=True)
         python = f"{folder}/env/bin/python"
         install = subprocess.run([python, "-m", "pip", "install", "-q", "perfetto", "protobuf"], timeout=200)
         if install.returncode != 0:
             print("PyPI's packages perfetto and protobuf cannot be installed")
             sys.exit(77)
-        sys.exit(subprocess.run([python, "-c", CHECK, repr((FIELDS, VALUES, numbers, path))], timeout=100).returncode)
+        sys.exit(subprocess.run([python, "-c", CHECK, repr((FIELDS, VALUES, numbers, path))], timeout=300).returncode)
 
 
 main()

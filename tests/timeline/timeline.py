@@ -47,7 +47,7 @@ def expect(found, wanted, what):
 
 
 def run(command, env, path):
-    result = subprocess.run(command, env={**os.environ, **env}, timeout=60)
+    result = subprocess.run(command, env={**os.environ, **env}, timeout=300)
     expect(result.returncode, 0, "exit status")
     expect(sorted(p.name for p in path.parent.iterdir()), [path.name], "files")
     return perfetto.Trace(path)
@@ -132,7 +132,7 @@ def check_tool(tool, path):
     """gshmem-trace adds up the same."""
     svg = path.with_suffix(".svg")
     command = [tool, "--all", "--svg", svg, path]  # on a busy machine the put may be none of the longest calls
-    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
     svg.unlink()
     lines = [line.split() for line in text.splitlines()]
     calls = [line[:3] for line in lines if line[:1] == ["gshmemx_putmem_signal_block"]]
@@ -175,7 +175,7 @@ def check_outstanding(trace, is_far):
 
 def check_death(launcher, program, path):
     """A PE that was killed leaves what it had done."""
-    result = subprocess.run([launcher, "-n", str(PES), "--trace", path, program, "die"], timeout=60,
+    result = subprocess.run([launcher, "-n", str(PES), "--trace", path, program, "die"], timeout=300,
                             stderr=subprocess.DEVNULL)
     expect(result.returncode, 128 + 9, "exit status")
     trace = perfetto.Trace(path)
@@ -188,7 +188,7 @@ def check_death(launcher, program, path):
 def check_mistakes(launcher, tool, program, path):
     """Each is said at once, and costs no file."""
     def refused(command, status, text, **env):
-        result = subprocess.run(command, env={**os.environ, **env}, timeout=60, capture_output=True, text=True)
+        result = subprocess.run(command, env={**os.environ, **env}, timeout=300, capture_output=True, text=True)
         expect((result.returncode, text in result.stderr), (status, True), f"{command}: {result.stderr}")
 
     folder, before = path.parent, path.read_bytes()
@@ -196,9 +196,9 @@ def check_mistakes(launcher, tool, program, path):
     refused([tool, "--merge", nothing], 1, f"there are no parts {nothing}.part.*")
     refused([tool, "--merge", path], 0, "the file stays as it is")
     refused([tool, "--svg", path, path], 1, "is no picture")
-    subprocess.run([tool, path, "--svg", picture], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run([tool, path, "--svg", picture], check=True, stdout=subprocess.DEVNULL, timeout=300)
     refused([tool, "--svg", path, picture], 1, "is no picture")
-    subprocess.run([tool, "--svg", picture, path], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run([tool, "--svg", picture, path], check=True, stdout=subprocess.DEVNULL, timeout=300)
     picture.unlink()
     refused([launcher, "-n", "1", "--trace", folder, program], 2, "Is a directory")
     refused([program], 1, "Is a directory", GSHMEM_TRACE=str(folder))
@@ -230,7 +230,7 @@ def main():
         check_tool(args.tool, path)
         check_clocks(trace, args.gpus > 0)
         # Without the launcher's option, and without a timeline.
-        subprocess.run([args.launcher, "-n", str(PES), args.program], check=True, timeout=60)
+        subprocess.run([args.launcher, "-n", str(PES), args.program], check=True, timeout=300)
         expect([p.name for p in path.parent.iterdir()], [path.name], "files of a job without a timeline")
         if not args.threads and not args.far and not args.gpus:
             check_mistakes(args.launcher, args.tool, args.program, path)

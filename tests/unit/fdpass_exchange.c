@@ -435,7 +435,7 @@ static void test_impostor(void)
 
 int main(void)
 {
-    alarm(100);
+    alarm(600);
     gsh_log_setup(GSH_LOG_NONE, 0, NULL);
     new_job();
     conform_fork(N_RANKS, many, NULL);

@@ -97,7 +97,7 @@ int main(void)
     if (!CHECK(shared != MAP_FAILED)) {
         return 1;
     }
-    alarm(100);
+    alarm(600);
     /* A shell starts what is to run beside it with SIGINT ignored, and the children would have it
      * so. */
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {

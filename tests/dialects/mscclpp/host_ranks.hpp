@@ -188,7 +188,7 @@ inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
 {
     const std::string way = argc == 3 ? argv[1] : "";
     const int n = argc == 3 ? std::atoi(argv[2]) : 0;
-    alarm(110); /* whoever hangs is ended before meson ends its parent alone */
+    alarm(600); /* whoever is left behind ends, too */
     if (way == "threads") {
         return run_threads(run, n);
     }

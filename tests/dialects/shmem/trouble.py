@@ -54,13 +54,13 @@ CHECKS = {
 
 def run(gshmemrun, program, larger, name, case, has_checks):
     pattern, status, settings, start = case
-    env = dict(os.environ, GSHMEM_WAIT_TIMEOUT="20", **settings)
+    env = dict(os.environ, GSHMEM_WAIT_TIMEOUT="100", **settings)
     command = [program, name.split()[0]]
     if start == "differ":
         command = ["sh", "-c", 'if [ "$GSHMEM_RANK" = 1 ]; then exec "$0"; else exec "$1"; fi', larger, program]
     command = [gshmemrun, "-n", "3"] + (["--threads"] if start == "threads" else []) + command
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=60)
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=300)
     ours = re.findall(r"(?m)^gshmem: .*(?:error|warning): .*", done.stdout)
     wrong = []
     if re.search(r"(?m)^shmem: ", done.stdout):

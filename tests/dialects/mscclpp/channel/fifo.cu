@@ -295,7 +295,7 @@ static std::string run_stuck(stuck what)
         dup2(ends[1], 2);
         static const char *const limits[] = {"300ms", "0", "soon"};
         setenv("GSHMEM_WAIT_TIMEOUT", limits[(int)what], 1);
-        alarm(60);
+        alarm(600);
         if (what == stuck::no_time) {
             try {
                 Fifo fifo(4);
