@@ -2,9 +2,13 @@
  * See pages.h. */
 #include "base/pages.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -103,4 +107,31 @@ bool gsh_pages_make_private_sparse(void *at, uint64_t bytes,
         return false;
     }
     return true;
+}
+
+/* What another thread opens and closes between the look and the duplicate is another file then: the
+ * duplicate counts. */
+int gsh_file_find_descriptor(dev_t device, ino_t inode)
+{
+    int fd = -1;
+    struct stat s;
+    DIR *all = opendir("/proc/self/fd");
+    for (const struct dirent *e; all != NULL && fd < 0 && (e = readdir(all)) != NULL;) {
+        char *end;
+        long n = strtol(e->d_name, &end, 10);
+        if (*end != '\0' || end == e->d_name || fstatat(dirfd(all), e->d_name, &s, 0) != 0 ||
+            s.st_dev != device || s.st_ino != inode) {
+            continue;
+        }
+        fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
+        if (fd >= 0 && (fstat(fd, &s) != 0 || s.st_dev != device || s.st_ino != inode ||
+                        (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+    return fd;
 }

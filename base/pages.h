@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replaces pages under the running program: in one step, an address gets other memory with the same
- * contents. */
+ * contents. And what is needed to know of the files behind pages. */
 #ifndef GSH_PAGES_H
 #define GSH_PAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The size of a page in bytes. */
 uint64_t gsh_page_size(void);
@@ -29,5 +30,10 @@ bool gsh_pages_make_private(void *at, uint64_t bytes);
 bool gsh_pages_make_private_sparse(void *at, uint64_t bytes,
                                    uint64_t (*next_data)(void *context, uint64_t off),
                                    void *context);
+
+/* A duplicate, close-on-exec, of a descriptor of this process that is open for reading and writing
+ * and is the file with that device and inode, as /proc/self/maps has them; -1: there is none. Other
+ * threads may open and close descriptors meanwhile. */
+int gsh_file_find_descriptor(dev_t device, ino_t inode);
 
 #endif

@@ -5,7 +5,6 @@
 #include "heap/registrable.h"
 #include "heap/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -89,26 +88,6 @@ static enum gsh_result look(uint64_t start, uint64_t end, struct found *out)
     fclose(maps);
     *out = f;
     return GSH_OK;
-}
-
-/* A duplicate of the program's descriptor for that file; -1: it has none. */
-static int find_descriptor(const struct found *f)
-{
-    int fd = -1;
-    struct stat s;
-    DIR *all = opendir("/proc/self/fd");
-    for (const struct dirent *e; all != NULL && fd < 0 && (e = readdir(all)) != NULL;) {
-        char *end;
-        long n = strtol(e->d_name, &end, 10);
-        if (*end == '\0' && end != e->d_name && fstat((int)n, &s) == 0 && s.st_dev == f->device &&
-            s.st_ino == f->inode && (fcntl((int)n, F_GETFL) & O_ACCMODE) == O_RDWR) {
-            fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
-        }
-    }
-    if (all != NULL) {
-        closedir(all);
-    }
-    return fd;
 }
 
 /* ---- lending ---- */
@@ -214,7 +193,7 @@ static enum gsh_result register_range(uint64_t addr, uint64_t bytes, bool may_be
         f.at = 0;
         r = move(&f, &fd);
     } else if (r == GSH_OK && fd < 0) {
-        fd = find_descriptor(&f);
+        fd = gsh_file_find_descriptor(f.device, f.inode);
         r = fd >= 0 ? GSH_OK
                     : gsh_note(GSH_ERR_UNSUPPORTED,
                                "it is shared memory of which this process holds no open "

@@ -2,13 +2,10 @@
  * See files.h. The mapping names device and inode; a descriptor of the process has the same. */
 #include "nic/model/files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "base/pages.h"
 #include "base/util.h"
 
 struct mapped {
@@ -41,31 +38,11 @@ static bool find_mapping(uint64_t address, struct mapped *out)
     return is_found;
 }
 
-/* -1: none that is open for reading and writing. */
-static int find_descriptor(const struct mapped *m)
-{
-    int fd = -1;
-    DIR *all = opendir("/proc/self/fd");
-    for (const struct dirent *e; all != NULL && fd < 0 && (e = readdir(all)) != NULL;) {
-        char *end;
-        struct stat s;
-        long n = strtol(e->d_name, &end, 10);
-        if (*end == '\0' && end != e->d_name && fstat((int)n, &s) == 0 && s.st_dev == m->device &&
-            s.st_ino == m->inode && (fcntl((int)n, F_GETFL) & O_ACCMODE) == O_RDWR) {
-            fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
-        }
-    }
-    if (all != NULL) {
-        closedir(all);
-    }
-    return fd;
-}
-
 enum gsh_result gsh_model_find_file(uint64_t address, uint64_t bytes, int *fd, uint64_t *file_off,
                                     uint64_t *found)
 {
     struct mapped m;
-    *fd = find_mapping(address, &m) ? find_descriptor(&m) : -1;
+    *fd = find_mapping(address, &m) ? gsh_file_find_descriptor(m.device, m.inode) : -1;
     if (*fd < 0) {
         return gsh_note(GSH_ERR_UNSUPPORTED,
                         "the model NIC: the memory at 0x%llx is not shared memory that other "

@@ -477,7 +477,7 @@ void gsh_team_end(struct gsh_instance *pe, const char *call, struct gsh_team *te
     if (pe->is_device_ready) {
         gsh_require(pe, call, gsh_team_withdraw(pe, team));
     }
-    pe->teams->of_unit[team->handle] = NULL;
+    gsh_team_name(pe->teams, team->handle, NULL);
     gsh_team_units_give(pe->teams, team);
     gsh_team_free(team);
 }

@@ -157,7 +157,7 @@ enum gsh_result gsh_making_finish(struct gsh_making *m, gshmem_team_t *out)
     struct gsh_instance *pe = m->a.pe;
     enum gsh_result r = try_units(m);
     if (r == GSH_OK) {
-        pe->teams->of_unit[m->team->handle] = m->team;
+        gsh_team_name(pe->teams, m->team->handle, m->team);
         *out = m->team->handle;
         m->team = NULL;
     }

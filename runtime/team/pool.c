@@ -310,3 +310,10 @@ void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team)
     }
     gsh_lock_give(&teams->lock);
 }
+
+void gsh_team_name(struct gsh_teams *teams, gshmem_team_t handle, struct gsh_team *team)
+{
+    gsh_lock_take(&teams->lock);
+    teams->of_unit[handle] = team;
+    gsh_lock_give(&teams->lock);
+}

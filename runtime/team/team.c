@@ -161,7 +161,7 @@ static enum gsh_result make_predefined(struct gsh_instance *pe, gshmem_team_t ha
     team->handle = handle;
     gsh_team_set_units_predefined(pe, team);
     team->host_epoch = before != NULL ? before->host_epoch : 0;
-    pe->teams->of_unit[handle] = team;
+    gsh_team_name(pe->teams, handle, team);
     gsh_team_free(before);
     return GSH_OK;
 }

@@ -73,10 +73,11 @@ struct gsh_team {
 /* A PE's teams. */
 struct gsh_teams {
     uint32_t n_units;
-    uint32_t n_own;            /* of them, the pool's own and the predefined teams' */
-    int max_node_pes;          /* of the job's nodes */
-    uint64_t *used;            /* bitmap [n_units / 64] of this PE's units */
-    struct gsh_team **of_unit; /* [n_units]: by handle, NULL: this PE has none there */
+    uint32_t n_own;   /* of them, the pool's own and the predefined teams' */
+    int max_node_pes; /* of the job's nodes */
+    uint64_t *used;   /* bitmap [n_units / 64] of this PE's units */
+    struct gsh_team *
+        *of_unit; /* [n_units]: by handle, NULL: this PE has none there; set by gsh_team_name */
     struct gsh_lock lock; /* several threads make and end teams: used, of_unit, early, places */
     struct gsh_early_message *early; /* agree.c: messages taken early for other threads */
     uint32_t n_team_numbers;         /* numbers given out (api/team_by_number.c) */
@@ -113,6 +114,9 @@ uint32_t gsh_team_units_find(const struct gsh_teams *teams, const uint64_t *used
 /* In this PE's bitmap. take returns false, having changed nothing, if one of them is used. */
 GSH_CHECK_RESULT bool gsh_team_units_take(struct gsh_teams *teams, const struct gsh_team *team);
 void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
+/* What a handle names from now on; NULL: nothing. Reports of other threads (absent.c) look at all
+ * handles' teams under the lock: a team that has had a name may be freed only afterwards. */
+void gsh_team_name(struct gsh_teams *teams, gshmem_team_t handle, struct gsh_team *team);
 
 /* ---- team.c ---- */
 

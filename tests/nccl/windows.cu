@@ -391,11 +391,10 @@ static void test_many(ncclComm_t comm, const test_rank *r)
     gshmem_barrier_all();
     gshmemx_heap_info(&after);
     const int n_fds_now = count("/proc/self/fd", r);
-    if (getenv("GSHMEM_NODE_PES") == NULL)
-        CHECK_EQ(n_fds_now, n_fds);
-    else /* UCX may have connected to each far PE meanwhile; a leak would be one for each round */
-        CHECK(n_fds_now < n_fds + r->n);
-    CHECK_EQ(count("/proc/self/task", r), n_tasks);
+    /* A leak would be one for each round. UCX may have connected to each far PE meanwhile, and
+     * processes may be asking this one for a hang report. */
+    CHECK(n_fds_now < n_fds + r->n + 10);
+    CHECK(count("/proc/self/task", r) < n_tasks + 10);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     CHECK(resident_kib() < kib + 4096);
 #else
