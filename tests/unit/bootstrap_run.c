@@ -616,14 +616,23 @@ static void run_late(void)
     exit(test_result());
 }
 
-/* Only the PE that has died is named, whoever the launcher has ended first. */
+/* Only the PE that has died is named, whoever the launcher has ended first. The others give the
+ * launcher half a second to end them: if the machine lets it run later, they speak for themselves,
+ * and it is tried again. */
 static void test_late(char *self)
 {
-    for (int i = 0; i < 6; i++) {
-        CHECK_EQ(RUN("-n", "8", self, "late"), 128 + SIGSYS);
-        check_says("gshmemrun: PE 2 was killed by signal 31");
-        CHECK_EQ(count("died or left"), 0);
-        CHECK(count("died or exited") <= 1 && count("died or exited") == count("PE 2 died"));
+    enum { N_RUNS = 6, N_TRIES = 5 };
+    for (int i = 0; i < N_RUNS; i++) {
+        bool is_quiet = false;
+        for (int n = 0; n < N_TRIES && !is_quiet; n++) {
+            CHECK_EQ(RUN("-n", "8", self, "late"), 128 + SIGSYS);
+            check_says("gshmemrun: PE 2 was killed by signal 31");
+            is_quiet = count("died or left") == 0 && count("died or exited") <= 1 &&
+                       count("died or exited") == count("PE 2 died");
+        }
+        if (!CHECK(is_quiet)) {
+            fprintf(stderr, "said: %s\n", result.text);
+        }
     }
 }
 
