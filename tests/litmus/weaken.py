@@ -187,12 +187,17 @@ def run(command, env=None):
     return done.stdout, done.returncode
 
 
+# What else a run does, as with a lock that both sides take, may happen to order what nothing orders any more.
+TRIES = 5
+
+
 def race(program, name, launcher):
     env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
-    output, _ = run(launcher + [program, shapes_of(name)], env)
-    if "WARNING: ThreadSanitizer: data race" in output:
-        return
-    fail(f"nothing was reported without {name}:\n{output}")
+    for _ in range(TRIES):
+        output, _ = run(launcher + [program, shapes_of(name)], env)
+        if "WARNING: ThreadSanitizer: data race" in output:
+            return
+    fail(f"nothing was reported without {name} in {TRIES} runs; the last one:\n{output}")
 
 
 def violate(program, name, launcher):
