@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into gshmem-info --check: stands for a route that loses bytes, and for a slow one.
  * SHIM_WRONG=FROM-TO: of large puts the byte at 4711 is wrong; SHIM_GET=FROM-TO: the same of gets.
- * SHIM_SLOW=FROM-TO: large puts take 30 ms more. */
+ * SHIM_SLOW=FROM-TO: large puts take 200 ms more. */
 #include <dlfcn.h>
 #include <gshmem.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ void gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
         put((char *)dest + OFFSET, &wrong, 1, pe);
     }
     if (bytes > LARGE && is_pair("SHIM_SLOW", pe)) {
-        nanosleep(&(struct timespec){.tv_nsec = 30 * 1000 * 1000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
     }
 }
 

@@ -286,6 +286,7 @@ SETTLED = 60.0
 PATIENCE = 300.0
 # By what a wait's limit grows if it passes in another wait than the case's.
 LONGER = (1, 4, 16)
+TRIES = 3
 # The program's output, which must not be lost; "heard" is from its error handler.
 SAID = {"printed": "what PE 0 has printed before",
         "before_init": "heard: PE -1, status 1, gshmem_long_p: gshmem_long_p: called before",
@@ -351,10 +352,15 @@ def run(options, name, case, suspects):
 
     A limit holds from start-up on, for every PE. If the machine lets a PE run late, it may pass in another wait than
     the one that the case is about, or in a second one, or a PE may not print the report in the seconds that it has:
-    then the case is tried again with a longer limit."""
+    then the case is tried again with a longer limit. Of several nodes, each that hears of a loss a quarter of a second
+    later than another has a line of its own: a case in which that is all that is wrong is tried three times."""
     words, status, environment, start = case
     if environment != TIMED:
-        return play(options, name, case, suspects, 0)[0]
+        for _ in range(TRIES if options.node_pes else 1):
+            wrong, _ = play(options, name, case, suspects, 0)
+            if len(wrong) != 2 or "lines instead of one" not in wrong[0]:
+                break
+        return wrong
     for limit in LONGER:
         for_members = f"{limit + max(0.1 * limit, 0.2):.1f}"  # GSH_SYNC_LIMIT_NS
         scaled = words.replace(r"1\.0 s", rf"{limit}\.0 s").replace(r"1\.2 s", rf"{re.escape(for_members)} s")
