@@ -23,7 +23,7 @@ done
 "$bin/oshrun" -np 3 "$dir/old"
 # shellcheck disable=SC2086
 "$bin/oshc++" $flags "$programs/cxx.cc" -o "$dir/cxx"
-"$bin/oshrun" --timeout 60 -np 2 "$dir/cxx"
+"$bin/oshrun" --timeout 300 -np 2 "$dir/cxx"
 "$bin/oshrun" --help >"$dir/help"
 grep -q "usage: oshrun" "$dir/help"
 # Every header that programs include, and none brings along much that a small file does not need.
