@@ -71,8 +71,10 @@ static int send_question(const struct process *p, struct gsh_hang_question quest
     return fd;
 }
 
-/* Those whose names are listed; a name may be listed once more for each of its connections. */
-static bool read_list(struct asking *a)
+/* Those whose names are listed; a name may be listed once more for each of its connections. With
+ * is_last, also those that take no more connections: they are stopped, and have been asked often.
+ */
+static bool read_list(struct asking *a, bool is_last)
 {
     const struct gsh_hang_question question = {.job = a->only_job};
     char line[512];
@@ -90,7 +92,11 @@ static bool read_list(struct asking *a)
         for (int i = 0; i < a->n; i++) {
             is_new = is_new && a->process[i].id != p.id;
         }
-        if (is_new && (p.fd = send_question(&p, question)) >= 0) {
+        if (is_new) {
+            errno = 0;
+            p.fd = send_question(&p, question);
+        }
+        if (is_new && (p.fd >= 0 || (is_last && errno == EAGAIN))) {
             a->process[a->n++] = p;
         }
     }
@@ -105,7 +111,7 @@ static bool find_processes(struct asking *a)
 {
     bool can_read = true;
     for (int i = 0; i < LIST_READS && can_read; i++) {
-        can_read = read_list(a);
+        can_read = read_list(a, i == LIST_READS - 1);
     }
     return can_read;
 }
