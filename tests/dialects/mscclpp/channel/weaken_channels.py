@@ -76,8 +76,8 @@ def build(name, root, overlay, command):
 def race(program, name):
     env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
     for _ in range(TRIES):
-        done = subprocess.run([program, *WEAKENED[name][3]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", env=env)
+        done = subprocess.run([program, *WEAKENED[name][3]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", env=env)
         if "WARNING: ThreadSanitizer: data race" in done.stdout:
             return
     fail(f"nothing was reported without {name} in {TRIES} runs; the last one:\n{done.stdout}")
