@@ -26,13 +26,14 @@ struct task {
     struct gsh_instance *pe;
     int fd, to_pe;
     uint32_t serial;
+    int slot; /* its own */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t has_ended = PTHREAD_COND_INITIALIZER;
 static struct gsh_instance **pes; /* [n_pes]: that tasks may use */
 static size_t n_pes, room;
-static int n_tasks;
+static struct gsh_instance *busy[TASKS_MAX]; /* whose task each slot has; NULL: none */
 
 /* ---- threads ---- */
 
@@ -41,12 +42,11 @@ static void *task_main(void *arg)
     struct task *t = arg;
     gsh_log_set_pe(t->pe->my_pe);
     t->run(t);
-    free(t);
     pthread_mutex_lock(&lock);
-    if (--n_tasks == 0) {
-        pthread_cond_broadcast(&none_left);
-    }
+    busy[t->slot] = NULL;
+    pthread_cond_broadcast(&has_ended);
     pthread_mutex_unlock(&lock);
+    free(t);
     return NULL;
 }
 
@@ -60,11 +60,22 @@ static bool is_listed(const struct gsh_instance *pe)
     return false;
 }
 
+/* Under the lock: the first slot of that PE's, or TASKS_MAX. NULL: a free one. */
+static int slot_of(const struct gsh_instance *pe)
+{
+    int slot = 0;
+    while (slot < TASKS_MAX && busy[slot] != pe) {
+        slot++;
+    }
+    return slot;
+}
+
 /* Under the lock. */
 static bool begin(struct task task)
 {
     pthread_t thread;
-    struct task *t = n_tasks < TASKS_MAX ? malloc(sizeof(*t)) : NULL;
+    task.slot = slot_of(NULL);
+    struct task *t = task.slot < TASKS_MAX ? malloc(sizeof(*t)) : NULL;
     if (t == NULL) {
         return false;
     }
@@ -74,7 +85,7 @@ static bool begin(struct task task)
         return false;
     }
     pthread_detach(thread);
-    n_tasks++;
+    busy[task.slot] = task.pe;
     return true;
 }
 
@@ -105,8 +116,9 @@ void gsh_hang_tell_end(struct gsh_instance *pe)
             break;
         }
     }
-    while (n_tasks > 0) {
-        pthread_cond_wait(&none_left, &lock);
+    /* Not for those of other PEs: while somebody asks again and again, there is always one. */
+    while (slot_of(pe) < TASKS_MAX) {
+        pthread_cond_wait(&has_ended, &lock);
     }
     pthread_mutex_unlock(&lock);
 }
