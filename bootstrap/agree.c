@@ -45,8 +45,9 @@ const char *gsh_vote_name(enum gsh_vote_call call)
         [GSH_VOTE_UNREGISTER] = "gshmemx_buffer_unregister_symmetric",
         [GSH_VOTE_FINALIZE] = "gshmem_finalize",
         [GSH_VOTE_STEP] = "a step of an allocation",
+        [GSH_VOTE_TEXT] = "a collective call by another interface",
     };
-    return call <= GSH_VOTE_STEP ? names[call] : "another call";
+    return call <= GSH_VOTE_TEXT ? names[call] : "another call";
 }
 
 const char *gsh_agree_name(const struct gsh_agreement *a, enum gsh_vote_call call)
@@ -127,17 +128,28 @@ static enum gsh_result combine(struct gsh_agreement *a, struct gsh_voting *v)
     return r;
 }
 
+/* GSH_OK: v has the result. */
+static enum gsh_result vote(struct gsh_agreement *a, struct gsh_voting *v, struct gsh_vote mine,
+                            const char *words)
+{
+    gsh_voting_begin(v, a->bootstrap->rank, a->bootstrap->size, mine, words);
+    while (gsh_voting_next(v)) {
+        enum gsh_result r = combine(a, v);
+        if (r != GSH_OK) {
+            return r;
+        }
+    }
+    return GSH_OK;
+}
+
 enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const char *what,
                           uint16_t *flags)
 {
     struct gsh_voting v;
     const char *words = mine.outcome == GSH_OK ? "" : gsh_last_error();
-    gsh_voting_begin(&v, a->bootstrap->rank, a->bootstrap->size, mine, what == NULL ? NULL : words);
-    while (gsh_voting_next(&v)) {
-        enum gsh_result r = combine(a, &v);
-        if (r != GSH_OK) {
-            return r;
-        }
+    enum gsh_result r = vote(a, &v, mine, what == NULL ? NULL : words);
+    if (r != GSH_OK) {
+        return r;
     }
     if (v.outcome == GSH_OK && flags != NULL) {
         *flags = v.flags;
@@ -188,4 +200,52 @@ enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struct gsh_vote vote, 
     }
     r = gsh_agree(a, vote, what, NULL); /* all have seen the same, and find whom to name */
     return r == GSH_OK ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote") : r;
+}
+
+/* ---- texts ---- */
+
+/* FNV-1a, from a start of the caller's. */
+static uint64_t hash_text(const char *text, uint64_t h)
+{
+    for (size_t i = 0; i < GSH_AGREE_TEXT_BYTES - 1 && text[i] != '\0'; i++) {
+        h = (h ^ (uint8_t)text[i]) * 0x100000001b3u;
+    }
+    return h;
+}
+
+/* All know that the texts differ, and whose. */
+static enum gsh_result tell_texts(struct gsh_agreement *a, const char *text,
+                                  const struct gsh_voting *v)
+{
+    struct gsh_bootstrap *b = a->bootstrap;
+    char own[GSH_AGREE_TEXT_BYTES] = {0};
+    char *all = calloc((size_t)b->size, sizeof(own));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the texts of %d PEs", b->size);
+    }
+    snprintf(own, sizeof(own), "%s", text);
+    enum gsh_result r = b->ops->allgather(b, own, sizeof(own), all);
+    if (r == GSH_OK) {
+        char *other = all + (size_t)v->culprit * sizeof(own);
+        all[sizeof(own) - 1] = other[sizeof(own) - 1] = '\0';
+        r = gsh_note(GSH_ERR_SYMMETRY,
+                     "the PEs make different collective calls: PE %d %s, PE %d %s", pe_of(a, 0),
+                     all, pe_of(a, v->culprit), other);
+    }
+    free(all);
+    return r;
+}
+
+enum gsh_result gsh_agree_text(struct gsh_agreement *a, const char *text)
+{
+    struct gsh_voting v;
+    const struct gsh_vote mine = {
+        .call = GSH_VOTE_TEXT,
+        .args = {hash_text(text, 0xcbf29ce484222325u), hash_text(text, 0x84222325cbf29ce4u)},
+    };
+    enum gsh_result r = vote(a, &v, mine, "");
+    if (r != GSH_OK || v.outcome == GSH_OK) {
+        return r;
+    }
+    return v.first.call == v.other.call ? tell_texts(a, text, &v) : differ(a, &v);
 }

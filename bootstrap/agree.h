@@ -49,4 +49,14 @@ GSH_CHECK_RESULT enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struc
                                                   const char *what, const void *mine, size_t bytes,
                                                   void *all_out);
 
+/* The most bytes of a text that gsh_agree_text compares, with its end. */
+#define GSH_AGREE_TEXT_BYTES 160
+
+/* Collective: whether all ranks give the same text, of which the first GSH_AGREE_TEXT_BYTES - 1
+ * bytes count: it says which call the rank is about to make, and with what. If not, or if a rank
+ * makes another call of this header, GSH_ERR_SYMMETRY on all, whose words have the texts of rank 0
+ * and of the first rank that differs. They are printed only if the other call prints them. One
+ * exchange if all is well; also a barrier. */
+GSH_CHECK_RESULT enum gsh_result gsh_agree_text(struct gsh_agreement *a, const char *text);
+
 #endif

@@ -17,6 +17,7 @@ enum gsh_vote_call {
     GSH_VOTE_UNREGISTER, /* args: bytes, offset */
     GSH_VOTE_FINALIZE,   /* no args */
     GSH_VOTE_STEP,       /* within one of the above; args: which, in order */
+    GSH_VOTE_TEXT,       /* gsh_agree_text; args: of its text */
 };
 
 #define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/util.h"
 
 #define NAMES_AT_ONCE 6
@@ -172,6 +173,50 @@ static const struct gsh_hang_entry *first_of(const struct gsh_hang_job *job, int
 static bool waits(const struct gsh_hang_job *job, int pe)
 {
     return first_of(job, pe) != NULL;
+}
+
+/* Whether the PE waits on its host for others to make that call. */
+static bool has_come(const struct gsh_hang_job *job, int pe, const char *call)
+{
+    for (int i = 0; i < job->n_waits; i++) {
+        const struct gsh_hang_entry *e = &job->waits[i];
+        if (e->pe == pe && e->wait.is_host && e->wait.what == GSH_HANG_ARRIVAL &&
+            strcmp(e->wait.call, call) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gsh_hang_word_missing(const struct gsh_hang_job *job, int me, const char *call, const int *pes,
+                           int n, char *text, size_t bytes)
+{
+    struct text t = {text, bytes};
+    int n_missing = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n && has_come(job, me, call); i++) {
+        const int pe = pes != NULL ? pes[i] : i;
+        if (pe < 0 || pe >= job->n_pes || has_come(job, pe, call) || n_missing++ >= NAMES_AT_ONCE) {
+            continue;
+        }
+        add(&t, "%sPE %d (", n_missing > 1 ? ", " : "", pe);
+        const struct gsh_hang_entry *e = first_of(job, pe);
+        if (job->members[pe].answer != GSH_HANG_ANSWERED) {
+            char silence[128];
+            gsh_hang_word_silence(&job->members[pe], silence, sizeof(silence));
+            add(&t, "%s", silence);
+        } else if (e == NULL) {
+            add(&t, "does not wait in gshmem");
+        } else {
+            add(&t, "in ");
+            add_wait(&t, &e->wait);
+        }
+        add(&t, ")");
+    }
+    if (n_missing > NAMES_AT_ONCE) {
+        add(&t, " and %d more", n_missing - NAMES_AT_ONCE);
+    }
+    return n_missing > 0;
 }
 
 /* The PE that is to end the wait; -1: not known. */

@@ -260,6 +260,15 @@ int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void 
 bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, int n, bool says_yes,
                         const bool *stop);
 
+/* Collective over the team, once every member is about to make one and the same call: whether all
+ * of them give the same text, at most 159 bytes that say which call it is and with what. If not,
+ * GSHMEMX_ERROR_SYMMETRY on all members, which may go on: gshmemx_error_string has the texts of
+ * member 0 and of the first that differs, and nothing is printed. Over GSHMEM_TEAM_WORLD it also
+ * finds that others allocate or free meanwhile, or finalize, which ends the job there. No wait for
+ * streams. Host threads of one PE make it one after the other, for GSHMEM_TEAM_WORLD and the heap's
+ * calls together. call stays as it is. */
+int gshmemx_layer_compare(const char *call, gshmem_team_t team, const char *text);
+
 /* Words of a team's member for the dialect's own use: host memory that all PEs of the member's node
  * read and write; NULL: the member is on another node than this PE, or there is no such team. They
  * last as long as the team. An earlier team may have left anything there, so each member clears its

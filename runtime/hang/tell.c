@@ -11,12 +11,15 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/util.h"
+#include "hang/analyse.h"
 #include "hang/ask.h"
 #include "hang/print.h"
 #include "runtime/hang/collect.h"
 #include "runtime/hang/far.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/job_report.h"
+#include "runtime/instance/waits.h"
 
 #define TASKS_MAX       16   /* at a time; more are not begun */
 #define FAR_PATIENCE_MS 1900 /* below GSH_HANG_FAR_PATIENCE_MS */
@@ -26,7 +29,16 @@ struct task {
     struct gsh_instance *pe;
     int fd, to_pe;
     uint32_t serial;
-    int slot; /* its own */
+    int slot;              /* its own */
+    struct notice *notice; /* likewise */
+};
+
+/* A wait that has lasted long. */
+struct notice {
+    const char *call;
+    uint64_t since_ns;
+    int n;     /* PEs that are to make the call */
+    int pes[]; /* [n] */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,6 +58,7 @@ static void *task_main(void *arg)
     busy[t->slot] = NULL;
     pthread_cond_broadcast(&has_ended);
     pthread_mutex_unlock(&lock);
+    free(t->notice);
     free(t);
     return NULL;
 }
@@ -100,6 +113,7 @@ static bool begin_for(struct task task)
 void gsh_hang_tell_begin(struct gsh_instance *pe)
 {
     gsh_job_report_by(gsh_hang_tell_job);
+    gsh_job_notice_by(gsh_hang_tell_notice);
     pthread_mutex_lock(&lock);
     if (gsh_array_reserve(&pes, &room, n_pes + 1, sizeof(struct gsh_instance *))) {
         pes[n_pes++] = pe;
@@ -171,6 +185,45 @@ void gsh_hang_tell_all(void)
 bool gsh_hang_tell_job(struct gsh_instance *pe)
 {
     return begin_for((struct task){.run = print_for_limit, .pe = pe});
+}
+
+static void print_notice(const struct task *t)
+{
+    const struct notice *n = t->notice;
+    struct gsh_hang_jobs jobs;
+    char missing[768];
+    if (!gsh_hang_ask(&jobs, gsh_hang_job_of(t->pe), true)) {
+        return;
+    }
+    for (int i = 0; i < jobs.n; i++) {
+        if (jobs.job[i].job == gsh_hang_job_of(t->pe) &&
+            gsh_hang_word_missing(&jobs.job[i], t->pe->my_pe, n->call, n->pes, n->n, missing,
+                                  sizeof(missing))) {
+            gsh_log(GSH_LOG_WARN, GSH_LOG_SYNC,
+                    "%s has waited %.1f s, and waits on; these have not come: %s", n->call,
+                    (double)(gsh_now_ns() - n->since_ns) / 1e9, missing);
+        }
+    }
+    gsh_hang_jobs_free(&jobs);
+}
+
+bool gsh_hang_tell_notice(struct gsh_instance *pe, const struct gsh_waiting *what,
+                          uint64_t since_ns)
+{
+    const int count = what->members != NULL ? what->n_members : pe->n_pes;
+    struct notice *n = malloc(sizeof(*n) + (size_t)count * sizeof(n->pes[0]));
+    if (n == NULL) {
+        return false;
+    }
+    *n = (struct notice){.call = what->call, .since_ns = since_ns, .n = count};
+    for (int i = 0; i < count; i++) {
+        n->pes[i] = what->members != NULL ? what->members[i] : i;
+    }
+    bool has_begun = begin_for((struct task){.run = print_notice, .pe = pe, .notice = n});
+    if (!has_begun) {
+        free(n);
+    }
+    return has_begun;
 }
 
 static bool send_record(void *to, const struct gsh_hang_record *record)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct gsh_instance;
+struct gsh_waiting;
 
 /* From now on tasks may use the PE. */
 void gsh_hang_tell_begin(struct gsh_instance *pe);
@@ -20,6 +21,10 @@ void gsh_hang_tell_end(struct gsh_instance *pe);
 void gsh_hang_tell_all(void);
 /* Prints the report of the PE's job: a time limit has passed (job_report.h). False: it cannot. */
 bool gsh_hang_tell_job(struct gsh_instance *pe);
+/* Prints which PEs have not come to the call in which the PE waits, unless it no longer does
+ * (job_report.h). False: it cannot. */
+bool gsh_hang_tell_notice(struct gsh_instance *pe, const struct gsh_waiting *what,
+                          uint64_t since_ns);
 /* Sends what other nodes say of that job over the connection to an asker, and closes it. */
 void gsh_hang_tell_asker(int fd, uint64_t job);
 /* For net.c, under the proxy's lock: whether the notice is one of far.h's, which it then takes. */

@@ -27,6 +27,25 @@ static void __attribute__((noreturn)) await_end(struct gsh_instance *pe, unsigne
     _exit(1);
 }
 
+/* This thread's latest wait of which it has said that it is long: when it began, and after how long
+ * it will be worth another line. */
+static _Thread_local uint64_t noticed_start_ns, next_notice_ns;
+
+static void notice(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t start_ns)
+{
+    if (pe->env.wait_notice_ns == 0 || what == NULL || what->kind != GSH_WAITS_COLLECTIVE) {
+        return;
+    }
+    const uint64_t waited_ns = gsh_now_ns() - start_ns;
+    const uint64_t after_ns =
+        noticed_start_ns == start_ns ? next_notice_ns : pe->env.wait_notice_ns;
+    if (waited_ns > after_ns) {
+        noticed_start_ns = start_ns;
+        next_notice_ns = 2 * waited_ns;
+        gsh_job_notice(pe, what, start_ns);
+    }
+}
+
 /* Checks what bounds a wait, and whether somebody asks about it. */
 static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns, uint64_t limit_ns,
                  const struct gsh_waiting *what)
@@ -38,6 +57,7 @@ static bool look(struct gsh_instance *pe, unsigned *backoff, uint64_t *start_ns,
         *start_ns = gsh_now_ns();
     }
     gsh_waits_tell(pe, what, *start_ns);
+    notice(pe, what, *start_ns);
     if (pe->env.wait_timeout_ns == 0 || gsh_now_ns() - *start_ns <= limit_ns) {
         return false;
     }

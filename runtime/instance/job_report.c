@@ -3,6 +3,7 @@
 #include "runtime/instance/job_report.h"
 
 #include "base/atomic.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
 #include "runtime/instance/instance.h"
@@ -18,6 +19,40 @@ static bool (*begin_report)(struct gsh_instance *pe); /* atomic: PEs as threads 
 void gsh_job_report_by(bool (*begin)(struct gsh_instance *pe))
 {
     __atomic_store_n(&begin_report, begin, __ATOMIC_RELAXED);
+}
+
+static bool (*begin_notice)(struct gsh_instance *pe, const struct gsh_waiting *what,
+                            uint64_t since_ns); /* atomic, as above */
+
+void gsh_job_notice_by(bool (*begin)(struct gsh_instance *pe, const struct gsh_waiting *what,
+                                     uint64_t since_ns))
+{
+    __atomic_store_n(&begin_notice, begin, __ATOMIC_RELAXED);
+}
+
+/* The word of the node. */
+static uint64_t *noticed_of(const struct gsh_instance *pe)
+{
+    int first = 0;
+    while (gsh_page_of(pe, first) == NULL) {
+        first++;
+    }
+    return &gsh_page_of(pe, first)->noticed_ns;
+}
+
+/* All that came wait for equally long, so the first of them speaks for all. */
+void gsh_job_notice(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
+{
+    bool (*begin)(struct gsh_instance *, const struct gsh_waiting *, uint64_t) =
+        __atomic_load_n(&begin_notice, __ATOMIC_RELAXED);
+    uint64_t *noticed = noticed_of(pe), now = gsh_now_ns(), last = gsh_load_relaxed_u64(noticed);
+    if ((last == 0 || now - last >= pe->env.wait_notice_ns) &&
+        __atomic_compare_exchange_n(noticed, &last, now, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED) &&
+        (begin == NULL || !begin(pe, what, since_ns))) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_SYNC, "%s has waited %.1f s for PE %d, and waits on",
+                what->call, (double)(now - since_ns) / 1e9, what->pe);
+    }
 }
 
 void gsh_job_report_end(struct gsh_instance *pe)

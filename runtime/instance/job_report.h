@@ -21,6 +21,14 @@ void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uin
 /* The same for a PE that says why the job ends, and whose calling thread waits for nothing. */
 void gsh_job_report_print(struct gsh_instance *pe);
 
+/* A wait for other PEs has lasted for GSHMEM_WAIT_NOTICE, and goes on: has a line printed that says
+ * for whom, unless another PE of the node has done so within that time. Does not wait. */
+void gsh_job_notice(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
+/* Sets the function that prints it, in a thread of its own; false: it cannot. To be set before any
+ * wait. */
+void gsh_job_notice_by(bool (*begin)(struct gsh_instance *pe, const struct gsh_waiting *what,
+                                     uint64_t since_ns));
+
 /* Sets the function that makes the report, in a thread of its own, which calls gsh_job_report_end
  * at its end. The function returns false if it cannot. To be set before any wait. */
 void gsh_job_report_by(bool (*begin)(struct gsh_instance *pe));

@@ -29,6 +29,8 @@ struct gsh_host_page {
     /* The PE ends well, though its process may be gone before others have heard of it (death.h);
      * atomic. */
     uint32_t has_ended;
+    /* In the page of a node's first PE: when a PE of the node last said that it waits; atomic. */
+    uint64_t noticed_ns;
     struct gsh_waits_table waits; /* takes no memory until somebody asks */
 };
 _Static_assert(sizeof(struct gsh_host_page) <= GSH_PAGE_HEAD_BYTES, "the page's head is too small");

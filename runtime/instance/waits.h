@@ -18,6 +18,9 @@ struct gsh_waiting {
     int team;      /* of a collective; -1: none */
     const void *address;
     uint64_t expected, seen;
+    /* Of a collective: the PEs that are to make it; NULL: all. */
+    const int *members;
+    int n_members;
 };
 
 /* The public call that this thread makes, for waits of what all calls use; a literal. */

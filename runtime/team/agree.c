@@ -230,8 +230,12 @@ static bool is_lost(const struct exchange *x)
 /* For the hang report. */
 static struct gsh_waiting waiting(const struct exchange *x, int other)
 {
-    return (struct gsh_waiting){
-        .call = x->call, .kind = GSH_WAITS_COLLECTIVE, .pe = other, .team = -1};
+    return (struct gsh_waiting){.call = x->call,
+                                .kind = GSH_WAITS_COLLECTIVE,
+                                .pe = other,
+                                .team = -1,
+                                .members = x->pes,
+                                .n_members = x->n};
 }
 
 /* False: the wait is given up, or some PE of the list has died, and the other may not come. */

@@ -68,6 +68,8 @@ static struct gsh_waiting waiting(const struct arrival *a, int member_pe, uint64
         .team = a->team->handle,
         .expected = a->epoch,
         .seen = seen,
+        .members = a->team->pes,
+        .n_members = a->team->n_pes,
     };
 }
 

@@ -1,6 +1,7 @@
 /* Proves that PEs gather no list of all votes, and that each notices one vote that differs or
  * fails, names who did so, and has its words, with a bootstrap that combines and with one that does
- * not, for any number of PEs. SPDX-License-Identifier: Apache-2.0 */
+ * not, for any number of PEs; and that PEs with different texts have both, and stay in step.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "bootstrap/agree.h"
 #include "tests/rig/bootstrap_conform.h"
@@ -114,6 +115,59 @@ static void test_odd(int n, int odd, int way)
     }
 }
 
+/* ---- texts ---- */
+
+struct texts {
+    bool combines;
+    int odd; /* the PE with another text, -1: none; or with another call */
+    bool is_other_call;
+    enum gsh_result results[MAX_PES], after[MAX_PES];
+    char words[MAX_PES][512];
+};
+
+static void compare(int rank, int n, void *arg)
+{
+    struct texts *t = arg;
+    struct combining c = {0};
+    struct gsh_agreement a;
+    if (!CHECK_EQ(gsh_bootstrap_local_create(&key, rank, n, 60 * SECOND, &c.inner), GSH_OK)) {
+        return;
+    }
+    c.base = *c.inner;
+    c.base.ops = &combining_ops;
+    CHECK_EQ(gsh_agreement_init(&a, t->combines ? &c.base : c.inner), GSH_OK);
+    t->results[rank] =
+        rank == t->odd && t->is_other_call
+            ? gsh_agree(&a, (struct gsh_vote){.call = GSH_VOTE_FREE}, "gshmem_free", NULL)
+            : gsh_agree_text(&a, rank == t->odd ? "frees array 2" : "frees array 1");
+    snprintf(t->words[rank], sizeof(t->words[rank]), "%s", gsh_last_error());
+    t->after[rank] = gsh_agree_text(&a, "goes on"); /* all are in step */
+    gsh_agreement_finish(&a);
+    c.inner->ops->destroy(c.inner);
+}
+
+static void test_texts(int n, int odd, bool combines, bool is_other_call)
+{
+    struct texts t = {.combines = combines, .odd = odd, .is_other_call = is_other_call};
+    const bool is_good = odd < 0 || n == 1;
+    char words[256];
+    const int other = odd == 0 ? 1 : odd;
+    if (is_other_call) {
+        snprintf(words, sizeof(words), "PE %d called %s while PE 0 called %s", other,
+                 gsh_vote_name(odd == 0 ? GSH_VOTE_TEXT : GSH_VOTE_FREE),
+                 gsh_vote_name(odd == 0 ? GSH_VOTE_FREE : GSH_VOTE_TEXT));
+    } else {
+        snprintf(words, sizeof(words), "PE 0 frees array %d, PE %d frees array %d",
+                 odd == 0 ? 2 : 1, other, odd == 0 ? 1 : 2);
+    }
+    test_on_threads(n, compare, &t);
+    for (int rank = 0; rank < n; rank++) {
+        CHECK_EQ(t.results[rank], is_good ? GSH_OK : GSH_ERR_SYMMETRY);
+        CHECK(is_good || strstr(t.words[rank], words) != NULL);
+        CHECK_EQ(t.after[rank], GSH_OK);
+    }
+}
+
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the failures are expected */
@@ -133,5 +187,12 @@ int main(void)
         }
     }
     CHECK_EQ(n_gathered, 0);
+    for (int n = 2; n <= MAX_PES; n += n == 2 ? 3 : 4) {
+        for (int odd = -1; odd < n; odd++) {
+            for (int i = 0; i < 4; i++) {
+                test_texts(n, odd, i % 2 == 0, i / 2 == 1 && odd >= 0);
+            }
+        }
+    }
     return test_result();
 }

@@ -1,8 +1,9 @@
 /* Proves the analysis of a job that hangs, from made-up records: the sentence names a PE that does
  * not answer before a cycle, a cycle before the PE that holds up others, and follows who waits for
- * whom to its end; and that records from outside are refused unless they are within bounds.
- * SPDX-License-Identifier: Apache-2.0 */
+ * whom to its end; that a list names those who have not come to a call; and that records from
+ * outside are refused unless they are within bounds. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include "base/util.h"
 #include "gshmem/types.h"
 #include "hang/analyse.h"
 #include "hang/print.h"
@@ -310,8 +311,53 @@ static void test_json(void)
     gsh_hang_free(&job);
 }
 
+static void expect_missing(struct gsh_hang_job *job, int me, const int *pes, int n,
+                           const char *words)
+{
+    char text[512];
+    const bool is_any = gsh_hang_word_missing(job, me, "gshmem_call", pes, n, text, sizeof(text));
+    CHECK_EQ(is_any, words[0] != '\0');
+    CHECK_STR(text, words);
+}
+
+/* Who has not come to a call, and what each does instead. */
+static void test_missing(void)
+{
+    static const int two[] = {4, 0}, all[] = {0, 4, 3};
+    struct gsh_hang_job job = job_of(5);
+    struct gsh_hang_record r = record(GSH_HANG_WAIT, 0);
+    for (int pe = 0; pe < 5; pe += 4) {
+        r.pe = pe;
+        r.wait = wait_of(GSH_HANG_ARRIVAL, 1);
+        r.wait.is_host = 1;
+        CHECK(take(&job, &r));
+    }
+    r.pe = 2;
+    gsh_copy_name(r.wait.call, sizeof(r.wait.call), "gshmem_other");
+    CHECK(take(&job, &r));
+    job.members[3].answer = GSH_HANG_UNKNOWN;
+    job.members[3].node = -1;
+    expect_missing(&job, 0, NULL, 5,
+                   "PE 1 (does not wait in gshmem), PE 2 (in gshmem_other: arrival 3), "
+                   "PE 3 (does not answer: it has ended)");
+    expect_missing(&job, 4, all, 3, "PE 3 (does not answer: it has ended)");
+    expect_missing(&job, 0, two, 2, "");  /* both have come */
+    expect_missing(&job, 1, NULL, 5, ""); /* which is elsewhere itself */
+    gsh_hang_free(&job);
+    job = job_of(9);
+    r = record(GSH_HANG_WAIT, 8);
+    r.wait = wait_of(GSH_HANG_ARRIVAL, 0);
+    r.wait.is_host = 1;
+    CHECK(take(&job, &r));
+    char text[512];
+    CHECK(gsh_hang_word_missing(&job, 8, "gshmem_call", NULL, 9, text, sizeof(text)));
+    CHECK(strstr(text, "PE 5 (does not wait in gshmem) and 2 more") != NULL);
+    gsh_hang_free(&job);
+}
+
 int main(void)
 {
+    test_missing();
     test_requests();
     test_causes();
     test_words();
