@@ -347,8 +347,78 @@ def test_memory_that_is_not_there():
         wrong(MemoryError, f'empty: no {n} bytes', lambda n=n: gshmem.empty(n, 'uint8'))
 
 
-def test_different_shapes():
-    wrong(MemoryError, 'asked for different sizes', lambda: gshmem.zeros(10 + gshmem.my_pe()))
+def test_different_calls():
+    """What differs between PEs is refused on all of them, which then go on: wrong() has a barrier."""
+    def array():
+        return gshmem.zeros(2 * N, 'int32')
+
+    def last(a, b):
+        return a if gshmem.my_pe() == N - 1 else b
+    wrong(gshmem.Mismatch, r'PE 0 calls gshmem.zeros with shape \(10,\), dtype float32, PE 1 calls .* \(11,\)',
+          lambda: gshmem.zeros(10 + gshmem.my_pe()))
+    wrong(gshmem.Mismatch, r'zeros with shape \(3, 2\), dtype float32, PE 2 .* shape \(2, 3\)',
+          lambda: gshmem.zeros(last((2, 3), (3, 2))))
+    wrong(gshmem.Mismatch, 'gshmem.empty with .* dtype int8, PE 2 .* dtype uint8',
+          lambda: gshmem.empty(4, last('uint8', 'int8')))
+    wrong(gshmem.Mismatch, 'reduce with dest and source of 4 bytes of int32, op sum, PE 1 .* of 8 bytes',
+          lambda: gshmem.reduce(*[array()[:1 + gshmem.my_pe()]] * 2))
+    wrong(gshmem.Mismatch, 'op min, PE 2 .* op max', lambda: gshmem.reduce(*[array()] * 2, last('max', 'min')))
+    wrong(gshmem.Mismatch, 'root 1, PE 2 .* root 0', lambda: gshmem.broadcast(array(), array(), last(0, 1)))
+    wrong(gshmem.Mismatch, 'fcollect with source of 8 bytes of int32, PE 2 .* of 4 bytes',
+          lambda: (lambda a, n: gshmem.fcollect(a[:N * n], a[:n]))(array(), last(1, 2)))
+    wrong(gshmem.Mismatch, 'alltoall with blocks of 8 bytes of int32, PE 2 .* of 4 bytes',
+          lambda: (lambda a, n: gshmem.alltoall(a[:N * n], a[:N * n]))(array(), last(1, 2)))
+    wrong(gshmem.Mismatch, 'Team.split with start 0, stride 1, size 3, PE 2 .* size 2',
+          lambda: gshmem.Team.world.split(0, 1, last(2, 3)))
+    wrong(gshmem.Mismatch, 'PE 0 calls gshmem.barrier, PE 2 calls gshmem.sync',
+          lambda: last(gshmem.sync, gshmem.barrier)())
+
+
+def test_different_frees():
+    """Nothing is freed then: the PEs agree on what to do afterwards."""
+    def function():
+        a, b = gshmem.zeros(4), gshmem.zeros(8)
+        is_odd = gshmem.my_pe() == 1
+        for words, call in (
+                ('free of array 1, 16 bytes, PE 1 calls gshmem.free of array 2, 32 bytes',
+                 lambda: gshmem.free(b if is_odd else a)),
+                ('calls gshmem.barrier, PE 1 calls gshmem.free of array 1',
+                 lambda: gshmem.free(a) if is_odd else gshmem.barrier()),
+                ('calls gshmem.free of array 1, 16 bytes, PE 1 calls gshmem.reduce',
+                 lambda: gshmem.reduce(a, a) if is_odd else gshmem.free(a)),
+                ('calls gshmem.empty with .*, PE 1 calls gshmem.free of array 1',
+                 lambda: gshmem.free(a) if is_odd else gshmem.empty(3))):
+            with pytest.raises(gshmem.Mismatch, match=words):
+                call()
+        a[:] = b[:4] = 1
+        gshmem.free(b)
+        gshmem.free(a)
+        return True
+    assert gshmem.run_threads(N, function) == [True] * N
+
+
+def test_different_calls_of_a_team():
+    def function():
+        team = gshmem.Team.world.split(0, 2, 2)
+        if team is not None:
+            with pytest.raises(gshmem.Mismatch, match='PE 0 calls gshmem.barrier, PE 2 calls gshmem.sync'):
+                gshmem.sync(team) if team.my_pe else gshmem.barrier(team)
+            with pytest.raises(gshmem.Mismatch, match='PE 0 calls gshmem.Team.destroy, PE 2 calls gshmem.barrier'):
+                gshmem.barrier(team) if team.my_pe else team.destroy()
+            team.destroy()
+        gshmem.barrier()
+        return True
+    assert gshmem.run_threads(N, function) == [True] * N
+
+
+def test_a_pe_that_ends_while_others_wait():
+    def function():
+        if gshmem.my_pe() == 1:
+            raise KeyError('on purpose')
+        with pytest.raises(gshmem.Mismatch, match='PE 0 calls gshmem.barrier, PE 1 calls gshmem.finalize'):
+            gshmem.barrier()
+    with pytest.raises(KeyError, match='on purpose'):
+        gshmem.run_threads(N, function)
 
 
 def test_outside_of_init():

@@ -78,6 +78,51 @@ def test_exit_ends_the_job_with_its_status():
         assert (result.returncode, result.stdout) == (status, text), result.stdout
 
 
+FREES = '''
+import os, sys, gshmem
+gshmem.init()
+me, a, b = gshmem.my_pe(), gshmem.zeros(4), gshmem.zeros(4)
+if sys.argv[1] == 'other' and me == 0:
+    gshmem.free(b)
+elif me == 1:
+    gshmem.free(a)
+elif sys.argv[1] == 'finalize':
+    gshmem.finalize()
+'''
+
+
+@pytest.mark.parametrize('what, words', [
+    ('other', 'Mismatch: the PEs make .* PE 0 calls gshmem.free of array 2, 16 bytes, PE 1 calls .* of array 1'),
+    ('finalize', 'Mismatch: the PEs make .* PE 0 calls gshmem.finalize, PE 1 calls gshmem.free of array 1, 16'),
+    ('exit', 'PE 0: error: exited without gshmem_finalize')])
+def test_a_free_of_one_pe_alone(what, words):
+    """No time limit ends it: GSHMEM_WAIT_TIMEOUT=0."""
+    result = run(['gshmemrun', '-n', '2', sys.executable, '-c', FREES, what],
+                 env={**os.environ, 'GSHMEM_WAIT_TIMEOUT': '0'})
+    assert result.returncode != 0 and re.search(words, result.stdout), result.stdout
+
+
+LATE = '''
+import sys, gshmem
+with gshmem.init():
+    a = gshmem.zeros(4)
+    if gshmem.my_pe() == 0:  # which has gshmemrun's input
+        sys.stdin.readline()
+    gshmem.free(a)
+'''
+
+
+def test_a_long_wait_says_who_has_not_come():
+    with subprocess.Popen(['gshmemrun', '-n', '2', sys.executable, '-c', LATE], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, 'GSHMEM_WAIT_NOTICE': '0.1'}) as p:
+        line = p.stdout.readline()
+        while line and 'PE 1: warning: gshmem.free has waited' not in line:
+            line = p.stdout.readline()
+        text = line + p.communicate('now\n', timeout=LIMIT)[0]
+    assert ' s, and waits on; these have not come: PE 0 (' in line and p.returncode == 0, text
+
+
 WAITS = {
     'interrupted in gshmem.signal_wait': 'import gshmem\nwith gshmem.init():\n    s = gshmem.zeros(1, "uint64")\n'
                                          '    print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n',

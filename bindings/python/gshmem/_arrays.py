@@ -15,7 +15,7 @@ import weakref
 
 from . import _native
 from ._errors import Error
-from ._library import library
+from ._library import TEAM_WORLD, library
 from ._start import _after_use, need, waiting
 
 TYPE_CHECKING = False  # without importing typing
@@ -28,8 +28,8 @@ class _User:
 
 
 class _Allocation:
-    def __init__(self, address, nbytes, user):
-        self.address, self.nbytes, self.user = address, nbytes, weakref.ref(user)
+    def __init__(self, address, nbytes, user, number):
+        self.address, self.nbytes, self.user, self.number = address, nbytes, weakref.ref(user), number
 
 
 class _Heap(threading.local):
@@ -37,6 +37,7 @@ class _Heap(threading.local):
 
     def __init__(self):
         self.allocations = {}
+        self.n_made = 0  # in this job, the same on all PEs
 
 
 _heap = _Heap()
@@ -108,6 +109,7 @@ def _check_device_has(d, name):
         raise TypeError(f'dtype: torch has no {name}')
 
 
+_WAITS = {'zeros': 'gshmem.zeros', 'empty': 'gshmem.empty'}  # texts that stay
 _MOST_BYTES = 1 << 62  # that the library is asked for: it refuses them
 
 
@@ -118,13 +120,14 @@ def _allocate(call, shape, dtype, is_zero):
     _check_device_has(d, name)
     nbytes = math.prod(shape) * itemsize
     asked = min(max(nbytes, 1), _MOST_BYTES)
-    with waiting(f'gshmem.{call}'):
+    _native.compare(_WAITS[call], TEAM_WORLD, f' with shape {shape}, dtype {name}')
+    with waiting(_WAITS[call]):
         address = library.gshmem_calloc(asked, 1) if is_zero else library.gshmem_malloc(asked)
     if not address:
-        raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs, or they asked for different '
-                          'sizes; PE 0 has printed which')
+        raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs; PE 0 has printed why')
     user = _User()
-    _heap.allocations[address] = _Allocation(address, nbytes, user)
+    _heap.n_made += 1
+    _heap.allocations[address] = _Allocation(address, nbytes, user, _heap.n_made)
     return _wrap(address, shape, d, name, user)
 
 
@@ -203,7 +206,7 @@ def empty(shape: Shape, dtype: DType = 'float32') -> Array:
     """A symmetric array with undefined contents. Collective over all PEs, with the same shape and dtype.
 
     On the CPU device a numpy array with a method `on`; on GPUs a torch tensor, or a cupy array where there is no
-    torch. Raises MemoryError on all PEs if they ask for different sizes or memory runs out."""
+    torch. On all PEs, raises Mismatch if they ask for different shapes or dtypes, MemoryError if memory runs out."""
     return _allocate('empty', shape, dtype, False)
 
 
@@ -269,19 +272,23 @@ def on(array: Array, pe: int) -> Array:
 
 def free(array: Array) -> None:
     """Returns the array's memory to the heap. Collective over all PEs, for the same array: the arrays whose first byte
-    the allocation has. PEs that free different arrays at the same time end the job with a line that says so. Other
-    arrays of the same memory must not be used any more."""
+    the allocation has. Other arrays of the same memory must not be used any more. Raises Mismatch on all PEs, and frees
+    nothing, if PEs free different arrays or make another collective call meanwhile, finalize among them; it calls the
+    arrays by the order in which they were made, from 1."""
     need()
     address, _, _ = describe('free', 'array', array, False)
-    if _heap.allocations.pop(address, None) is None:
+    allocation = _heap.allocations.get(address)
+    if allocation is None:
         raise ValueError('free: this is not an array that gshmem.zeros or gshmem.empty returned, or it is free already')
+    _native.compare('gshmem.free', TEAM_WORLD, f' of array {allocation.number}, {allocation.nbytes} bytes')
+    del _heap.allocations[address]
     with waiting('gshmem.free'):
         library.gshmem_free(address)
 
 
 def _keep_contents():
     """Before finalize: what arrays that still exist hold, to be put at the same addresses as private memory."""
-    allocations, _heap.allocations = _heap.allocations, {}
+    allocations, _heap.allocations, _heap.n_made = _heap.allocations, {}, 0
     if library.gshmemx_device_name() != b'cpu':
         return lambda: None
     kept = [(a.address, ctypes.string_at(a.address, a.nbytes)) for a in allocations.values()

@@ -3,7 +3,11 @@
 
 Arrays are contiguous. A `dest` of put and a `source` of get name the array of the other PE by the array of this one.
 stream: a stream of torch or cupy, its number, or 'current': torch's current one; the call is then enqueued, and its
-arrays must stay until it is done. None: the call is the host's."""
+arrays must stay until it is done. None: the call is the host's. dest and source have the same dtype and, unless a call
+says otherwise, as many elements; their shapes do not matter. Sizes in errors are in bytes.
+
+Collective calls of the host first compare what the members call and with which sizes, dtypes, roots and operations, and
+raise Mismatch on all of them if that differs. Those on a stream compare nothing."""
 from __future__ import annotations
 
 import ctypes
@@ -218,6 +222,7 @@ class Team:
         start, stride, size = (_number('split', argument, value, 'int32') for argument, value in
                                (('start', start), ('stride', stride), ('size', size)))
         new = ctypes.c_int32(TEAM_INVALID)
+        _native.compare('gshmem.Team.split', self._handle, f' with start {start}, stride {stride}, size {size}')
         with waiting('gshmem.Team.split'):
             check(library.gshmem_team_split_strided(self._handle, start, stride, size, None, 0, ctypes.byref(new)))
         return None if new.value == TEAM_INVALID else Team(new.value)
@@ -233,7 +238,9 @@ class Team:
         need()
         if self._handle in (TEAM_WORLD, TEAM_INVALID):
             raise ValueError('destroy: this team cannot be destroyed, or is already')
-        library.gshmem_team_destroy(self._handle)
+        _native.compare('gshmem.Team.destroy', self._handle, '')
+        with waiting('gshmem.Team.destroy'):
+            library.gshmem_team_destroy(self._handle)
         self._handle = TEAM_INVALID
 
 
@@ -249,18 +256,19 @@ def _handle(call, team):
 
 
 def barrier(team: Team | None = None, stream: Stream = None) -> None:
-    """Waits for all members; puts and atomics before it are complete after it. team: None for all PEs."""
+    """Waits for all members; puts and atomics before it are complete after it. Collective over team, None: all PEs."""
     _native.barrier(_handle('barrier', team), stream)
 
 
 def sync(team: Team | None = None) -> None:
-    """Waits for all members; says nothing about puts."""
+    """Waits for all members; says nothing about puts. Collective over team, None: all PEs."""
     _native.sync(_handle('sync', team))
 
 
 def reduce(dest: Array, source: Array, op: str = 'sum', team: Team | None = None, stream: Stream = None) -> None:
     """dest on all members becomes source of all, combined element by element: op is sum, prod, min, max, and, or, xor.
-    dest may be source. Both are symmetric, of the same type and size on all members."""
+    dest may be source. Both are symmetric, with as many elements on all members. Collective over team; None: all
+    PEs."""
     _native.reduce(dest, source, op, _handle('reduce', team), stream)
 
 
@@ -277,17 +285,20 @@ def _reduction(dtype, op):
 
 
 def broadcast(dest: Array, source: Array, root: int, team: Team | None = None, stream: Stream = None) -> None:
-    """dest on all members becomes source of member root; dest may be source."""
+    """dest on all members becomes source of member root, a number in the team; dest may be source. Both are symmetric,
+    with as many elements on all members. Collective over team, None: all PEs."""
     _native.broadcast(dest, source, root, _handle('broadcast', team), stream)
 
 
 def fcollect(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
-    """dest becomes the sources of all members, one after the other (an all-gather)."""
+    """dest becomes the sources of all members, one after the other (an all-gather). Both are symmetric; dest has n_pes
+    times as many elements as source, which has as many on all members. Collective over team, None: all PEs."""
     _native.fcollect(dest, source, _handle('fcollect', team), stream)
 
 
 def alltoall(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
-    """Block i of source goes to member i, whose dest has it as the block of this member's number."""
+    """Block i of source goes to member i, whose dest has it as the block of this member's number. Both are symmetric,
+    and cut into as many equal blocks as the team has members. Collective over team, None: all PEs."""
     _native.alltoall(dest, source, _handle('alltoall', team), stream)
 
 

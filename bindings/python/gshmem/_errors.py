@@ -16,7 +16,16 @@ class NotInitialized(Error):
     """A call before init or after finalize, or in a process that a PE has forked."""
 
 
+class Mismatch(Error):
+    """The PEs make different collective calls, or the same with different arguments. It is raised on all PEs of the
+    team, whose number and calls it names; none of the calls has done anything, and the PEs may go on."""
+
+
+_SYMMETRY = 4  # GSHMEMX_ERROR_SYMMETRY
+
+
 def check(result: int) -> None:
     """Raises Error if the result of a C call is not 0."""
     if result != 0:
-        raise Error(library.gshmemx_error_string(result).decode(errors='replace'), result)
+        kind = Mismatch if result == _SYMMETRY else Error
+        raise kind(library.gshmemx_error_string(result).decode(errors='replace'), result)

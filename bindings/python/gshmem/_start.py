@@ -9,8 +9,8 @@ import sys
 import threading
 
 from . import _native
-from ._errors import Error, check
-from ._library import library
+from ._errors import Error, Mismatch, check
+from ._library import TEAM_WORLD, library
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -156,8 +156,10 @@ def _status_of(exception):
 
 
 def finalize() -> None:
-    """Collective. Ends this PE's part in the job. Arrays that still exist keep their contents, as private memory."""
+    """Collective. Ends this PE's part in the job. Arrays that still exist keep their contents, as private memory.
+    Raises Mismatch if other PEs make another collective call, such as free; this PE then goes on as one of the job."""
     need()
+    _native.compare('gshmem.finalize', TEAM_WORLD, '')
     for restore in _end():
         restore()
 
@@ -195,7 +197,11 @@ def run_threads(n_pes: int, function: Callable[..., Result], *args: Any) -> list
             results[pe] = function(*args)
         except BaseException as e:
             errors.append(e)
-        if is_initialized():
+        while is_initialized():
+            try:
+                _native.compare('gshmem.finalize', TEAM_WORLD, '')
+            except Mismatch:
+                continue  # raised in the others, too, whose function goes on
             kept.extend(_end())
 
     # Ctrl-C raises KeyboardInterrupt here while they may wait in the library for ever: the process ends all the same.

@@ -191,6 +191,8 @@ PyObject *native_barrier(PyObject *module, PyObject *const *arguments, Py_ssize_
         !int_of("barrier", "team", arguments[0], &team))
         return NULL;
     if (is_none(arguments[1])) {
+        if (!compare("gshmem.barrier", team, "%s", ""))
+            return NULL;
         wait_starts("gshmem.barrier");
         UNLOCKED(result = library.gshmem_barrier(team));
         wait_ends();
@@ -208,6 +210,8 @@ PyObject *native_sync(PyObject *module, PyObject *const *arguments, Py_ssize_t n
     (void)module;
     int team = 0, result = 0;
     if (!check_count("sync", n, 1) || !need_job() || !int_of("sync", "team", arguments[0], &team))
+        return NULL;
+    if (!compare("gshmem.sync", team, "%s", ""))
         return NULL;
     wait_starts("gshmem.sync");
     UNLOCKED(result = library.gshmem_team_sync(team));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collective calls. All end with (team, stream): a team is its handle, a stream of None the host.
  */
+#include <stdio.h>
 #include "native.h"
 
 /* What all of them take. Returns false with an exception. */
@@ -19,6 +20,23 @@ static bool start(struct call *call, PyObject *const *arguments, Py_ssize_t n, P
     call->is_on_stream = !is_none(arguments[n - 1]);
     call->n_members = library.gshmem_team_n_pes(call->team);
     return !call->is_on_stream || stream_of(arguments[n - 1], &call->stream);
+}
+
+static const char *text_of(PyObject *string)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(string, NULL);
+    if (text == NULL)
+        PyErr_Clear();
+    return text != NULL ? text : "?";
+}
+
+/* The pair is that of dest and source. What the host calls is compared first; on a stream nobody
+ * waits, so it is not. */
+static bool is_same(const struct call *call, const struct pair *pair, const char *arrays,
+                    const char *argument, const char *value)
+{
+    return call->is_on_stream || compare(call->wait, call->team, " with %s of %zu bytes of %s%s%s",
+                                         arrays, pair->bytes, text_of(pair->type), argument, value);
 }
 
 #define RUN(call, on_host, on_stream)       \
@@ -45,6 +63,10 @@ PyObject *native_broadcast(PyObject *module, PyObject *const *arguments, Py_ssiz
         !describe_blocks(c.name, arguments[0], arguments[1], 1, 1, c.n_members, &p) ||
         !pe_of(c.name, arguments[2], c.n_members, &root))
         return NULL;
+    char root_text[16];
+    snprintf(root_text, sizeof(root_text), "%d", root);
+    if (!is_same(&c, &p, "dest and source", ", root ", root_text))
+        return NULL;
     RUN(&c, library.gshmem_broadcastmem(c.team, p.dest, p.source, p.bytes, root),
         library.gshmemx_broadcastmem_on_stream(c.team, p.dest, p.source, p.bytes, root, c.stream));
 }
@@ -56,7 +78,8 @@ PyObject *native_fcollect(PyObject *module, PyObject *const *arguments, Py_ssize
     struct call c = {.name = "fcollect", .wait = "gshmem.fcollect"};
     struct pair p;
     if (!start(&c, arguments, n, 4) ||
-        !describe_blocks(c.name, arguments[0], arguments[1], c.n_members, 1, c.n_members, &p))
+        !describe_blocks(c.name, arguments[0], arguments[1], c.n_members, 1, c.n_members, &p) ||
+        !is_same(&c, &p, "source", "", ""))
         return NULL;
     RUN(&c, library.gshmem_fcollectmem(c.team, p.dest, p.source, p.bytes),
         library.gshmemx_fcollectmem_on_stream(c.team, p.dest, p.source, p.bytes, c.stream));
@@ -68,8 +91,10 @@ PyObject *native_alltoall(PyObject *module, PyObject *const *arguments, Py_ssize
     (void)module;
     struct call c = {.name = "alltoall", .wait = "gshmem.alltoall"};
     struct pair p;
-    if (!start(&c, arguments, n, 4) || !describe_blocks(c.name, arguments[0], arguments[1],
-                                                        c.n_members, c.n_members, c.n_members, &p))
+    if (!start(&c, arguments, n, 4) ||
+        !describe_blocks(c.name, arguments[0], arguments[1], c.n_members, c.n_members, c.n_members,
+                         &p) ||
+        !is_same(&c, &p, "blocks", "", ""))
         return NULL;
     RUN(&c, library.gshmem_alltoallmem(c.team, p.dest, p.source, p.bytes),
         library.gshmemx_alltoallmem_on_stream(c.team, p.dest, p.source, p.bytes, c.stream));
@@ -135,7 +160,8 @@ PyObject *native_reduce(PyObject *module, PyObject *const *arguments, Py_ssize_t
     struct reduction r;
     if (!start(&c, arguments, n, 5) ||
         !describe_blocks(c.name, arguments[0], arguments[1], 1, 1, c.n_members, &p) ||
-        !find_reduction(p.type, arguments[2], &r))
+        !find_reduction(p.type, arguments[2], &r) ||
+        !is_same(&c, &p, "dest and source", ", op ", text_of(arguments[2])))
         return NULL;
     RUN(&c, r.on_host(c.team, p.dest, p.source, p.bytes / r.element_bytes),
         r.on_stream(c.team, p.dest, p.source, p.bytes / r.element_bytes, c.stream));

@@ -6,7 +6,8 @@
 struct library library;
 struct package package;
 
-/* (handle of dlopen): before it, every call says that there is no job. */
+/* (handle of dlopen): before it, every call says that there is no job. A program of Python is told
+ * of long waits, unless the environment says otherwise. */
 static PyObject *native_bind_library(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
@@ -22,6 +23,7 @@ static PyObject *native_bind_library(PyObject *module, PyObject *const *argument
     FOREACH_LIBRARY_FUNCTION(X)
 #undef X
     library.is_bound = true;
+    library.gshmemx_layer_offer_setting("GSHMEM_WAIT_NOTICE", "10");
     return none();
 }
 
@@ -56,35 +58,21 @@ static PyObject *native_is_initialized(PyObject *module, PyObject *const *argume
 #name, native_##name, PYTHON_FASTCALL, NULL \
     }
 
-static PyMethodDef methods[] = {METHOD(bind_library),
-                                METHOD(bind_package),
-                                METHOD(need),
-                                METHOD(set_forked_by),
-                                METHOD(is_initialized),
-                                METHOD(describe),
-                                METHOD(address_of),
-                                METHOD(check_pe),
-                                METHOD(stream_of),
-                                METHOD(use_torch_streams),
-                                METHOD(watch_waits),
-                                METHOD(wait_starts),
-                                METHOD(wait_ends),
-                                METHOD(main_wait),
-                                METHOD(put),
-                                METHOD(put_nbi),
-                                METHOD(get),
-                                METHOD(get_nbi),
-                                METHOD(put_signal),
-                                METHOD(signal),
-                                METHOD(signal_wait),
-                                METHOD(quiet),
-                                METHOD(fence),
-                                METHOD(barrier),
-                                METHOD(sync),
-                                METHOD(reduce),
-                                METHOD(broadcast),
-                                METHOD(fcollect),
-                                METHOD(alltoall),
+static PyMethodDef methods[] = {METHOD(bind_library),   METHOD(bind_package),
+                                METHOD(need),           METHOD(set_forked_by),
+                                METHOD(is_initialized), METHOD(describe),
+                                METHOD(address_of),     METHOD(check_pe),
+                                METHOD(stream_of),      METHOD(use_torch_streams),
+                                METHOD(watch_waits),    METHOD(wait_starts),
+                                METHOD(wait_ends),      METHOD(main_wait),
+                                METHOD(compare),        METHOD(put),
+                                METHOD(put_nbi),        METHOD(get),
+                                METHOD(get_nbi),        METHOD(put_signal),
+                                METHOD(signal),         METHOD(signal_wait),
+                                METHOD(quiet),          METHOD(fence),
+                                METHOD(barrier),        METHOD(sync),
+                                METHOD(reduce),         METHOD(broadcast),
+                                METHOD(fcollect),       METHOD(alltoall),
                                 {NULL, NULL, 0, NULL}};
 
 static PyModuleDef definition = {

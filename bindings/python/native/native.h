@@ -11,6 +11,7 @@
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "python_abi.h"
+#include "runtime/layer.h"
 
 /* The library's functions, found by name in the library that Python has loaded. */
 #define FOREACH_LIBRARY_FUNCTION(X)        \
@@ -40,7 +41,9 @@
     X(gshmem_alltoallmem)                  \
     X(gshmemx_broadcastmem_on_stream)      \
     X(gshmemx_fcollectmem_on_stream)       \
-    X(gshmemx_alltoallmem_on_stream)
+    X(gshmemx_alltoallmem_on_stream)       \
+    X(gshmemx_layer_compare)               \
+    X(gshmemx_layer_offer_setting)
 
 struct library {
     bool is_bound;
@@ -129,6 +132,16 @@ void wait_starts(const char *what); /* a text that stays */
 void wait_ends(void);
 
 python_function native_watch_waits, native_wait_starts, native_wait_ends, native_main_wait;
+
+/* ---- compare.c ----
+ *
+ * Every collective call of the host begins with this: all members of the team compare what they are
+ * about to do. False, with an exception on all of them: they differ. wait: the call's name, a text
+ * that stays. format: what it is called with. */
+bool compare(const char *wait, int team, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+python_function native_compare;
 
 /* ---- calls.c, collectives.c ---- */
 
