@@ -353,12 +353,17 @@ def _compile_to_cubin(text, options, arch):
         return file.read()
 
 
-def _driver_call(function, *arguments):
+_ILLEGAL_ADDRESS = 700  # CUDA_ERROR_ILLEGAL_ADDRESS
+
+
+def _driver_call(function, *arguments, hint=''):
+    """hint: what to say of an illegal address besides."""
     result = function(*arguments)
     if result != 0:
         text = ctypes.c_char_p()
         ctypes.CDLL('libcuda.so.1').cuGetErrorString(result, ctypes.byref(text))
-        raise Error(f'{function.__name__}: {(text.value or b"error").decode()}')
+        raise Error(f'{function.__name__}: {(text.value or b"error").decode()}'
+                    f'{hint if result == _ILLEGAL_ADDRESS else ""}')
 
 
 def _compile_gpu(text, options, names):
@@ -406,12 +411,16 @@ def _gpu_launch(cuda, prepare, function):
     return do
 
 
+_NO_STATE = ("; so ends a kernel that calls gshmem, but whose module gshmem.device.prepare or init_module has not "
+             "given gshmem's state")
+
+
 def synchronize() -> None:
-    """Waits for this PE's kernels and for all work on its device."""
+    """Waits for this PE's kernels and for all work on its device. Raises Error if a kernel has failed."""
     need()
     from ._start import waiting
     with waiting('gshmem.synchronize'):
         if is_on_gpu():
-            _driver_call(ctypes.CDLL('libcuda.so.1').cuCtxSynchronize)
+            _driver_call(ctypes.CDLL('libcuda.so.1').cuCtxSynchronize, hint=_NO_STATE)
         else:
             library.gshmemx_cpu_device_synchronize(library.gshmemx_cpu_device_current())

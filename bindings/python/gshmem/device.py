@@ -8,10 +8,16 @@ import glob
 import json
 import os
 
+from ._arrays import is_on_gpu
 from ._errors import Error, check
 from ._library import library as _library
 from ._library import package_folder
 from ._start import need
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import TypeVar
+    Kernel = TypeVar('Kernel')
 
 
 def _folder(call):
@@ -62,11 +68,37 @@ def init_module(module: int) -> None:
     check(_library.gshmemx_cumodule_init(module))
 
 
+def prepare(kernel: Kernel) -> Kernel:
+    """Prepares the module that the kernel is in, and returns the kernel: one of CuPy (of RawModule.get_function, or a
+    RawKernel), or a function of the driver (CUfunction, as a number). To be called in each job, before the kernel is
+    launched. Raises TypeError if it is no such kernel, or if its module has no place for gshmem's state: its source
+    does not include <gshmem_device.cuh>."""
+    need()
+    address = kernel if isinstance(kernel, int) else getattr(getattr(kernel, 'kernel', None), 'ptr', None)
+    if isinstance(kernel, bool) or not isinstance(address, int) or not address:
+        raise TypeError(f'prepare: kernel is {kernel!r}, neither a kernel of CuPy nor a CUfunction as a number')
+    if not is_on_gpu():
+        raise Error('prepare: the CPU device has no modules; its kernels are those of gshmem.compile')
+    module = ctypes.c_void_p()
+    result = _driver().cuFuncGetModule(ctypes.byref(module), ctypes.c_void_p(address))
+    if result != 0 or module.value is None:
+        raise TypeError(f'prepare: kernel: CUDA knows no module of it (error {result})')
+    result = _library.gshmemx_cumodule_init(module.value)
+    if result != 0:
+        raise TypeError("prepare: kernel: its module cannot have gshmem's state: "
+                        + _library.gshmemx_error_string(result).decode(errors='replace'))
+    return kernel
+
+
+def _driver():
+    return ctypes.CDLL('libcuda.so.1')
+
+
 def init_library(library: int) -> None:
     """The same for a library of the driver (CUlibrary, which is also CUDA's cudaLibrary_t)."""
     need()
     module = ctypes.c_void_p()
-    result = ctypes.CDLL('libcuda.so.1').cuLibraryGetModule(ctypes.byref(module), ctypes.c_void_p(library))
+    result = _driver().cuLibraryGetModule(ctypes.byref(module), ctypes.c_void_p(library))
     if result != 0 or module.value is None:
         raise Error(f'init_library: CUDA gives no module of this library (error {result})')
     init_module(module.value)

@@ -22,8 +22,8 @@ def main():
     me, n = gshmem.my_pe(), gshmem.n_pes()
     box = cupy.asarray(gshmem.zeros(1, 'int32'))
     module = cupy.RawModule(code=SOURCE, options=tuple(gshmem.device.nvrtc_options()))
-    gshmem.device.init_module(module.module.ptr)
-    module.get_function('greet')((1,), (1,), (box, numpy.int32(100 + me)))
+    greet = gshmem.device.prepare(module.get_function('greet'))
+    greet((1,), (1,), (box, numpy.int32(100 + me)))
     gshmem.synchronize()
     gshmem.barrier()
     assert box.item() == 100 + (me - 1) % n

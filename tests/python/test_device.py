@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of other packages get gshmem's state, or an exception says what is missing. The driver and the library's part
+for GPUs are models here: on machines with GPUs the program examples/cupy_ring.py uses the real ones."""
+import ctypes
+
+import pytest
+
+import gshmem
+from gshmem import _kernels, device
+
+
+class RawKernel:
+    """As CuPy's: the driver's function is kernel.ptr."""
+
+    def __init__(self, address):
+        self.kernel = type('Function', (), {'ptr': address})()
+
+
+class Driver:
+    """The functions 16 and 32 are in the modules 17 and 33; others are no functions."""
+
+    def cuFuncGetModule(self, module, function):
+        if function.value not in (16, 32):
+            return 400  # CUDA_ERROR_INVALID_HANDLE
+        ctypes.cast(module, ctypes.POINTER(ctypes.c_void_p))[0] = function.value + 1
+        return 0
+
+
+class Library:
+    """Module 17 has a place for the state."""
+
+    def __init__(self):
+        self.prepared = []
+
+    def gshmemx_cumodule_init(self, module):
+        self.prepared.append(module)
+        return 0 if module == 17 else 1
+
+    def gshmemx_error_string(self, result):
+        return b'it has no constant block'
+
+
+def test_prepare(monkeypatch):
+    def function():
+        library = Library()
+        monkeypatch.setattr(device, 'is_on_gpu', lambda: True)
+        monkeypatch.setattr(device, '_driver', Driver)
+        monkeypatch.setattr(device, '_library', library)
+        kernel = RawKernel(16)
+        assert device.prepare(kernel) is kernel and device.prepare(16) == 16
+        with pytest.raises(TypeError, match="prepare: kernel: its module cannot have gshmem's state: it has no const"):
+            device.prepare(RawKernel(32))
+        assert library.prepared == [17, 17, 33]
+        with pytest.raises(TypeError, match='prepare: kernel: CUDA knows no module of it'):
+            device.prepare(RawKernel(48))
+        for wrong in (None, 'greet', True, 0, RawKernel(None), lambda: 0):
+            with pytest.raises(TypeError, match='prepare: kernel is .*, neither a kernel of CuPy nor a CUfunction'):
+                device.prepare(wrong)
+    gshmem.run_threads(1, function)
+
+
+def test_prepare_without_a_gpu():
+    def function():
+        with pytest.raises(gshmem.Error, match='prepare: the CPU device has no modules'):
+            device.prepare(16)
+    gshmem.run_threads(1, function)
+    with pytest.raises(gshmem.NotInitialized):
+        device.prepare(16)
+
+
+def test_an_illegal_address_has_a_hint(monkeypatch):
+    class Cuda:
+        def cuGetErrorString(self, result, text):
+            return 1
+
+    def cuCtxSynchronize():
+        return 700
+    monkeypatch.setattr(_kernels.ctypes, 'CDLL', lambda name: Cuda())
+    with pytest.raises(gshmem.Error, match='cuCtxSynchronize: error; so ends a kernel .* gshmem.device.prepare'):
+        _kernels._driver_call(cuCtxSynchronize, hint=_kernels._NO_STATE)
+    with pytest.raises(gshmem.Error, match='cuCtxSynchronize: error$'):
+        _kernels._driver_call(cuCtxSynchronize)
