@@ -143,7 +143,9 @@ def _atomic(operation, word, values, pe):
     types = {**WORDS, **FLOATS} if operation in ('fetch', 'set', 'swap') else WORDS
     address, name = _word(call, word, types)
     values = [_number(call, 'value', value, name) for value in values]
-    return getattr(library, f'gshmem_{name}_{call}')(address, *values, check_pe(call, pe))
+    pe = check_pe(call, pe)
+    with waiting(f'gshmem.{call}'):
+        return getattr(library, f'gshmem_{name}_{call}')(address, *values, pe)
 
 
 def atomic_fetch(word: Array, pe: int) -> Number:

@@ -15,6 +15,15 @@ PyObject *checked(int result)
     return unused;
 }
 
+/* A call of the host that may wait for another PE: the network's window may be full, and a get
+ * waits for its data. */
+#define WAITING(what, call) \
+    do {                    \
+        wait_starts(what);  \
+        UNLOCKED(call);     \
+        wait_ends();        \
+    } while (0)
+
 /* ---- (dest, source, pe[, stream]) ---- */
 
 static bool pair_and_pe(const char *call, PyObject *const *arguments, int symmetric,
@@ -33,7 +42,7 @@ PyObject *native_put(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
     if (!check_count("put", n, 4) || !pair_and_pe("put", arguments, DEST_IS_SYMMETRIC, &p, &pe))
         return NULL;
     if (is_none(arguments[3])) {
-        UNLOCKED(library.gshmem_putmem(p.dest, p.source, p.bytes, pe));
+        WAITING("gshmem.put", library.gshmem_putmem(p.dest, p.source, p.bytes, pe));
         return none();
     }
     if (!stream_of(arguments[3], &stream))
@@ -50,7 +59,7 @@ PyObject *native_put_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_
     if (!check_count("put_nbi", n, 3) ||
         !pair_and_pe("put_nbi", arguments, DEST_IS_SYMMETRIC, &p, &pe))
         return NULL;
-    UNLOCKED(library.gshmem_putmem_nbi(p.dest, p.source, p.bytes, pe));
+    WAITING("gshmem.put_nbi", library.gshmem_putmem_nbi(p.dest, p.source, p.bytes, pe));
     return none();
 }
 
@@ -63,7 +72,7 @@ PyObject *native_get(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
     if (!check_count("get", n, 4) || !pair_and_pe("get", arguments, SOURCE_IS_SYMMETRIC, &p, &pe))
         return NULL;
     if (is_none(arguments[3])) {
-        UNLOCKED(library.gshmem_getmem(p.dest, p.source, p.bytes, pe));
+        WAITING("gshmem.get", library.gshmem_getmem(p.dest, p.source, p.bytes, pe));
         return none();
     }
     if (!stream_of(arguments[3], &stream))
@@ -80,7 +89,7 @@ PyObject *native_get_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_
     if (!check_count("get_nbi", n, 3) ||
         !pair_and_pe("get_nbi", arguments, SOURCE_IS_SYMMETRIC, &p, &pe))
         return NULL;
-    UNLOCKED(library.gshmem_getmem_nbi(p.dest, p.source, p.bytes, pe));
+    WAITING("gshmem.get_nbi", library.gshmem_getmem_nbi(p.dest, p.source, p.bytes, pe));
     return none();
 }
 
@@ -102,7 +111,8 @@ PyObject *native_put_signal(PyObject *module, PyObject *const *arguments, Py_ssi
         !int_of(call, "op", arguments[4], &op))
         return NULL;
     if (is_none(arguments[6])) {
-        UNLOCKED(library.gshmem_putmem_signal(p.dest, p.source, p.bytes, signal, value, op, pe));
+        WAITING("gshmem.put_signal",
+                library.gshmem_putmem_signal(p.dest, p.source, p.bytes, signal, value, op, pe));
         return none();
     }
     if (!stream_of(arguments[6], &stream))
@@ -125,7 +135,7 @@ PyObject *native_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t
         !pe_of(call, arguments[3], library.gshmem_n_pes(), &pe))
         return NULL;
     if (is_none(arguments[4])) {
-        UNLOCKED(library.gshmemx_signal_op(signal, value, op, pe));
+        WAITING("gshmem.signal", library.gshmemx_signal_op(signal, value, op, pe));
         return none();
     }
     if (!stream_of(arguments[4], &stream))
@@ -177,7 +187,7 @@ PyObject *native_fence(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     (void)module, (void)arguments, (void)n;
     if (!need_job())
         return NULL;
-    UNLOCKED(library.gshmem_fence());
+    WAITING("gshmem.fence", library.gshmem_fence());
     return none();
 }
 
