@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels from Python: each rank puts its numbers into the others' arrays, by a kernel that gets the handle, over
-memory and port channels. Run by the processes of a job."""
-import sys
+"""Channels from Python: each rank puts its numbers into the others' arrays, by kernels that get handles as bytes, over
+channels of a group and over those made object by object. Run by the processes of a job."""
+import socket
 
 import numpy
 
@@ -11,6 +11,7 @@ import gshmem.mscclpp as mscclpp
 SOURCE = r'''
 #include <mscclpp/memory_channel_device.hpp>
 #include <mscclpp/port_channel_device.hpp>
+#include <mscclpp/semaphore_device.hpp>
 __global__ void by_memory(mscclpp::MemoryChannelDeviceHandle channel, int to, int from, int bytes)
 {
     channel.put(to, from, bytes, threadIdx.x, blockDim.x);
@@ -25,56 +26,214 @@ __global__ void by_port(mscclpp::PortChannelDeviceHandle channel, int to, int fr
     channel.putWithSignalAndFlush(to, from, bytes);
     channel.wait();
 }
+__global__ void by_base_port(mscclpp::BasePortChannelDeviceHandle channel, unsigned dst, unsigned src, uint64_t to,
+                             uint64_t bytes)
+{
+    channel.putWithSignalAndFlush((mscclpp::MemoryId)dst, to, (mscclpp::MemoryId)src, to, bytes);
+    channel.wait();
+}
+__global__ void meet(mscclpp::MemoryDevice2DeviceSemaphoreDeviceHandle semaphore)
+{
+    semaphore.signal();
+    semaphore.wait();
+}
+__global__ void wait_for_host(mscclpp::Host2DeviceSemaphoreDeviceHandle semaphore) { semaphore.wait(); }
 '''
+WIDTH = 32
+BYTES = WIDTH * 4
 
 
-def main(port):
-    me, n, width = gshmem.my_pe(), gshmem.n_pes(), 32
+def new_array():
+    """Ordinary memory with a row for each rank, of which the own one is filled."""
+    me, n = gshmem.my_pe(), gshmem.n_pes()
+    array = numpy.full((n, WIDTH), -1, 'int32')
+    array[me] = me * 100 + numpy.arange(WIDTH)
+    if gshmem.is_on_gpu():
+        import torch
+        array = torch.from_numpy(array).cuda()
+        torch.cuda.synchronize()
+    return array
+
+
+def check(array, what):
+    """All rows are filled."""
+    gshmem.synchronize()
+    got = array.cpu().numpy() if gshmem.is_on_gpu() else array
+    assert (got == numpy.arange(gshmem.n_pes())[:, None] * 100 + numpy.arange(WIDTH)).all(), (what, got)
+
+
+def of_a_group(module, group, others):
+    """As MSCCL++'s Python programs set their channels up."""
+    place = gshmem.my_pe() * BYTES
+    connections = group.make_connection(others, mscclpp.Transport.CudaIpc)
+    array = new_array()
+    channels = group.make_memory_channels(array, connections)
+    group.barrier()
+    for rank in others:
+        module.by_memory(1, 32, channels[rank].device_handle().raw, place, place, BYTES)
+    check(array, 'memory channels')
+    service = mscclpp.ProxyService()
+    array = new_array()
+    channels = group.make_proxy_channels(service, array, connections)
+    service.start_proxy()
+    group.barrier()
+    for rank in others:
+        module.by_port(1, 1, channels[rank].device_handle().raw, place, place, BYTES)
+    check(array, 'port channels')
+    group.barrier()
+    service.stop_proxy()
+
+
+def of_objects(module, communicator, others):
+    """Each object by itself, over all kinds of them."""
+    place = gshmem.my_pe() * BYTES
+    array = new_array()
+    memory = communicator.register_memory(array, transports=mscclpp.Transport.CudaIpc)
+    assert memory.size() == array.nbytes and memory.data() and memory.transports() == mscclpp.Transport.CudaIpc
+    futures = {}
+    for rank in others:
+        communicator.send_memory(memory, rank, 7)
+        futures[rank] = (communicator.connect(mscclpp.EndpointConfig(mscclpp.Transport.CudaIpc), rank, 3),
+                         communicator.recv_memory(rank, 7))
+    connections = {rank: connection.get() for rank, (connection, _) in futures.items()}
+    memories = {rank: memory.get() for rank, (_, memory) in futures.items()}
+    for rank, connection in connections.items():
+        assert (communicator.remote_rank_of(connection), communicator.tag_of(connection)) == (rank, 3)
+        assert connection.transport() == connection.remote_transport() == mscclpp.Transport.CudaIpc
+        assert memories[rank].size() == array.nbytes
+    semaphores = {rank: communicator.build_semaphore(c, rank) for rank, c in connections.items()}
+    semaphores = {rank: future.get() for rank, future in semaphores.items()}
+    assert all(s.local_memory().size() == s.remote_memory().size() == 8 for s in semaphores.values())
+
+    channels = {rank: mscclpp.MemoryChannel(semaphores[rank], memories[rank], memory) for rank in others}
+    communicator.bootstrap().barrier()
+    for rank in others:
+        module.by_memory(1, 32, channels[rank].device_handle().raw, place, place, BYTES)
+    check(array, 'MemoryChannel')
+
+    service = mscclpp.ProxyService(64)
+    service.start_proxy()
+    own = service.add_memory(memory)
+    by_base = {}
+    for rank in others:
+        number = service.build_and_add_semaphore(communicator, connections[rank])
+        by_base[rank] = service.base_port_channel(number), service.add_memory(memories[rank])
+    communicator.bootstrap().barrier()
+    array[:] = new_array()
+    communicator.bootstrap().barrier()  # all are filled anew
+    for rank, (channel, dst) in by_base.items():
+        module.by_base_port(1, 1, channel.device_handle().raw, dst, own, place, BYTES)
+    check(array, 'BasePortChannel')
+    communicator.bootstrap().barrier()
+    service.stop_proxy()
+
+    for rank in others:
+        semaphore = mscclpp.MemoryDevice2DeviceSemaphore(communicator, connections[rank])
+        module.meet(1, 1, semaphore.device_handle().raw)
+        gshmem.synchronize()
+    by_host = {rank: mscclpp.Host2DeviceSemaphore(communicator, connections[rank]) for rank in others}
+    array[:] = new_array()
+    communicator.bootstrap().barrier()
+    for rank in others:
+        connections[rank].write(memories[rank], place, memory, place, BYTES)
+        by_host[rank].signal()
+    for rank in others:
+        module.wait_for_host(1, 1, by_host[rank].device_handle().raw)
+    check(array, 'Host2DeviceSemaphore')
+    for connection in connections.values():
+        connection.flush()
+
+    words = numpy.zeros(len(communicator.bootstrap().all_gather(b'')), 'uint64')
+    registered = communicator.register_memory(words, transports=mscclpp.Transport.Ethernet)
+    far = {rank: communicator.connect(mscclpp.EndpointConfig(mscclpp.Transport.Ethernet, mscclpp.DeviceType.CPU), rank,
+                                      4).get() for rank in others}
+    text = registered.serialize()
+    texts = communicator.bootstrap().all_gather(len(text).to_bytes(2, 'little') + text.ljust(510, b'\0'))
+    by_network = {rank: mscclpp.Host2HostSemaphore(communicator, far[rank]) for rank in others}
+    mine = numpy.zeros(1, 'uint64')
+    for rank in others:
+        there = mscclpp.RegisteredMemory.deserialize(texts[rank][2:2 + int.from_bytes(texts[rank][:2], 'little')])
+        far[rank].update_and_sync(there, 8 * gshmem.my_pe(), mine, 5)
+        by_network[rank].signal()
+    for rank in others:
+        by_network[rank].wait(-1)
+        assert not by_network[rank].poll() and words[rank] == 5 and mine[0] == 5
+    communicator.bootstrap().barrier()
+
+
+def refused(kind, words, call):
+    try:
+        call()
+    except kind as e:
+        assert words in str(e), e
+        return
+    raise AssertionError(f'nothing says {words!r}')
+
+
+def wrong(group, n):
+    connection = group.make_connection([(gshmem.my_pe() + 1) % n, (gshmem.my_pe() - 1) % n])
+    connection = connection.popitem()[1]
+    memory = group.communicator.register_memory(numpy.zeros(4))
+    refused(ValueError, f'ranks are [{n}], of {n}', lambda: group.make_connection([n]))
+    refused(ValueError, 'give either', lambda: mscclpp.CommGroup(rank=0, size=1))
+    refused(ValueError, 'rank is 2', lambda: mscclpp.TcpBootstrap(2, 2))
+    refused(ValueError, 'initialize: id is neither', lambda: mscclpp.TcpBootstrap(0, 1).initialize(b'short'))
+    refused(TypeError, 'Communicator: bootstrap is int, not', lambda: mscclpp.Communicator(3))
+    refused(ValueError, f'recv_memory: rank is {n}, and there are {n}', lambda: group.communicator.recv_memory(n))
+    refused(TypeError, 'send_memory: memory is ndarray, not Reg', lambda: group.communicator.send_memory(
+        numpy.zeros(1), 0))
+    refused(ValueError, 'register_memory: size is 33, and memory has 32',
+            lambda: group.communicator.register_memory(numpy.zeros(4), 33))
+    refused(TypeError, 'transports is 1, not of', lambda: group.communicator.register_memory(numpy.zeros(4), None, 1))
+    refused(TypeError, 'MemoryChannel: semaphore is Connection', lambda: mscclpp.MemoryChannel(
+        connection, memory, memory))
+    refused(gshmem.Error, 'mscclpp: ', lambda: connection.write(memory, 0, memory, 0, 33))
+    refused(gshmem.Error, 'mscclpp: ', lambda: mscclpp.RegisteredMemory.deserialize(b'nothing'))
+    refused(gshmem.Error, 'mscclpp: ', lambda: mscclpp.ProxyService(3))
+    refused(gshmem.Error, 'mscclpp: ', lambda: mscclpp.ProxyService().port_channel(1, 2, 3))
+    return connection, memory
+
+
+def at_an_address():
+    """A group of one rank, at a port that is free at least once in several attempts."""
+    for attempt in range(20):
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            port = s.getsockname()[1]
+        try:
+            with mscclpp.MscclppGroup(f'127.0.0.1:{port}', 0, 1) as group:
+                group.barrier()
+                return
+        except gshmem.Error:
+            if attempt == 19:
+                raise
+
+
+def main():
+    me, n = gshmem.my_pe(), gshmem.n_pes()
     module = gshmem.compile(SOURCE, options=mscclpp.options())
     others = [rank for rank in range(n) if rank != me]
-    with mscclpp.CommGroup(interfaceIpPortTrio=f'127.0.0.1:{port}', rank=me, size=n) as group:
-        connections = group.make_connection(others, mscclpp.Transport.CudaIpc)
-        for kind in ('memory', 'port'):
-            array = numpy.full((n, width), -1, 'int32')  # ordinary memory
-            array[me] = me * 100 + numpy.arange(width)
-            if gshmem.is_on_gpu():
-                import torch
-                array = torch.from_numpy(array).cuda()
-                torch.cuda.synchronize()
-            if kind == 'memory':
-                channels = group.make_memory_channels(array, connections)
-            else:
-                service = mscclpp.ProxyService(group)
-                service.start_proxy()
-                channels = group.make_port_channels(service, array, connections)
-            group.barrier()
-            for rank in others:
-                handle = channels[rank].device_handle().raw
-                place = me * width * 4
-                if kind == 'memory':
-                    module.by_memory(1, 32, handle, place, place, width * 4)
-                else:
-                    module.by_port(1, 1, handle, place, place, width * 4)
-            gshmem.synchronize()
-            got = array.cpu().numpy() if gshmem.is_on_gpu() else array
-            assert (got == numpy.arange(n)[:, None] * 100 + numpy.arange(width)).all(), (kind, got)
-            group.barrier()
-        for wrong in (lambda: group.make_connection([n]), lambda: mscclpp.CommGroup(rank=0, size=1)):
-            try:
-                wrong()
-                raise AssertionError('a wrong argument is taken')
-            except ValueError:
-                pass
-        service.stop_proxy()
+    ids = gshmem.zeros((2, 128), 'uint8')
+    if me == 0:
+        ids[:] = [list(mscclpp.create_unique_id()), list(mscclpp.create_unique_id())]
+    gshmem.broadcast(ids, ids, 0)
+    ids = [bytes(ids[i].tolist()) for i in range(2)]
+    with mscclpp.CommGroup(unique_id=ids[0], rank=me, size=n) as group:
+        of_a_group(module, group, others)
+        connection, memory = wrong(group, n)
         group.barrier()
-    try:
-        group.barrier()
-        raise AssertionError('a closed group is used')
-    except gshmem.Error as e:
-        assert 'the group is closed' in str(e)
+    at_an_address()
+    refused(gshmem.Error, 'the group is closed', group.barrier)
+    refused(gshmem.Error, 'the communicator is closed', connection.flush)
+    refused(gshmem.Error, 'the communicator is closed', memory.size)
+    bootstrap = mscclpp.TcpBootstrap.create(me, n)
+    bootstrap.initialize(ids[1])
+    assert (bootstrap.get_rank(), bootstrap.get_n_ranks()) == (me, n)
+    with mscclpp.Communicator(bootstrap) as communicator:
+        of_objects(module, communicator, others)
     print('right')
 
 
 if __name__ == '__main__':
     with gshmem.init():
-        main(sys.argv[1])
+        main()
