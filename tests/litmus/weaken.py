@@ -143,13 +143,18 @@ def fail(text):
     sys.exit(f"weaken.py: {text}")
 
 
-def weaken(text, function, old, new):
+def part_of(text, function):
+    """Where the function's text begins and ends."""
     if text.count(function) != 1:
         fail(f"{function}: found {text.count(function)} times")
     start = text.index(function)
     line = text[text.rindex("\n", 0, start) + 1:]
     brace = "\n" + line[:len(line) - len(line.lstrip())] + "}\n"
-    end = text.index(brace, start) + len(brace)
+    return start, text.index(brace, start) + len(brace)
+
+
+def weaken(text, function, old, new):
+    start, end = part_of(text, function)
     body = text[start:end]
     if old not in body:
         fail(f"{function}: has no {old!r}")
@@ -254,5 +259,5 @@ def main():
             fail(__doc__)
 
 
-if __name__ == "__main__":  # others import weaken()
+if __name__ == "__main__":  # others import weaken() and part_of()
     main()

@@ -66,7 +66,7 @@ void Fifo::pop()
 
 uint64_t Fifo::tail() const
 {
-    return __atomic_load_n(pimpl_->memory.tail.get(), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(pimpl_->memory.tail.get(), __ATOMIC_ACQUIRE); /* pairs with pop() */
 }
 
 int Fifo::size() const

@@ -4,6 +4,7 @@
  *     PROGRAM processes N    N processes of one host
  *     PROGRAM hosts N        the same, which take themselves for hosts of their own
  *     PROGRAM threads N      N threads
+ *     PROGRAM far-threads N  the same, connected as ranks of different hosts are
  *     gshmemrun -n N [--threads] PROGRAM    the PEs of a job, which has memory of its own besides;
  *         PEs that are far by the job's own routes (GSHMEM_NODE_PES=1) are so here, too
  */
@@ -143,14 +144,14 @@ inline int run_processes(int (*run)(const Rank &), int n, bool is_far)
     return failed;
 }
 
-inline int run_threads(int (*run)(const Rank &), int n)
+inline int run_threads(int (*run)(const Rank &), int n, bool is_far)
 {
     const mscclpp::UniqueId id = mscclpp::TcpBootstrap::createUniqueId();
     std::vector<std::thread> threads;
     std::vector<int> failed(static_cast<size_t>(n), 1);
     for (int rank = 0; rank < n; rank++) {
         threads.emplace_back([=, &failed] {
-            failed[static_cast<size_t>(rank)] = run_rank(run, {rank, n, false, true, false, id});
+            failed[static_cast<size_t>(rank)] = run_rank(run, {rank, n, is_far, true, false, id});
         });
     }
     int any = 0;
@@ -189,8 +190,8 @@ inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
     const std::string way = argc == 3 ? argv[1] : "";
     const int n = argc == 3 ? std::atoi(argv[2]) : 0;
     alarm(600); /* whoever is left behind ends, too */
-    if (way == "threads") {
-        return run_threads(run, n);
+    if (way == "threads" || way == "far-threads") {
+        return run_threads(run, n, way == "far-threads");
     }
     if (way == "processes" || way == "hosts") {
         return run_processes(run, n, way == "hosts");
@@ -199,7 +200,7 @@ inline int run_ranks(int argc, char **argv, int (*run)(const Rank &))
         run_of_pe = run;
         return gshmemx_run(run_pe, argc, argv);
     }
-    std::fprintf(stderr, "usage: %s processes|hosts|threads N\n", argv[0]);
+    std::fprintf(stderr, "usage: %s processes|hosts|threads|far-threads N\n", argv[0]);
     return 2;
 }
 

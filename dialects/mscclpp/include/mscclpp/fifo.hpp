@@ -54,7 +54,8 @@ class Fifo
     /* Takes out the oldest trigger. What the host did before is seen by the device's sync(). Only
      * after a poll() that found one. */
     void pop();
-    /* How many have been taken out: the position of the oldest trigger. */
+    /* How many have been taken out: the position of the oldest trigger. What the host did before it
+     * took those out is seen afterwards. Any thread. */
     uint64_t tail() const;
 
     int size() const;

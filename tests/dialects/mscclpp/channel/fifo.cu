@@ -6,7 +6,8 @@
  * stops it or throws, and one that is started again. Sizes that are refused; a wait for room that
  * ends at the time limit.
  *
- * usage: fifo [soak [triggers]]: so many from 32 threads instead, a million if not given */
+ * usage: fifo [soak [triggers]]: so many from 32 threads instead, a million if not given
+ *        fifo room: the wait for room alone, in this process, which it ends */
 #include <mscclpp/fifo.hpp>
 #include <mscclpp/proxy.hpp>
 #include <gshmem/launch.h>
@@ -239,6 +240,23 @@ static void test_pending()
     CHECK_EQ(n, 300);
 }
 
+/* Whoever sees by the tail how many have been taken out sees what the handler did. */
+static void test_tail()
+{
+    int n = 0;
+    Proxy proxy([&](ProxyTrigger) {
+        n++;
+        return ProxyHandlerResult::Continue;
+    });
+    proxy.start();
+    launch(push_zeros, 1, 1, proxy.fifo()->deviceHandle(), 20);
+    while (proxy.fifo()->tail() < 20)
+        sched_yield();
+    CHECK_EQ(n, 20);
+    proxy.stop();
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
 /* A handler that stops, then one that throws: nothing is lost, and it goes on after a new start. */
 static void test_stop_and_throw()
 {
@@ -281,6 +299,13 @@ static void test_stop_and_throw()
         CHECK_EQ(seen[i], i);
 }
 
+/* Does not return. */
+static void push_without_room(Fifo &fifo)
+{
+    launch(push_zeros, 1, 1, fifo.deviceHandle(), fifo.size() + 1);
+    cudaDeviceSynchronize();
+}
+
 #if !defined(__SANITIZE_THREAD__) /* they fork */
 /* In a process of its own, before this one has a device: a push waits for room that nobody makes,
  * and a flush for a proxy whose handler has thrown; or the limit is no time. What it prints. */
@@ -310,7 +335,7 @@ static std::string run_stuck(stuck what)
             throw mscclpp::Error("no such thing", mscclpp::ErrorCode::InvalidUsage);
         });
         if (what == stuck::room) {
-            launch(push_zeros, 1, 1, fifo.deviceHandle(), 5);
+            push_without_room(fifo);
         } else {
             proxy.start();
             launch(push_zeros, 1, 1, proxy.fifo()->deviceHandle(), 600);
@@ -344,6 +369,12 @@ int main(int argc, char **argv)
         test_push(512, 1, 32, n / 32);
         return test_result();
     }
+    if (argc > 1 && strcmp(argv[1], "room") == 0) {
+        setenv("GSHMEM_WAIT_TIMEOUT", "300ms", 1);
+        Fifo fifo(4);
+        push_without_room(fifo);
+        return 0;
+    }
 #if !defined(__SANITIZE_THREAD__) /* it forks */
     check_contains(run_stuck(stuck::room),
                    "a FIFO of 4 triggers, push of trigger 4, taken out 0: waited 0.3 s");
@@ -361,6 +392,7 @@ int main(int argc, char **argv)
     test_divergent(64);
     test_proxy();
     test_pending();
+    test_tail();
     test_stop_and_throw();
     return test_result();
 }

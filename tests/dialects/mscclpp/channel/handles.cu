@@ -128,6 +128,30 @@ __global__ static void ping_pong(both *b, message how, bool is_polled)
     }
 }
 
+/* Packets of which one word has come, and the other is the last one's. */
+__global__ static void look_at_halves(both *b)
+{
+    LL16Packet *const packet = reinterpret_cast<LL16Packet *>(b->packets[0]);
+    for (int which = 0; which < 4; which++) {
+        const bool is_there = which == 3;
+        uint2 value = make_uint2(0, 0);
+        packet->data1 = 5;
+        packet->data2 = 6;
+        packet->flag1 = (which & 1) != 0 ? 8 : 7;
+        packet->flag2 = (which & 2) != 0 ? 8 : 7;
+        if (packet->readOnce(8, value) == is_there || (is_there && (value.x != 5 || value.y != 6)))
+            atomicAdd(&b->n_wrong, 1u);
+    }
+    LL8Packet *const small = reinterpret_cast<LL8Packet *>(b->packets[1]);
+    for (uint32_t flag = 7; flag < 9; flag++) {
+        uint32_t value = 0;
+        small->data = 5;
+        small->flag = flag;
+        if (small->readOnce(8, value) != (flag != 8) || value != 5)
+            atomicAdd(&b->n_wrong, 1u);
+    }
+}
+
 /* Each thread of end 0 waits, or polls, once in each round; end 1 gives as many signals. Data come
  * with the last one. */
 __global__ static void many_wait(both *b)
@@ -423,6 +447,8 @@ static void run_case(const std::string &name, both *b)
         launch(ping_pong, 2, 64, b, LL16, false);
         memset(b->packets, 0, sizeof(b->packets));
         launch(ping_pong, 2, 50, b, LL8, false);
+    } else if (name == "halves") {
+        launch(look_at_halves, 1, 1, b);
     } else if (name == "many") {
         launch(many_wait, 2, 16, b);
         CHECK_EQ(b->expected[0], 16 * n_rounds * 3 / 2);
@@ -450,8 +476,8 @@ static void run_case(const std::string &name, both *b)
 
 int main(int argc, char **argv)
 {
-    static const char *const all[] = {"put",    "get",  "elements", "poll", "packets", "many",
-                                      "syncer", "gate", "copy",     "bulk", "ports"};
+    static const char *const all[] = {"put",  "get",    "elements", "poll", "packets", "halves",
+                                      "many", "syncer", "gate",     "copy", "bulk",    "ports"};
     both *b = nullptr;
     CHECK(cudaMallocHost(&b, sizeof(*b)) == cudaSuccess);
     for (const char *name : all) {
