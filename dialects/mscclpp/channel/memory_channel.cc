@@ -35,13 +35,14 @@ MemoryChannel::MemoryChannel(std::shared_ptr<MemoryDevice2DeviceSemaphore> semap
                              RegisteredMemory dst, RegisteredMemory src, void *packetBuffer)
     : MemoryChannel(std::move(semaphore), std::move(dst), src.data(), packetBuffer)
 {
+    srcBytes_ = src.size();
     src_ = std::move(src);
 }
 
 MemoryChannelDeviceHandle MemoryChannel::deviceHandle() const
 {
     return MemoryChannelDeviceHandle(semaphore_->deviceHandle(), dst_.data(), srcPtr_,
-                                     packetBuffer_);
+                                     packetBuffer_, dst_.size(), srcBytes_);
 }
 
 } // namespace mscclpp

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "dialects/mscclpp/channel/watch.h"
+
 namespace mscclpp
 {
 
@@ -48,6 +50,12 @@ struct ProxyService::Impl {
                         ErrorCode::InvalidUsage);
         }
         return memories[id];
+    }
+    std::string name(SemaphoreId id)
+    {
+        return id < n_semaphores.load(std::memory_order_acquire)
+                   ? detail::name_of("port channel", semaphores[id].semaphore->connection())
+                   : "";
     }
     void flush(channel_entry &e)
     {
@@ -119,6 +127,11 @@ ProxyService::ProxyService(std::shared_ptr<Fifo> fifo, std::function<void()> thr
 {
     pimpl_->semaphores.reserve(most_semaphores);
     pimpl_->memories.reserve(most_memories);
+    const std::weak_ptr<Impl> weak = pimpl_; /* the FIFO's page may live longer */
+    detail::name_flushes(fifo->watch(), [weak](uint32_t semaphore) {
+        const std::shared_ptr<Impl> service = weak.lock();
+        return service ? service->name(semaphore) : std::string();
+    });
     Impl *const impl = pimpl_.get();
     Fifo *const triggers = fifo.get();
     pimpl_->proxy = std::make_shared<Proxy>(

@@ -14,23 +14,11 @@ namespace mscclpp
 namespace
 {
 
-/* Such as "PE 1, memory channel to rank 0". */
-std::string name_of(const char *what, const Connection &connection)
-{
-    if (connection.remoteRank() < 0) {
-        return std::string(what) + (connection.remoteTransport() == Transport::CudaIpc
-                                        ? " to a near process"
-                                        : " to a far process");
-    }
-    return "PE " + std::to_string(connection.localRank()) + ", " + what + " to rank " +
-           std::to_string(connection.remoteRank());
-}
-
 /* Watches the waits of this end: they end when the other is lost. */
 void watch_semaphore(const std::shared_ptr<detail::Watch> &page, const char *what,
                      const Connection &connection)
 {
-    detail::watch(page, name_of(what, connection), [connection] {
+    detail::watch(page, detail::name_of(what, connection), [connection] {
         return connection.isLost() ? "its process has died or exited" : std::string();
     });
 }

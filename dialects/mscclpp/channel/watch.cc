@@ -26,6 +26,7 @@ struct entry {
     std::weak_ptr<Watch> page;
     std::string who, over;
     std::function<std::string()> why_over;
+    std::function<std::string(uint32_t)> name_flush;
 };
 
 /* Never destroyed: its thread outlives main. */
@@ -44,7 +45,7 @@ watcher &the_watcher()
 std::string what_of(const Watch &page)
 {
     const std::string wanted = std::to_string(page.wanted), seen = std::to_string(page.seen);
-    switch (page.what) {
+    switch (static_cast<Awaited>(static_cast<uint32_t>(page.what) & ((1u << awaitedBits) - 1))) {
     case Awaited::Signal:
         return ", wait " + wanted + ", seen " + seen;
     case Awaited::Packet:
@@ -61,11 +62,20 @@ std::string what_of(const Watch &page)
     return "";
 }
 
+std::string who_of(const Watch &page, const entry &e)
+{
+    const uint32_t above = static_cast<uint32_t>(page.what) >> awaitedBits;
+    const bool is_flush = page.what == flushOf(above);
+    const std::string name = is_flush && e.name_flush ? e.name_flush(above) : "";
+    return name.empty() ? e.who : name;
+}
+
 [[noreturn]] void report(const Watch &page, const entry &e)
 {
     char limit[64];
     std::snprintf(limit, sizeof limit, ": waited %.1f s", static_cast<double>(page.limitNs) / 1e9);
-    gshmemx_cpu_refuse((e.who + what_of(page) + (e.over.empty() ? limit : ": " + e.over)).c_str());
+    gshmemx_cpu_refuse(
+        (who_of(page, e) + what_of(page) + (e.over.empty() ? limit : ": " + e.over)).c_str());
 }
 
 /* Whether the page still lives. */
@@ -135,11 +145,33 @@ void watch(const std::shared_ptr<Watch> &page, std::string who,
     __atomic_store_n(&page->limitNs, wait_limit_ns(), __ATOMIC_RELEASE);
     watcher &w = the_watcher();
     std::lock_guard<std::mutex> hold(w.mutex);
-    w.entries.push_back({page, std::move(who), "", std::move(why_over)});
+    w.entries.push_back({page, std::move(who), "", std::move(why_over), nullptr});
     if (!w.has_thread) {
         std::thread(run, std::ref(w)).detach();
         w.has_thread = true;
     }
+}
+
+void name_flushes(const std::shared_ptr<Watch> &page, std::function<std::string(uint32_t)> name)
+{
+    watcher &w = the_watcher();
+    std::lock_guard<std::mutex> hold(w.mutex);
+    for (entry &e : w.entries) {
+        if (e.page.lock() == page) {
+            e.name_flush = name;
+        }
+    }
+}
+
+std::string name_of(const char *what, const Connection &connection)
+{
+    if (connection.remoteRank() < 0) {
+        return std::string(what) + (connection.remoteTransport() == Transport::CudaIpc
+                                        ? " to a near process"
+                                        : " to a far process");
+    }
+    return "PE " + std::to_string(connection.localRank()) + ", " + what + " to rank " +
+           std::to_string(connection.remoteRank());
 }
 
 void end_waits(const std::shared_ptr<Watch> &page, const std::string &why)

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include <mscclpp/core.hpp>
 #include <mscclpp/watch_device.hpp>
 
 namespace mscclpp
@@ -21,6 +22,11 @@ namespace detail
  */
 void watch(const std::shared_ptr<Watch> &page, std::string who,
            std::function<std::string()> why_over);
+/* Of a FIFO's page: who waits for the flush of a channel with that semaphore; empty: not known. */
+void name_flushes(const std::shared_ptr<Watch> &page,
+                  std::function<std::string(uint32_t semaphore)> name);
+/* Such as "PE 1, memory channel to rank 0". */
+std::string name_of(const char *what, const Connection &connection);
 /* Waits by the page end, now and later, since ...; or go on again, those that have not ended. */
 void end_waits(const std::shared_ptr<Watch> &page, const std::string &why);
 void resume_waits(const std::shared_ptr<Watch> &page);

@@ -39,13 +39,14 @@ constexpr bool isAlignment = Alignment == 4 || Alignment == 8 || Alignment == 16
 } // namespace detail
 
 /* From src to dst, one of which may be shared memory or a peer's. A number of bytes that is no
- * multiple of 4 is rounded down. Alignment and CopyRemainder are promises of the caller that this
- * copy does not need. */
+ * multiple of 4 is rounded down, and reported in checking builds (assert_device.hpp). Alignment and
+ * CopyRemainder are promises of the caller that this copy does not need. */
 template <int Alignment = 16, bool CopyRemainder = true>
 MSCCLPP_DEVICE_INLINE void copy(void *dst, const void *src, uint64_t bytes, uint32_t threadId,
                                 uint32_t numThreads)
 {
     static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
+    detail::checkMultiple("a copy", bytes, 4);
     bytes &= ~(uint64_t)3;
 #if defined(__CUDACC__)
     if (!__isGlobal(dst)) {
@@ -111,6 +112,7 @@ MSCCLPP_DEVICE_INLINE void copyFromPackets(void *data, const void *packets, uint
                                            int64_t maxSpinCount, Watch *watch)
 {
     static_assert(isPacket<PacketType>, "a packet is an LL16Packet or an LL8Packet");
+    checkMultiple("a copy from packets", bytes, sizeof(PacketType) / 2);
     const PacketType *from = static_cast<const PacketType *>(packets);
     for (uint64_t i = threadId; i < bytes / (sizeof(PacketType) / 2); i += numThreads)
         fromPacket(data, from, i, flag, maxSpinCount, watch);
@@ -126,6 +128,7 @@ MSCCLPP_DEVICE_INLINE void copyToPackets(void *targetPtr, const void *originPtr,
                                          uint32_t numThreads, uint32_t flag)
 {
     static_assert(detail::isPacket<PacketType>, "a packet is an LL16Packet or an LL8Packet");
+    detail::checkMultiple("a copy to packets", originBytes, sizeof(PacketType) / 2);
     PacketType *to = static_cast<PacketType *>(targetPtr);
     for (uint64_t i = threadId; i < originBytes / (sizeof(PacketType) / 2); i += numThreads)
         detail::toPacket(to, originPtr, i, flag);

@@ -4,6 +4,7 @@
 #ifndef MSCCLPP_MEMORY_CHANNEL_HPP_
 #define MSCCLPP_MEMORY_CHANNEL_HPP_
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -35,6 +36,7 @@ struct MemoryChannel : public BaseMemoryChannel {
     RegisteredMemory src_;
     void *srcPtr_ = nullptr;
     void *packetBuffer_ = nullptr;
+    size_t srcBytes_ = 0; /* 0: not known */
 
   public:
     MemoryChannel() = default;

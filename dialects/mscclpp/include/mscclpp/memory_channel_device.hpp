@@ -5,7 +5,8 @@
  * order, but for packets, whose flags say that they are there. After a put: synchronise its
  * threads, then one of them signals. wait, poll and signal are one thread's calls
  * (semaphore_device.hpp). Sizes and offsets are multiples of 4 bytes, for packets of what one
- * holds; they are not checked. */
+ * holds. With -DDEBUG_BUILD or -DGSHMEM_CHECKS=1 sizes are checked, also against the registered
+ * memories; otherwise put and get move any number of bytes, and packets leave what fills none. */
 #ifndef MSCCLPP_MEMORY_CHANNEL_DEVICE_HPP_
 #define MSCCLPP_MEMORY_CHANNEL_DEVICE_HPP_
 
@@ -61,13 +62,15 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     void *dst_; /* the peer's, by this device's mapping */
     void *src_;
     void *packetBuffer_;
+    uint64_t dstBytes_, srcBytes_; /* gshmem's own: of both memories; 0: not known */
 
     MSCCLPP_INLINE MemoryChannelDeviceHandle() = default;
     MSCCLPP_HOST_DEVICE_INLINE
     MemoryChannelDeviceHandle(MemoryDevice2DeviceSemaphoreDeviceHandle semaphore, void *dst,
-                              void *src, void *packetBuffer)
+                              void *src, void *packetBuffer, uint64_t dstBytes = 0,
+                              uint64_t srcBytes = 0)
         : BaseMemoryChannelDeviceHandle(semaphore), dst_(dst), src_(src),
-          packetBuffer_(packetBuffer)
+          packetBuffer_(packetBuffer), dstBytes_(dstBytes), srcBytes_(srcBytes)
     {
     }
 
@@ -75,10 +78,12 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     /* One element of the peer's memory. */
     template <typename T> MSCCLPP_DEVICE_INLINE T read(uint64_t index)
     {
+        checkElement<T>("a memory channel's read", index);
         return mscclpp::read<T>(dst_, index);
     }
     template <typename T> MSCCLPP_DEVICE_INLINE void write(uint64_t index, const T &value)
     {
+        checkElement<T>("a memory channel's write", index);
         mscclpp::write<T>(dst_, index, value);
     }
 
@@ -88,6 +93,7 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
                                    uint64_t originBytes, uint32_t threadId, uint32_t numThreads)
     {
         static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
+        check("a memory channel's put", targetOffset, originBytes, originOffset, originBytes, 4);
         detail::copyBytes<gshmem::detail::direction::put>(static_cast<char *>(dst_) + targetOffset,
                                                           static_cast<char *>(src_) + originOffset,
                                                           originBytes, threadId, numThreads);
@@ -105,6 +111,7 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
                                    uint64_t originBytes, uint32_t threadId, uint32_t numThreads)
     {
         static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
+        check("a memory channel's get", targetOffset, originBytes, originOffset, originBytes, 4);
         detail::copyBytes<gshmem::detail::direction::get>(static_cast<char *>(src_) + originOffset,
                                                           static_cast<char *>(dst_) + targetOffset,
                                                           originBytes, threadId, numThreads);
@@ -122,6 +129,8 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
                                           uint64_t originBytes, uint32_t threadId,
                                           uint32_t numThreads, uint32_t flag)
     {
+        check("a memory channel's putPackets", targetOffset, detail::times(originBytes, 2),
+              originOffset, originBytes, sizeof(PacketType) / 2);
         copyToPackets<PacketType>(static_cast<char *>(dst_) + targetOffset,
                                   static_cast<char *>(src_) + originOffset, originBytes, threadId,
                                   numThreads, flag);
@@ -140,6 +149,8 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     unpackPackets(uint64_t targetOffset, uint64_t originOffset, uint64_t originBytes,
                   uint32_t threadId, uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
     {
+        check("a memory channel's unpackPackets", 0, 0, originOffset, originBytes,
+              sizeof(PacketType) / 2);
         detail::copyFromPackets<PacketType>(static_cast<char *>(src_) + originOffset,
                                             static_cast<const char *>(packetBuffer_) + targetOffset,
                                             originBytes, threadId, numThreads, flag, maxSpinCount,
@@ -153,6 +164,19 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     {
         unpackPackets<PacketType>(targetOffset, originOffset, originBytes, threadId, numThreads,
                                   flag, maxSpinCount);
+    }
+
+    /* Not for programs. */
+    MSCCLPP_DEVICE_INLINE void check(const char *call, uint64_t dstOffset, uint64_t dstBytes,
+                                     uint64_t srcOffset, uint64_t srcBytes, uint64_t multiple)
+    {
+        detail::checkMultiple(call, srcBytes, multiple);
+        detail::checkRange(call, dstOffset, dstBytes, dstBytes_);
+        detail::checkRange(call, srcOffset, srcBytes, srcBytes_);
+    }
+    template <typename T> MSCCLPP_DEVICE_INLINE void checkElement(const char *call, uint64_t index)
+    {
+        detail::checkRange(call, detail::times(index, sizeof(T)), sizeof(T), dstBytes_);
     }
 #endif
 };

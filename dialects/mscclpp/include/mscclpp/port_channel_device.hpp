@@ -6,7 +6,10 @@
  * proxy are carried out in the order of their positions; a signal follows the puts of its
  * connection before it, so that the peer's wait() that takes the signal sees their data. When a
  * flush returns, all earlier puts of the connection have arrived, and their sources may be used
- * again; it waits for its own position, so several threads may flush at a time. */
+ * again; it waits for its own position, so several threads may flush at a time.
+ *
+ * Sizes are any below 2^32, as are offsets. The proxy checks ranges and numbers of memories; what a
+ * trigger has no room for is cut, and reported in checking builds (assert_device.hpp). */
 #ifndef MSCCLPP_PORT_CHANNEL_DEVICE_HPP_
 #define MSCCLPP_PORT_CHANNEL_DEVICE_HPP_
 
@@ -100,13 +103,19 @@ struct BasePortChannelDeviceHandle {
     MSCCLPP_DEVICE_INLINE uint64_t ask(TriggerType type, MemoryId dstId, uint64_t dstOffset,
                                        MemoryId srcId, uint64_t srcOffset, uint64_t size)
     {
+        detail::checkBelow("a port channel's size", size, 1ull << TriggerBitsSize);
+        detail::checkBelow("a port channel's target offset", dstOffset, 1ull << TriggerBitsOffset);
+        detail::checkBelow("a port channel's source offset", srcOffset, 1ull << TriggerBitsOffset);
+        detail::checkBelow("a port channel's target memory", dstId, 1ull << TriggerBitsMemoryId);
+        detail::checkBelow("a port channel's source memory", srcId, 1ull << TriggerBitsMemoryId);
         return fifo_.push(
             ProxyTrigger(type, dstId, dstOffset, srcId, srcOffset, size, semaphoreId_));
     }
     MSCCLPP_DEVICE_INLINE void awaitFlush(uint64_t position, int64_t maxSpinCount)
     {
         const uint64_t *const done = flushDonePos_ != nullptr ? flushDonePos_ : fifo_.tail;
-        detail::waitWord(fifo_.watch_, detail::Awaited::Flush, done, position + 1, maxSpinCount);
+        detail::waitWord(fifo_.watch_, detail::flushOf(semaphoreId_), done, position + 1,
+                         maxSpinCount);
     }
 #endif
 };
@@ -158,8 +167,40 @@ struct PortChannelDeviceHandle : public BasePortChannelDeviceHandle {
 #endif
 };
 
-/* The names of 0.5. */
+/* The names of 0.5 and 0.6. In 0.5 the one without "Simple" had no memories. */
 using SimpleProxyChannelDeviceHandle = PortChannelDeviceHandle;
+using BaseProxyChannelDeviceHandle [[deprecated("today's name is BasePortChannelDeviceHandle")]] =
+    BasePortChannelDeviceHandle;
+#if defined(MSCCLPP_COMPAT_05)
+using ProxyChannelDeviceHandle = BasePortChannelDeviceHandle;
+
+/* What a proxy's handler read a ProxyTrigger as. */
+union ChannelTrigger {
+    ProxyTrigger value;
+    struct {
+        uint64_t size : TriggerBitsSize;
+        uint64_t srcOffset : TriggerBitsOffset;
+        uint64_t dstOffset : TriggerBitsOffset;
+        uint64_t srcMemoryId : TriggerBitsMemoryId;
+        uint64_t dstMemoryId : TriggerBitsMemoryId;
+        uint64_t type : TriggerBitsType;
+        uint64_t chanId : TriggerBitsSemaphoreId;
+        uint64_t reserved : TriggerBitsFifoReserved;
+    } fields;
+
+    MSCCLPP_INLINE ChannelTrigger() = default;
+    MSCCLPP_HOST_DEVICE_INLINE ChannelTrigger(ProxyTrigger trigger) : value(trigger) {}
+    MSCCLPP_HOST_DEVICE_INLINE ChannelTrigger(TriggerType type, MemoryId dst, uint64_t dstOffset,
+                                              MemoryId src, uint64_t srcOffset, uint64_t bytes,
+                                              int semaphoreId)
+        : value(type, dst, dstOffset, src, srcOffset, bytes, static_cast<uint32_t>(semaphoreId))
+    {
+    }
+};
+#else
+using ProxyChannelDeviceHandle [[deprecated("today's name is PortChannelDeviceHandle")]] =
+    PortChannelDeviceHandle;
+#endif
 
 } // namespace mscclpp
 

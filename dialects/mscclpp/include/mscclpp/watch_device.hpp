@@ -29,8 +29,14 @@ enum class Awaited : uint32_t {
     Packet,   /* with flag `wanted` */
     Room,     /* for position `wanted` of a FIFO */
     Consumed, /* position `wanted` of a FIFO */
-    Flush,    /* of position `wanted` */
+    Flush,    /* of position `wanted` - 1, by the channel whose semaphore's number is above */
 };
+constexpr uint32_t awaitedBits = 8;
+
+MSCCLPP_HOST_DEVICE_INLINE Awaited flushOf(uint32_t semaphoreId)
+{
+    return static_cast<Awaited>((uint32_t)Awaited::Flush | semaphoreId << awaitedBits);
+}
 
 struct Watch {
     uint64_t limitNs; /* 0: none */

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves channels between ranks that share nothing but a unique id (host_ranks.hpp): memory
- * channels where they are near (put, get, packets), port channels also where they take themselves
- * for hosts of their own (put, packets, all threads of a block flushing one channel); each rank
- * with itself; in a job, memory from gshmem_malloc; triggers that ask for what is not there; and,
- * of two processes, a wait that ends since the other one has exited.
+ * channels where they are near (put, get, packets, bulk copies), port channels also where they take
+ * themselves for hosts of their own (put, packets, all threads of a block flushing one channel);
+ * each rank with itself; in a job, memory from gshmem_malloc; triggers that ask for what is not
+ * there; memories and semaphores added while the proxy runs; and waits that end since the other one
+ * of two processes has died or the time is over (stuck.py).
  *
- * usage: channels processes|hosts|threads N, gshmemrun channels, or channels death 2 */
+ * usage: channels processes|hosts|threads|far-threads N, or gshmemrun channels
+ *        channels late 1: what is added alone
+ *        channels stuck WHAT processes|hosts 2, or gshmemrun channels stuck WHAT */
+#include <mscclpp/atomic_device.hpp>
+#include <mscclpp/bulk_device.hpp>
 #include <mscclpp/core.hpp>
 #include <mscclpp/gpu_utils.hpp>
 #include <mscclpp/memory_channel.hpp>
+#include <mscclpp/poll_device.hpp>
 #include <mscclpp/port_channel.hpp>
 #include <mscclpp/semaphore.hpp>
 #include <mscclpp/switch_channel.hpp>
 #include <gshmem/launch.h>
 
 #include <memory>
+#include <sched.h>
+#include <signal.h>
 
 #include "tests/dialects/mscclpp/host_ranks.hpp"
 
@@ -99,6 +107,44 @@ __global__ static void exchange_by_get(const MemoryChannelDeviceHandle *channels
             meet(channel);
         __syncthreads();
     }
+}
+
+/* The bulk-copy engine writes into the peer's memory; in odd rounds it adds the same once more. */
+__global__ static void exchange_by_bulk(const MemoryChannelDeviceHandle *channels, const int *peers,
+                                        int *, const int *theirs, int me, uint32_t *n_wrong)
+{
+#if MSCCLPP_BULK_AVAILABLE
+    __shared__ __align__(128) int tile[n_ints];
+    MemoryChannelDeviceHandle channel = channels[blockIdx.x];
+    const int peer = peers[blockIdx.x];
+    char *const to = static_cast<char *>(channel.dst_) + me * sizeof(tile);
+    for (int round = 0; round < n_rounds; round++) {
+        fill(tile, me, round);
+        bulkFence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            bulkStore(to, tile, sizeof(tile));
+            bulkStoreCommit();
+            bulkStoreWait<0>();
+            if (round % 2 == 1) {
+                bulkReduceStore<uint32_t>(to, tile, sizeof(tile));
+                bulkStoreCommit();
+                bulkStoreWait<0>();
+            }
+            meet(channel);
+        }
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < n_ints; i += (int)blockDim.x)
+            if (theirs[peer * n_ints + i] != value_of(peer, round, i) * (1 + round % 2))
+                atomicAdd(n_wrong, 1u);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            meet(channel);
+        __syncthreads();
+    }
+#else
+    (void)channels, (void)peers, (void)theirs, (void)me, (void)n_wrong;
+#endif
 }
 
 /* The flags alone say that they have come. */
@@ -251,8 +297,30 @@ __global__ static void ask(BasePortChannelDeviceHandle channel, MemoryId dst, Me
     channel.put(dst, 0, src, 0, bytes);
 }
 
-__global__ static void wait_once(BaseMemoryChannelDeviceHandle channel)
+/* Writes through what the host adds meanwhile, as soon as its numbers are there, which order
+ * nothing: that of the target, above that of the semaphore, and 1 more. Then says so beside it. */
+__global__ static void use_late(BasePortChannelDeviceHandle channel, uint32_t *numbers,
+                                uint64_t bytes)
 {
+    uint32_t seen = 0;
+    POLL_MAYBE_JAILBREAK(
+        (seen = atomicLoad<uint32_t, scopeSystem>(numbers, memoryOrderRelaxed)) == 0, -1);
+    channel.semaphoreId_ = (seen - 1) % 1024;
+    const MemoryId target = (seen - 1) / 1024;
+    const uint64_t position =
+        channel.fifo_.push({TriggerData, target, 0, 0, 0, bytes, channel.semaphoreId_});
+    channel.fifo_.sync(position, -1);
+    atomicStore<uint32_t, scopeSystem>(numbers + 1, 1, memoryOrderRelaxed);
+}
+
+__global__ static void signal_once(MemoryChannelDeviceHandle channel)
+{
+    channel.signal();
+}
+
+__global__ static void wait_twice(MemoryChannelDeviceHandle channel)
+{
+    channel.wait(-1);
     channel.wait(-1);
 }
 
@@ -351,11 +419,14 @@ static void by_memory(const Rank &r, everything &all)
         channels.emplace_back(coming[(size_t)peer].get(), all.their_memories[(size_t)peer],
                               all.mine_memory, all.theirs.get());
         device.handles.push_back(deviceHandle(channels.back()));
+        CHECK(device.handles.back().dstBytes_ == all.bytes &&
+              device.handles.back().srcBytes_ == all.bytes);
     }
     device.copy(all.peers);
     exchange(exchange_by_memory, r, all, device);
     exchange(exchange_by_get, r, all, device);
     exchange(exchange_by_packets, r, all, device);
+    exchange(exchange_by_bulk, r, all, device);
 }
 
 static void by_port(const Rank &r, everything &all)
@@ -412,6 +483,38 @@ static void wrong_triggers(const Rank &r, everything &all)
     CHECK(throws(ErrorCode::InvalidUsage, [&] { BaseMemoryChannel channel(none); }));
 }
 
+/* The proxy runs, and so does a kernel, when semaphore 1 and memory 1 are added. */
+static void add_late(const Rank &r, everything &all)
+{
+    ProxyService service(4);
+    Connection &own = all.connections[(size_t)r.rank];
+    service.addMemory(all.mine_memory);
+    service.buildAndAddSemaphore(*all.communicator, own);
+    const auto second = std::make_shared<Host2DeviceSemaphore>(*all.communicator, own);
+    service.startProxy(true);
+    uint32_t *numbers = nullptr;
+    MSCCLPP_CUDATHROW(cudaMallocHost(&numbers, 2 * sizeof(*numbers)));
+    numbers[0] = numbers[1] = 0;
+    std::vector<int> values(n_ints, 4711 + r.rank), seen(n_ints);
+    gpuMemcpy(all.mine.get(), values.data(), n_ints, cudaMemcpyHostToDevice);
+    const BasePortChannel channel = service.basePortChannel(0);
+    CudaStreamWithFlags stream(cudaStreamNonBlocking);
+    CHECK(gshmem_launch(use_late, 1, 1, 0, stream, channel.deviceHandle(), numbers,
+                        (uint64_t)(n_ints * 4)) == cudaSuccess);
+    const SemaphoreId semaphore = service.addSemaphore(second, nullptr);
+    const MemoryId target = service.addMemory(all.their_memories[(size_t)r.rank]);
+    CHECK(semaphore == 1 && target == 1);
+    __atomic_store_n(numbers, target * 1024 + semaphore + 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(numbers + 1, __ATOMIC_RELAXED) == 0)
+        sched_yield(); /* no call that another thread may take for an order */
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    own.flush();
+    gpuMemcpy(seen.data(), all.theirs.get(), n_ints, cudaMemcpyDeviceToHost);
+    CHECK(seen == values);
+    service.stopProxy();
+    MSCCLPP_CUDATHROW(cudaFreeHost(numbers));
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static int run(const Rank &r)
@@ -433,32 +536,107 @@ static int run(const Rank &r)
     }
     by_port(r, all);
     wrong_triggers(r, all);
+    add_late(r, all);
     all.bootstrap->barrier();
     return test_result();
 }
 
-/* Rank 1 exits; rank 0's kernel waits for it, and the process ends with a report. */
-static int run_death(const Rank &r)
+static int run_late(const Rank &r)
 {
     everything all(r);
+    add_late(r, all);
+    return test_result();
+}
+
+/* ---- waits that end ------------------------------------------------------------------------- */
+
+__global__ static void put_for_ever(PortChannelDeviceHandle channel)
+{
+    for (;;) {
+        channel.putWithSignal(0, 64);
+        channel.flush(-1);
+    }
+}
+
+__global__ static void wait_at_port(PortChannelDeviceHandle channel)
+{
+    channel.wait(-1);
+}
+
+__global__ static void wait_for_packet(MemoryChannelDeviceHandle channel, bool is_large)
+{
+    if (is_large)
+        channel.unpackPackets<LL16Packet>(0, 0, 64, threadIdx.x, blockDim.x, first_flag, -1);
+    else
+        channel.unpackPacket<LL8Packet>(3, first_flag, -1);
+}
+
+static std::string awaited; /* what rank 0 waits for: a word, "-silent" behind it */
+
+/* Rank 0 waits for what never comes: since rank 1's process ends, or "silent": does nothing. The
+ * wait is to end rank 0's process, or the job. A memory channel's signal is the second one: the
+ * first comes. */
+static int run_stuck(const Rank &r)
+{
+    everything all(r);
+    const size_t peer = (size_t)(1 - r.rank);
+    const std::string what = awaited.substr(0, awaited.find('-'));
+    const bool is_silent = what != awaited;
     const Semaphore semaphore =
-        all.communicator->buildSemaphore(all.connections[(size_t)(1 - r.rank)], 1 - r.rank).get();
-    BaseMemoryChannel channel(semaphore);
+        all.communicator->buildSemaphore(all.connections[peer], (int)peer).get();
+    ProxyService service(16);
+    const bool is_port = what == "port" || what == "flush";
+    MemoryChannel memory;
+    PortChannel port;
+    if (is_port) {
+        const MemoryId source = service.addMemory(all.mine_memory),
+                       target = service.addMemory(all.their_memories[peer]);
+        port = service.portChannel(service.addSemaphore(semaphore), target, source);
+        if (!is_silent) /* nobody takes the triggers out otherwise */
+            service.startProxy(true);
+    } else {
+        memory =
+            MemoryChannel(semaphore, all.their_memories[peer], all.mine_memory, all.theirs.get());
+        if (what == "signal" && r.rank == 1)
+            CHECK(gshmem_launch(signal_once, 1, 1, 0, nullptr, deviceHandle(memory)) ==
+                  cudaSuccess);
+    }
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
     all.bootstrap->barrier();
-    if (r.rank == 1)
+    if (r.rank == 1 && !is_silent)
+        kill(getpid(), SIGKILL);
+    if (r.rank == 1) {
+        while (!all.connections[peer].isLost())
+            usleep(1000);
         _exit(0);
-    CHECK(gshmem_launch(wait_once, 1, 1, 0, nullptr, channel.deviceHandle()) == cudaSuccess);
-    cudaDeviceSynchronize();
+    }
+    if (what == "signal")
+        (void)gshmem_launch(wait_twice, 1, 1, 0, nullptr, deviceHandle(memory));
+    else if (what == "packet" || what == "packets")
+        (void)gshmem_launch(wait_for_packet, 1, 8, 0, nullptr, deviceHandle(memory),
+                            what == "packets");
+    else if (what == "port")
+        (void)gshmem_launch(wait_at_port, 1, 1, 0, nullptr, deviceHandle(port));
+    else if (what == "flush")
+        (void)gshmem_launch(put_for_ever, 1, 1, 0, nullptr, deviceHandle(port));
+    else
+        CHECK(!"a word of this kind");
+    (void)cudaDeviceSynchronize();
     std::fprintf(stderr, "the wait has returned\n");
     _exit(0);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "death") == 0) {
-        char processes[] = "processes";
-        argv[1] = processes;
-        return run_ranks(argc, argv, run_death) == 0;
+    if (argc == 3 && strcmp(argv[1], "late") == 0) {
+        char threads[] = "threads";
+        argv[1] = threads;
+        return run_ranks(argc, argv, run_late);
+    }
+    if (argc > 2 && strcmp(argv[1], "stuck") == 0) {
+        awaited = argv[2];
+        argv[2] = argv[0];
+        return run_ranks(argc - 2, argv + 2, run_stuck);
     }
     return run_ranks(argc, argv, run);
 }
