@@ -329,7 +329,7 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     for (int i = 0; i < pe->n_pes; i++) {
-        pe->page_areas[i] = &gsh_page_of(pe, i)->node;
+        pe->page_areas[i] = gsh_near_of(pe, i)->area;
     }
     return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
                                     &pe->job_bootstrap);

@@ -47,6 +47,7 @@ struct gsh_near {
     struct gsh_instance *instance; /* valid only in the same process, else NULL */
     struct gsh_host_page *page;    /* its page's head, mapped here; NULL: not yet */
     uint8_t *page_words;           /* what follows that (team/page.h) */
+    struct gsh_shm_area *area;     /* for a job_bootstrap over pages */
     const char *route_name; /* from device set-up on: how its memory is reached; NULL: it is far */
 };
 

@@ -4,8 +4,9 @@
  * by processes of one build, so they agree on sizes.
  *
  * With many PEs on a node their pages are one file, so that each process takes one mapping and one
- * descriptor for all of them: first the heads, then what follows them, each by the PEs' numbers on
- * the node. */
+ * descriptor for all of them: first the heads, then the areas of the node's bootstrap, then what
+ * follows the heads, each by the PEs' numbers on the node. The areas are what each PE reads of each
+ * other one. Close together they are few pages of memory, which a process finds with few faults. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 
@@ -20,7 +21,8 @@
 
 struct gsh_host_page {
     struct gsh_control control;
-    struct gsh_shm_area node;
+    struct gsh_shm_area
+        node; /* unused if the pages are one file, in which the areas lie together */
     /* In the page of a node's first PE: 1 + the PE of the node that says why the job ends, or 0. */
     uint32_t speaker;
     /* job_report.c's, in each PE's own page, atomic: the PE has begun to print the report of the

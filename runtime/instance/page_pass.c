@@ -63,11 +63,19 @@ static bool are_in_one_file(const struct gsh_instance *pe)
     return list_node(pe, NULL, &n_foreign) > GSH_PAGES_MOST_FILES && n_foreign > 0;
 }
 
-static void take_page(struct gsh_instance *pe, int other, void *head, void *words)
+static void take_parts(struct gsh_instance *pe, int other, void *head, struct gsh_shm_area *area,
+                       void *words)
 {
     struct gsh_near *near = gsh_near_of(pe, other);
     near->page = head;
+    near->area = area;
     near->page_words = words;
+}
+
+/* Of a page that is by itself. */
+static void take_page(struct gsh_instance *pe, int other, struct gsh_host_page *page)
+{
+    take_parts(pe, other, page, &page->node, (uint8_t *)page + GSH_PAGE_HEAD_BYTES);
 }
 
 /* *fd: -1 on failure. Sealed: no process that gets it can make it shorter under the others'
@@ -106,7 +114,7 @@ enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
     }
     pe->page = p;
     pe->page->control.magic = GSH_STATE_MAGIC;
-    take_page(pe, pe->my_pe, p, (uint8_t *)p + GSH_PAGE_HEAD_BYTES);
+    take_page(pe, pe->my_pe, p);
     return GSH_OK;
 }
 
@@ -131,7 +139,7 @@ static enum gsh_result map_page(struct gsh_instance *pe, uint64_t bytes, int fro
     if (p == MAP_FAILED) {
         return gsh_note(GSH_ERR_NOMEM, "cannot map PE %d's page: %s", from, strerror(errno));
     }
-    take_page(pe, from, p, (uint8_t *)p + GSH_PAGE_HEAD_BYTES);
+    take_page(pe, from, p);
     return GSH_OK;
 }
 
@@ -155,8 +163,9 @@ static enum gsh_result pass_pages(struct gsh_instance *pe, uint64_t bytes, const
 static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, const int *ranks, int n)
 {
     const uint64_t heads = (uint64_t)n * GSH_PAGE_HEAD_BYTES;
+    const uint64_t areas = gsh_align_up((uint64_t)n * sizeof(struct gsh_shm_area), gsh_page_size());
     const uint64_t each = gsh_align_up(bytes - GSH_PAGE_HEAD_BYTES, gsh_page_size());
-    const uint64_t all = heads + (uint64_t)n * each + book_bytes(pe);
+    const uint64_t all = heads + areas + (uint64_t)n * each + book_bytes(pe);
     enum gsh_result made = GSH_OK;
     int fd = -1;
     if (ranks[0] == pe->my_pe) {
@@ -178,8 +187,9 @@ static enum gsh_result share_pages(struct gsh_instance *pe, uint64_t bytes, cons
     pe->node_pages = p;
     pe->node_pages_bytes = all;
     for (uint64_t i = 0; i < (uint64_t)n; i++) {
-        take_page(pe, ranks[i], (uint8_t *)p + i * GSH_PAGE_HEAD_BYTES,
-                  (uint8_t *)p + heads + i * each);
+        take_parts(pe, ranks[i], (uint8_t *)p + i * GSH_PAGE_HEAD_BYTES,
+                   (struct gsh_shm_area *)((uint8_t *)p + heads) + i,
+                   (uint8_t *)p + heads + areas + i * each);
     }
     pe->page = gsh_page_of(pe, pe->my_pe);
     pe->page->control.magic = GSH_STATE_MAGIC;
@@ -259,7 +269,7 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         if (gsh_instance_of(pe, i) != NULL && !is_one_file) {
             struct gsh_instance *other = gsh_instance_of(pe, i);
-            take_page(pe, i, other->page, (uint8_t *)other->page + GSH_PAGE_HEAD_BYTES);
+            take_page(pe, i, other->page);
         }
     }
     gsh_socket_close(&pe->page_fd); /* all have their mappings */
