@@ -75,11 +75,10 @@ bool gsh_absent_find_site(struct gsh_instance *pe, uint64_t address, struct gsh_
     struct gsh_teams *teams = pe->teams;
     site->channel = -1;
     gsh_lock_take(&teams->lock);
-    for (uint32_t u = 0; site->channel < 0 && u < teams->n_units; u++) {
-        if (teams->of_unit[u] != NULL) {
-            site->team = (int)u;
-            site->channel = channel_at(&teams->of_unit[u]->state, address - pe->state.base);
-        }
+    const struct gsh_team *team;
+    for (uint32_t u = 0; site->channel < 0 && (team = gsh_teams_next(teams, &u)) != NULL;) {
+        site->team = (int)team->handle;
+        site->channel = channel_at(&team->state, address - pe->state.base);
     }
     gsh_lock_give(&teams->lock);
     return site->channel >= 0;

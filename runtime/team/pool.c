@@ -287,6 +287,25 @@ static bool is_used(const struct gsh_teams *teams, uint32_t unit)
     return (teams->used[unit / 64] >> unit % 64 & 1) != 0;
 }
 
+struct gsh_team *gsh_teams_next(const struct gsh_teams *teams, uint32_t *unit)
+{
+    struct gsh_team *team = NULL;
+    while (team == NULL && *unit < teams->n_units) {
+        if (*unit >= GSH_TEAM_N_PREDEFINED && *unit < teams->n_own) {
+            *unit = teams->n_own; /* in between are no handles */
+            continue;
+        }
+        const uint64_t used = teams->used[*unit / 64] >> *unit % 64;
+        if (used == 0) {
+            *unit = (*unit | 63) + 1;
+            continue;
+        }
+        *unit += (uint32_t)__builtin_ctzll(used);
+        team = teams->of_unit[(*unit)++];
+    }
+    return team;
+}
+
 bool gsh_team_units_take(struct gsh_teams *teams, const struct gsh_team *team)
 {
     const uint32_t begin = team->first_unit, end = begin + team->layout.n_units;

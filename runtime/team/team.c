@@ -192,8 +192,10 @@ void gsh_teams_destroy(struct gsh_instance *pe)
     if (teams == NULL) {
         return;
     }
-    for (uint32_t u = 0; teams->of_unit != NULL && u < teams->n_units; u++) {
-        gsh_team_free(teams->of_unit[u]);
+    const bool has_tables = teams->used != NULL && teams->of_unit != NULL;
+    struct gsh_team *team;
+    for (uint32_t u = 0; has_tables && (team = gsh_teams_next(teams, &u)) != NULL;) {
+        gsh_team_free(team);
     }
     gsh_early_messages_destroy(teams);
     free(teams->of_unit);

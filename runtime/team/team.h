@@ -117,6 +117,9 @@ void gsh_team_units_give(struct gsh_teams *teams, const struct gsh_team *team);
 /* What a handle names from now on; NULL: nothing. Reports of other threads (absent.c) look at all
  * handles' teams under the lock: a team that has had a name may be freed only afterwards. */
 void gsh_team_name(struct gsh_teams *teams, gshmem_team_t handle, struct gsh_team *team);
+/* This PE's team with the least handle that is at least *unit, and *unit is 1 + that handle; NULL:
+ * there is none. Looks only where units are used, so it touches little of a large pool's tables. */
+struct gsh_team *gsh_teams_next(const struct gsh_teams *teams, uint32_t *unit);
 
 /* ---- team.c ---- */
 

@@ -150,10 +150,9 @@ enum gsh_result gsh_team_upload(struct gsh_instance *pe, struct gsh_team *team)
 enum gsh_result gsh_teams_upload(struct gsh_instance *pe)
 {
     enum gsh_result r = GSH_OK;
-    for (uint32_t u = 0; r == GSH_OK && u < pe->teams->n_units; u++) {
-        if (pe->teams->of_unit[u] != NULL) {
-            r = upload(pe, pe->teams->of_unit[u], true);
-        }
+    struct gsh_team *team;
+    for (uint32_t u = 0; r == GSH_OK && (team = gsh_teams_next(pe->teams, &u)) != NULL;) {
+        r = upload(pe, team, true);
     }
     return r;
 }
