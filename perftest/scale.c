@@ -11,7 +11,11 @@
  * CPU time is the PE's: of its process, or of its thread if PEs are threads. The times of PEs that
  * are processes begin at the process's start.
  *
- *     scale FILE */
+ * With a second argument the last PE dies instead, once all have come and have said what they hold:
+ *
+ *     PE death monotonic_ms
+ *
+ *     scale FILE [dies] */
 #define _GNU_SOURCE 1
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BARRIERS = 20, ALLOCATION = 4096 };
+enum { BARRIERS = 20, ALLOCATION = 4096, DEATH_STATUS = 3 };
 
 /* A PE's. */
 struct watch {
@@ -117,7 +121,7 @@ static void note_held(const struct watch *w, const char *when)
 
 static int pe_main(int argc, char **argv)
 {
-    struct watch w = {.file = argc == 2 ? open(argv[1], O_WRONLY | O_APPEND | O_CLOEXEC) : -1,
+    struct watch w = {.file = argc >= 2 ? open(argv[1], O_WRONLY | O_APPEND | O_CLOEXEC) : -1,
                       .is_thread = getenv("GSHMEM_THREADS") != NULL};
     gshmem_team_t team = GSHMEM_TEAM_INVALID;
     if (w.file < 0) {
@@ -132,6 +136,10 @@ static int pe_main(int argc, char **argv)
     gshmem_barrier_all();
     note_held(&w, "first");
     gshmem_barrier_all();
+    if (argc > 2 && w.pe == gshmem_n_pes() - 1) {
+        dprintf(w.file, "%d death %.3f\n", w.pe, clock_ms(CLOCK_MONOTONIC));
+        _exit(DEATH_STATUS);
+    }
 
     begin(&w);
     int failed = gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &team);

@@ -7,7 +7,10 @@
 Runs `scale` with 2, 4, 8, ... PEs. For each number of PEs, a row: the wall time of the slowest PE
 and the CPU time of all PEs in each phase, then what a PE holds, as a mean. The last row fits an
 exponent to each column's growth, between the upper half of the numbers: 1 is linear in the PEs.
-It says how many seconds of CPU time the launcher took, too, as "run"."""
+It says how many seconds of CPU time the launcher took, too, as "run".
+
+In a second run of processes the last PE dies once all have come: "report ms" is the time from then
+until the launcher has ended, and "report lines" what has been printed."""
 import argparse
 import collections
 import math
@@ -22,12 +25,34 @@ PHASES = ["init", "team", "malloc", "barrier", "free", "finalize"]
 HELD = ["MiB", "virtual GiB", "tables KiB", "mappings", "descriptors", "threads"]
 
 
-def run(build, n, manner, limit):
-    """The sums of one run; None if it failed."""
+def command_of(build, n, manner, name):
     command = [os.path.join(build, "gshmemrun"), "-n", str(n)]
     command += ["--threads"] if manner == "threads" else []
+    return command + [os.path.join(build, "perftest", "scale"), name]
+
+
+def report(build, n, limit):
+    """How long a job takes to end once a PE has died, in ms, and how many lines it prints."""
     with tempfile.NamedTemporaryFile("r", prefix="scale") as lines:
-        command += [os.path.join(build, "perftest", "scale"), lines.name]
+        try:
+            made = subprocess.run(command_of(build, n, "processes", lines.name) + ["dies"], timeout=limit,
+                                  stdout=subprocess.DEVNULL, check=False, stderr=subprocess.PIPE,
+                                  env={"GSHMEM_DEVICE": "cpu", **os.environ})
+        except subprocess.TimeoutExpired:
+            print(f"{n} processes, of which one dies: more than {limit} s", file=sys.stderr)
+            return None
+        end = time.monotonic() * 1e3
+        deaths = [float(line.split()[2]) for line in lines if line.split()[1] == "death"]
+    if made.returncode == 0 or len(deaths) != 1:
+        print(f"{n} processes, of which one dies: status {made.returncode}", file=sys.stderr)
+        return None
+    return {"report ms": end - deaths[0], "report lines": made.stderr.count(b"\n")}
+
+
+def run(build, n, manner, limit):
+    """The sums of one run; None if it failed."""
+    with tempfile.NamedTemporaryFile("r", prefix="scale") as lines:
+        command = command_of(build, n, manner, lines.name)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         begin = time.monotonic()
         try:
@@ -84,8 +109,10 @@ def measure(options, manner):
     n = 2
     while n <= options.most:
         row = run(options.build, n, manner, options.limit)
-        if row is None:
+        death = report(options.build, n, options.limit) if row is not None and manner == "processes" else {}
+        if row is None or death is None:
             break
+        row.update(death)
         rows[n] = row
         n *= 2
     if not rows:
