@@ -332,7 +332,7 @@ GSHMEM_GROUP(block)
 #include "api_coll.cuh"
 
 #undef GSHMEM_HERE
-#define GSHMEM_HERE             gshmem::detail::in_ctx(ctx)
+#define GSHMEM_HERE             GSHMEM_HERE_IN(ctx)
 #define GSHMEM_CALL(name)       gshmem_ctx_##name
 #define GSHMEM_GROUP_CALL(name) gshmemx_ctx_##name
 #define GSHMEM_CTX              gshmem_ctx_t ctx,
@@ -351,15 +351,17 @@ GSHMEM_GROUP(block)
 
 GSHMEM_HD void gshmem_ctx_fence(gshmem_ctx_t ctx GSHMEM_SITE)
 {
-    GSHMEM_EITHER(detail::ctx_fence(ctx, "gshmem_ctx_fence"), gshmem_ctx_fence(ctx));
+    GSHMEM_EITHER(detail::ctx_fence(ctx, "gshmem_ctx_fence" GSHMEM_PASS_SITE),
+                  gshmem_ctx_fence(ctx));
 }
 GSHMEM_HD void gshmem_ctx_quiet(gshmem_ctx_t ctx GSHMEM_SITE)
 {
-    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_quiet"), gshmem_ctx_quiet(ctx));
+    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_quiet" GSHMEM_PASS_SITE),
+                  gshmem_ctx_quiet(ctx));
 }
 GSHMEM_HD void gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t npes GSHMEM_SITE)
 {
-    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_pe_quiet"),
+    GSHMEM_EITHER(detail::ctx_quiet(ctx, "gshmem_ctx_pe_quiet" GSHMEM_PASS_SITE),
                   gshmem_ctx_pe_quiet(ctx, target_pes, npes));
 }
 GSHMEM_HD int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team GSHMEM_SITE)

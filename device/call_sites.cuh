@@ -7,6 +7,7 @@
 #define GSHMEM_CALL_SITES_CUH
 
 #include "context.cuh"
+#include "gshmem/detail/call_sites.h"
 
 #if defined(GSHMEM_CALL_SITES)
 
@@ -20,21 +21,11 @@ struct call_site {
     uint32_t line;
 };
 
-/* The default context, in a call that stands there. */
-__device__ __forceinline__ context context_at(call_site site)
+/* The default context, or another one, in a call that stands there. */
+__device__ __forceinline__ context context_at(call_site site, uint32_t id = 0)
 {
-    return {unit_state(), 0, site.file, site.line};
+    return {unit_state(), id, site.file, site.line};
 }
-
-/* While it lives, the calling host thread's waits are in the call that stands there. */
-class host_site
-{
-  public:
-    explicit host_site(call_site site) { gshmemx_call_site(site.file, (int)site.line); }
-    ~host_site() { gshmemx_call_site(nullptr, 0); }
-    host_site(const host_site &) = delete;
-    host_site &operator=(const host_site &) = delete;
-};
 
 } // namespace detail
 } // namespace gshmem
@@ -48,7 +39,9 @@ class host_site
 #define GSHMEM_PASS_SITE      , gsh_site
 #define GSHMEM_ONLY_PASS_SITE gsh_site
 #define GSHMEM_HERE           gshmem::detail::context_at(gsh_site)
-#define GSHMEM_ON_HOST        gshmem::detail::host_site(gsh_site),
+#define GSHMEM_HERE_IN(ctx) \
+    gshmem::detail::context_at(gsh_site, gshmem::detail::number_of(gshmem::detail::in_ctx(ctx)))
+#define GSHMEM_ON_HOST gshmem::detail::host_site(gsh_site.file, (int)gsh_site.line),
 
 #else
 
@@ -56,7 +49,8 @@ class host_site
 #define GSHMEM_ONLY_SITE void
 #define GSHMEM_PASS_SITE
 #define GSHMEM_ONLY_PASS_SITE
-#define GSHMEM_HERE gshmem::default_context()
+#define GSHMEM_HERE         gshmem::default_context()
+#define GSHMEM_HERE_IN(ctx) gshmem::detail::in_ctx(ctx)
 #define GSHMEM_ON_HOST
 
 #endif

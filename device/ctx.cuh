@@ -4,6 +4,7 @@
 #ifndef GSHMEM_CTX_CUH
 #define GSHMEM_CTX_CUH
 
+#include "call_sites.cuh"
 #include "context.cuh"
 #include "order.cuh"
 #include "sync.cuh"
@@ -77,20 +78,20 @@ __device__ __forceinline__ int pe_in_ctx(gshmem_ctx_t ctx, int pe, const char *c
 }
 
 /* Nothing is ever outstanding on GSHMEM_CTX_INVALID. */
-__device__ __forceinline__ void ctx_fence(gshmem_ctx_t ctx, const char *call)
+__device__ __forceinline__ void ctx_fence(gshmem_ctx_t ctx, const char *call GSHMEM_SITE)
 {
     if (handle_of(ctx) == GSH_CTX_INVALID)
         return;
     check_ctx(ctx, call);
-    fence(in_ctx(ctx));
+    fence(GSHMEM_HERE_IN(ctx));
 }
 
-__device__ __forceinline__ void ctx_quiet(gshmem_ctx_t ctx, const char *call)
+__device__ __forceinline__ void ctx_quiet(gshmem_ctx_t ctx, const char *call GSHMEM_SITE)
 {
     if (handle_of(ctx) == GSH_CTX_INVALID)
         return;
     check_ctx(ctx, call);
-    quiet(in_ctx(ctx));
+    quiet(GSHMEM_HERE_IN(ctx));
 }
 
 /* In all contexts, regardless of their handles. */

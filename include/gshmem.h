@@ -371,4 +371,8 @@ GSHMEM_HD_END
 #include "gshmem_device.cuh"
 #endif
 
+#if defined(GSHMEM_CALL_SITES) && !defined(GSHMEM_DEVICE_CODE)
+#include "gshmem/call_sites.h"
+#endif
+
 #endif

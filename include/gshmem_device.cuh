@@ -46,7 +46,9 @@
  *                          the file is compiled with -maxrregcount=64
  *  GSHMEM_CALL_SITES       hang reports say in which file and line a call stands that waits, of
  *                          kernels and of the host; on the CPU device in all files of a program.
- *                          Such a call has one more parameter then, which has a default
+ *                          Such a call has one more parameter then, which has a default, or if it
+ *                          is for the host alone, a macro of its name. Files without kernels may
+ *                          define it before gshmem.h: all calls have macros there
  *  GSHMEM_TRACE_KERNELS    calls in kernels appear in the timeline (GSHMEM_TRACE); on the CPU
  *                          device in all files of a program
  *  GSHMEM_SHARED_DEVICE    1: PEs may share a GPU (gshmemx_stream_check); in all files of a program
@@ -83,5 +85,10 @@
 
 #include "device/api.cuh"
 #include "gshmem/generic.h"
+
+#if defined(GSHMEM_CALL_SITES)
+#include "gshmem/call_sites.h"
+#include "gshmem/call_sites_x.h"
+#endif
 
 #endif

@@ -51,8 +51,8 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv);
 const char *gshmemx_error_string(int error);
 /* The calling thread's next calls stand at that line of file in the program, as hang reports say
  * (gshmem-info --job); file is kept, and stays as it is: a literal. NULL: it is not known, as at
- * the start. Files that include gshmem_device.cuh with GSHMEM_CALL_SITES make this call by
- * themselves. Any thread, at any time. Since 0.2. */
+ * the start. Files that are compiled with GSHMEM_CALL_SITES make this call by themselves, and take
+ * it back after each call. Any thread, at any time. Since 0.2. */
 void gshmemx_call_site(const char *file, int line);
 /* From now on handler(error, context) is called when the library is about to end this process
  * because of an error: a mistake in a call that returns no error (gshmem.h says which), a mistake
@@ -243,6 +243,10 @@ void gshmemx_sync_all_on_stream(gshmemx_stream_t stream);
 /* NVRTC compiles kernels alone. */
 #if defined(__cplusplus) && defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC_RTC__)
 #include "gshmem/launch.h"
+#endif
+
+#if defined(GSHMEM_CALL_SITES) && !defined(GSHMEM_DEVICE_CODE)
+#include "gshmem/call_sites_x.h"
 #endif
 
 #endif

@@ -269,16 +269,15 @@ __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
         return;
     if (is_world) {
         if (a.is_barrier)
-            barrier_all(group_block(), "gshmemx_barrier_all_on_stream");
+            barrier_all(group_block(), a.call);
         else
-            sync_all(group_block(), "gshmemx_sync_all_on_stream");
+            sync_all(group_block(), a.call);
         return;
     }
-    const char *call = a.is_barrier ? "gshmemx_barrier_on_stream" : "gshmemx_team_sync_on_stream";
-    const int result = a.is_barrier ? barrier(group_block(), a.team, 0, call)
-                                    : sync(group_block(), a.team, 0, call);
+    const int result = a.is_barrier ? barrier(group_block(), a.team, 0, a.call)
+                                    : sync(group_block(), a.team, 0, a.call);
     if (result != 0 && group_block().rank() == 0)
-        report(default_context(), GSH_REPORT_BAD_TEAM, call, -1, 0, 0, 0, (uint64_t)a.team, 0);
+        report(default_context(), GSH_REPORT_BAD_TEAM, a.call, -1, 0, 0, 0, (uint64_t)a.team, 0);
 }
 
 __global__ void gsh_kernel_trace(const __grid_constant__ gsh_kernel_trace_args a)

@@ -84,6 +84,12 @@ struct gsh_proxy_options {
     void (*thread_start)(void *context); /* on the proxy's thread, first */
 };
 
+/* Per process, before proxies are created: a host thread has waited since then for its request to
+ * pe (-1: to all) by that public call, and no longer only spins. Called again and again, by that
+ * thread, with the options' context, under the proxy's lock. */
+typedef void gsh_proxy_waiting(void *context, const char *call, int pe, uint64_t since_ns);
+void gsh_proxy_tell_waits_by(gsh_proxy_waiting *waiting);
+
 /* Not collective. The transport exists; there are no peers and no thread yet. A failure is recorded
  * by gsh_note, not logged: the caller reports it once for all PEs. The same holds for set_peer. */
 GSH_CHECK_RESULT enum gsh_result gsh_proxy_create(const struct gsh_proxy_options *options,

@@ -78,8 +78,9 @@ GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_far_args) == 136, "gsh_kernel_far_arg
 struct gsh_kernel_sync_args {
     int32_t team;
     uint32_t is_barrier; /* quiet first */
+    char call[40];       /* for reports */
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_sync_args) == 8, "gsh_kernel_sync_args is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_kernel_sync_args) == 48, "gsh_kernel_sync_args is wire");
 
 /* gsh_kernel_trace, 1 thread: events of the timeline (trace.h), at the time when the stream comes
  * to them. */

@@ -3,7 +3,7 @@
 """Writes NVSHMEM's names over gshmem's: for each name in names.txt that is not written by hand, the call
 of gshmem with the same meaning, with the parameters that gshmem's own headers give it.
 
-usage: generate.py NAMES HOST.H BOTH.H DEVICE.H CALLS.C CC ARGS... -- CXX ARGS...
+usage: generate.py NAMES HOST.H BOTH.H DEVICE.H SITES.H CALLS.C CC ARGS... -- CXX ARGS...
 
 CC preprocesses the public headers, CXX the device header as it is for the CPU device."""
 
@@ -21,6 +21,8 @@ PARAMETERS = {"nvshmem_signal_fetch": [("uint64_t *sig_addr", "sig_addr")]}
 TWINS = {f"nvshmem_{t}_atomic_{o}": f"gshmemx_{t}_atomic_{o}"
          for t in ("half", "float", "double") for o in ("fetch", "set", "swap", "add", "fetch_add")
          if t == "half" or "add" in o}
+NEVER_WAITS = re.compile(r"nvshmemx?_(my_pe|n_pes|team_my_pe|team_n_pes|ptr|mc_ptr|global_exit|info_\w+|vendor_\w+|"
+                         r"set_attr_\w+|init_status|cumodule_\w+|culibrary_\w+|team_get_config)")
 NOTE = "/* SPDX-License-Identifier: Apache-2.0\n * Made by generate.py. */\n"
 
 
@@ -81,6 +83,11 @@ def wrapper(name, twin, call, where):
     return f"{lazy}{space} {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
 
 
+def tell_site(name):
+    """The macro by which a call of the host tells its place (gshmem/detail/call_sites.h)."""
+    return f"#define {name}(...) GSHMEM_AT_SITE({name}(__VA_ARGS__))\n"
+
+
 def queue_pair(name, device):
     """nvshmemx_qp_X over the same call with a context, which becomes the last parameter."""
     stem = name.removeprefix("nvshmemx_qp_")
@@ -89,21 +96,24 @@ def queue_pair(name, device):
         return None
     result, parameters = device[twin]
     call = (result, parameters[1:] + [("nvshmemx_qp_handle_t qp", "qp")])
-    inner = body(twin, (result, parameters[1:]), first="nvshmem_ctx_of(qp)")
-    return f"NVSHMEM_D {head(name, call)}\n{{\n    {inner}\n}}\n"
+    inner = body(twin, (result, parameters[1:]), first="nvshmem_ctx_of(qp)", last=" GSHMEM_PASS_SITE")
+    return f"NVSHMEM_D {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
 
 
 def main():
-    names_txt, *outputs = sys.argv[1:6]
+    names_txt, *outputs = sys.argv[1:7]
     end = sys.argv.index("--")
-    host, device = read_calls(sys.argv[6:end], sys.argv[end + 1:])
-    made = {"host": "", "both": "", "device": "", "calls": ""}
+    host, device = read_calls(sys.argv[7:end], sys.argv[end + 1:])
+    made = {"host": "", "both": "", "device": "", "sites": "", "calls": ""}
+    sites = {"host": "", "both": ""}
     wrong = []
     for line in pathlib.Path(names_txt).read_text().splitlines():
         if not line or line[0] == "#":
             continue
         name, where = line.split()
         where = where.split(",")
+        if {"host", "both"} & set(where) and not NEVER_WAITS.fullmatch(name):
+            sites["both" if "both" in where else "host"] += tell_site(name)
         twin = TWINS.get(name) or name.replace("nvshmem", "gshmem", 1)
         if "hand" in where:
             continue
@@ -125,6 +135,7 @@ def main():
             made["device"] += wrapper(name, twin, device[twin], where)
     if wrong:
         sys.exit("generate.py: gshmem has no call for " + ", ".join(wrong))
+    made["sites"] = sites["host"] + "#if !defined(NVSHMEM_DEVICE_CODE)\n" + sites["both"] + "#endif\n"
     includes = '#include <gshmemx.h>\n#include "nvshmem.h"\n\n'
     made["calls"] = includes + made["calls"]
     for path, text in zip(outputs, made.values()):

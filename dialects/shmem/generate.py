@@ -4,7 +4,8 @@
 and its profiling name pshmem_, the generic interfaces over those, and the calls of kernels. So what
 the library has, the dialect has, with no second list.
 
-usage: generate.py GENERIC.H CALLS.H XCALLS.H GENERIC_OUT.H DEVICE.H XDEVICE.H CALLS.C CC ARGS... -- CXX ARGS...
+usage: generate.py GENERIC.H CALLS.H XCALLS.H GENERIC_OUT.H DEVICE.H XDEVICE.H SITES.H XSITES.H CALLS.C CC ARGS...
+           -- CXX ARGS...
 
 CC preprocesses the public headers, CXX the device header as it is for the CPU device."""
 
@@ -22,6 +23,18 @@ NOT_OURS = re.compile(r"_on_stream$|module|culibrary|^cpu_|^run$|uniqueid|^set_a
                       r"^call_site$|^vendor_")
 # Calls that other implementations had as shmemx_ before 1.6 had them.
 WERE_EXTENSIONS = re.compile(r"(ctx_)?(\w+_)?ib(put|get)\d*|\w+_sum_(in|ex)scan")
+NEVER_WAITS = re.compile(r"my_pe|n_pes|team_my_pe|team_n_pes|ptr|pcontrol|global_exit|error_string|trace_\w+|info_\w+|"
+                         r"set_error_handler")
+# Of shmem.h and shmem_old.h, calls that wait.
+HAND_WAITS = ["init", "init_thread", "finalize", "complexf_sum_inscan", "complexf_sum_exscan", "complexd_sum_inscan",
+              "complexd_sum_exscan", "wait", "team_barrier"]
+HAND_WAITS += [f"{t}_wait" for t in ("short", "int", "long", "longlong")]
+HAND_WAITS += [f"{c}{bits}" for c in ("broadcast", "collect", "fcollect", "alltoall", "alltoalls") for bits in (32, 64)]
+INTEGERS = ("short", "int", "long", "longlong")
+FLOATS = ("float", "double", "longdouble")
+HAND_WAITS += [f"{t}_{op}_to_all" for ops, types in (
+    (("and", "or", "xor"), INTEGERS), (("min", "max"), INTEGERS + FLOATS),
+    (("sum", "prod"), INTEGERS + FLOATS + ("complexf", "complexd"))) for op in ops for t in types]
 DEFINITION = re.compile(r"(template <int unused = 0> )?static inline ([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*"
                         r"\(([^()]*)\)\s*\{")
 PROTOTYPE = re.compile(r"([A-Za-z_][\w\s]*?[\s*]+)(gshmemx?)_(\w+)\s*\(([^()]*)\)\s*;")
@@ -105,17 +118,34 @@ def wrap(kernel, hosts):
     shmem = prefix.replace("gshmem", "shmem")
     space = "" if result.endswith("*") else " "
     value = "" if result == "void" else "return "
-    arguments = ", ".join(a for _, a in parameters)
+    # With the place of the call, where files have that (device/call_sites.cuh).
+    declared = f"{text_of(parameters)} GSHMEM_SITE" if parameters else "GSHMEM_ONLY_SITE"
+    given = ", ".join(a for _, a in parameters) + " GSHMEM_PASS_SITE" if parameters else "GSHMEM_ONLY_PASS_SITE"
     return (f"{'template <int unused = 0> ' if is_lazy else ''}static inline "
             f"{'__host__ ' if (prefix, name) in hosts else ''}__device__ {result}{space}{shmem}_{name}"
-            f"({text_of(parameters)})\n{{\n"
-            f"    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({arguments});\n}}\n")
+            f"({declared})\n{{\n"
+            f"    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({given});\n}}\n")
 
 
 def wrap_all(kernels, hosts):
     text = "".join(wrap(k, hosts) for k in kernels if not is_long_double(k[1]))
     text += "#if !defined(__CUDACC__)\n" + "".join(wrap(k, hosts) for k in kernels if is_long_double(k[1])) + "#endif\n"
     return text
+
+
+def tell_site(name):
+    return f"#define {name}(...) GSHMEM_AT_SITE({name}(__VA_ARGS__))\n"
+
+
+def tell_sites(calls, kernels, others=(), generics=()):
+    """Macros by which calls of the host tell their place (gshmem/detail/call_sites.h)."""
+    names = {c[1].replace("gshmem", "shmem") + "_" + c[2]: c for c in calls if not NEVER_WAITS.fullmatch(c[2])}
+    alone = [n for n, c in names.items() if c[1:3] not in kernels] + list(others)
+    both = [n for n, c in names.items() if c[1:3] in kernels]
+    text = "".join(map(tell_site, alone)) + "#if !defined(SHMEM_DEVICE_CODE)\n" + "".join(map(tell_site, both))
+    if generics:
+        text += "#if defined(__cplusplus)\n" + "".join(map(tell_site, sorted(generics))) + "#endif\n"
+    return text + "#endif\n"
 
 
 def define(call):
@@ -157,9 +187,9 @@ def generic(path, include=None):
 
 
 def main():
-    generic_h, calls_h, xcalls_h, generic_out, device_h, xdevice_h, calls_c = sys.argv[1:8]
+    generic_h, calls_h, xcalls_h, generic_out, device_h, xdevice_h, sites_h, xsites_h, calls_c = sys.argv[1:10]
     end = sys.argv.index("--")
-    command = sys.argv[8:end]
+    command = sys.argv[10:end]
     kernels = of_kernels(sys.argv[end + 1:])
     calls = [c for c in prototypes(command, "gshmem.h") if c[1] == "gshmem" and c[2] not in BY_HAND]
     xcalls = [c for c in prototypes(command, "gshmemx.h") if c[1] == "gshmemx" and not NOT_OURS.search(c[2])]
@@ -174,7 +204,11 @@ def main():
                for p in ("gshmem", "gshmemx")}
     pathlib.Path(calls_h).write_text(note + declare_all(calls, kernels))
     pathlib.Path(xcalls_h).write_text(note + declare_all(xcalls, kernels) + former_names(calls))
-    pathlib.Path(generic_out).write_text(note + rename_generic(generic(pathlib.Path(generic_h))))
+    generics = rename_generic(generic(pathlib.Path(generic_h)))
+    pathlib.Path(generic_out).write_text(note + generics)
+    names = set(re.findall(r"#define (shmem_\w+)\(", generics)) | {"shmem_barrier", "shmem_sync"}
+    pathlib.Path(sites_h).write_text(note + tell_sites(calls, kernels, [f"shmem_{n}" for n in HAND_WAITS], names))
+    pathlib.Path(xsites_h).write_text(note + tell_sites(xcalls, kernels))
     pathlib.Path(device_h).write_text(note + wrapped["gshmem"])
     pathlib.Path(xdevice_h).write_text(note + wrapped["gshmemx"])
     pathlib.Path(calls_c).write_text(note + '#include <gshmemx.h>\n#include "shmemx.h"\n\n'

@@ -13,6 +13,7 @@
 #if defined(__cplusplus) && !defined(GSHMEM_DEVICE_CODE) && !defined(__CUDACC__)
 #define GSHMEM_HALF_LATER 1
 #endif
+#include "gshmem/detail/call_sites.h"
 #include "gshmem/detail/complex.h"
 #include "gshmem/types.h"
 #include "gshmem/version.h"
@@ -174,14 +175,18 @@ GSH_OF_SHMEM_OF_CLASS(complexd, double, sum_exscan)
 #elif defined(shmem_sum_inscan)
 #undef shmem_sum_inscan
 #undef shmem_sum_exscan
-#define shmem_sum_inscan(team, dest, source, nelems)                                   \
-    GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, GSH_OF_SHMEM_ARM_sum_inscan) \
-    (team, dest, source, nelems)
-#define shmem_sum_exscan(team, dest, source, nelems)                                   \
-    GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, GSH_OF_SHMEM_ARM_sum_exscan) \
-    (team, dest, source, nelems)
+#define shmem_sum_inscan(team, dest, source, nelems)                     \
+    GSHMEM_AT_SITE(GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, \
+                                       GSH_OF_SHMEM_ARM_sum_inscan)(team, dest, source, nelems))
+#define shmem_sum_exscan(team, dest, source, nelems)                     \
+    GSHMEM_AT_SITE(GSH_OF_SHMEM_CHOOSE(dest, GSH_OF_SHMEM_GENERIC_ADDED, \
+                                       GSH_OF_SHMEM_ARM_sum_exscan)(team, dest, source, nelems))
 #endif
 
 #include "shmem_old.h"
+
+#if defined(GSHMEM_CALL_SITES)
+#include "shmem_call_sites.h"
+#endif
 
 #endif

@@ -168,13 +168,13 @@ SHMEM_OLD_ADDED(GSH_SHMEM_ADDED)
 
 #if defined(__cplusplus)
 #if defined(SHMEM_DEVICE_CODE)
-static inline __host__ __device__ int shmem_barrier(shmem_team_t team)
+static inline __host__ __device__ int shmem_barrier(shmem_team_t team GSHMEM_SITE)
 {
-    return gshmem_barrier(team);
+    return gshmem_barrier(team GSHMEM_PASS_SITE);
 }
-static inline __host__ __device__ int shmem_sync(shmem_team_t team)
+static inline __host__ __device__ int shmem_sync(shmem_team_t team GSHMEM_SITE)
 {
-    return gshmem_team_sync(team);
+    return gshmem_team_sync(team GSHMEM_PASS_SITE);
 }
 #else
 static inline int shmem_barrier(shmem_team_t team)
@@ -247,8 +247,9 @@ GSH_SHMEM_OLD(complexd, double, prod)
 #else
 #define GSH_OLD_COUNT(a, b, c, d, form, ...) form
 #define shmem_barrier(...) \
-    GSH_OLD_COUNT(__VA_ARGS__, shmem_barrier, , , shmem_team_barrier, )(__VA_ARGS__)
-#define shmem_sync(...) GSH_OLD_COUNT(__VA_ARGS__, shmem_sync, , , shmem_team_sync, )(__VA_ARGS__)
+    GSHMEM_AT_SITE(GSH_OLD_COUNT(__VA_ARGS__, shmem_barrier, , , shmem_team_barrier, )(__VA_ARGS__))
+#define shmem_sync(...) \
+    GSHMEM_AT_SITE(GSH_OLD_COUNT(__VA_ARGS__, shmem_sync, , , shmem_team_sync, )(__VA_ARGS__))
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define GSH_OLD_ARM(NAME, T, CALL) , T : shmem_##NAME##_##CALL
 #define GSH_OLD_NO_TYPE            struct gsh_old_no_type

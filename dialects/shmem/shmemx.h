@@ -46,4 +46,8 @@ extern "C" {
 #define shmemx_session_start        shmem_ctx_session_start
 #define shmemx_session_stop         shmem_ctx_session_stop
 
+#if defined(GSHMEM_CALL_SITES)
+#include "shmemx_call_sites.h"
+#endif
+
 #endif

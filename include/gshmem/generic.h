@@ -7,6 +7,7 @@
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 
+#include "gshmem/detail/call_sites.h"
 #include "gshmem/typed.h"
 #ifdef GSHMEM_DEVICE_CODE
 #include "gshmem_device.cuh" /* the calls themselves */
@@ -60,74 +61,85 @@
 #undef GSHMEM_CTX_ARG
 
 #define GSHMEM_OVERLOADS(NAME, T)                                                                  \
-    GSHMEM_OVERLOAD void gshmem_wait_until(T *ivar, int cmp, T cmp_value)                          \
+    GSHMEM_OVERLOAD void gshmem_wait_until(T *ivar, int cmp, T cmp_value GSHMEM_SITE)              \
     {                                                                                              \
-        gshmem_##NAME##_wait_until(ivar, cmp, cmp_value);                                          \
+        gshmem_##NAME##_wait_until(ivar, cmp, cmp_value GSHMEM_PASS_SITE);                         \
     }                                                                                              \
-    GSHMEM_OVERLOAD int gshmem_test(T *ivar, int cmp, T cmp_value)                                 \
+    GSHMEM_OVERLOAD int gshmem_test(T *ivar, int cmp, T cmp_value GSHMEM_SITE)                     \
     {                                                                                              \
-        return gshmem_##NAME##_test(ivar, cmp, cmp_value);                                         \
+        return gshmem_##NAME##_test(ivar, cmp, cmp_value GSHMEM_PASS_SITE);                        \
     }                                                                                              \
     GSHMEM_OVERLOAD void gshmem_wait_until_all(T *ivars, size_t nelems, const int *status,         \
-                                               int cmp, T cmp_value)                               \
+                                               int cmp, T cmp_value GSHMEM_SITE)                   \
     {                                                                                              \
-        gshmem_##NAME##_wait_until_all(ivars, nelems, status, cmp, cmp_value);                     \
+        gshmem_##NAME##_wait_until_all(ivars, nelems, status, cmp, cmp_value GSHMEM_PASS_SITE);    \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_wait_until_any(T *ivars, size_t nelems, const int *status,       \
-                                                 int cmp, T cmp_value)                             \
+                                                 int cmp, T cmp_value GSHMEM_SITE)                 \
     {                                                                                              \
-        return gshmem_##NAME##_wait_until_any(ivars, nelems, status, cmp, cmp_value);              \
+        return gshmem_##NAME##_wait_until_any(ivars, nelems, status, cmp,                          \
+                                              cmp_value GSHMEM_PASS_SITE);                         \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_wait_until_some(T *ivars, size_t nelems, size_t *indices,        \
-                                                  const int *status, int cmp, T cmp_value)         \
+                                                  const int *status, int cmp,                      \
+                                                  T cmp_value GSHMEM_SITE)                         \
     {                                                                                              \
-        return gshmem_##NAME##_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value);    \
+        return gshmem_##NAME##_wait_until_some(ivars, nelems, indices, status, cmp,                \
+                                               cmp_value GSHMEM_PASS_SITE);                        \
     }                                                                                              \
     GSHMEM_OVERLOAD int gshmem_test_all(T *ivars, size_t nelems, const int *status, int cmp,       \
-                                        T cmp_value)                                               \
+                                        T cmp_value GSHMEM_SITE)                                   \
     {                                                                                              \
-        return gshmem_##NAME##_test_all(ivars, nelems, status, cmp, cmp_value);                    \
+        return gshmem_##NAME##_test_all(ivars, nelems, status, cmp, cmp_value GSHMEM_PASS_SITE);   \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_test_any(T *ivars, size_t nelems, const int *status, int cmp,    \
-                                           T cmp_value)                                            \
+                                           T cmp_value GSHMEM_SITE)                                \
     {                                                                                              \
-        return gshmem_##NAME##_test_any(ivars, nelems, status, cmp, cmp_value);                    \
+        return gshmem_##NAME##_test_any(ivars, nelems, status, cmp, cmp_value GSHMEM_PASS_SITE);   \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_test_some(T *ivars, size_t nelems, size_t *indices,              \
-                                            const int *status, int cmp, T cmp_value)               \
+                                            const int *status, int cmp, T cmp_value GSHMEM_SITE)   \
     {                                                                                              \
-        return gshmem_##NAME##_test_some(ivars, nelems, indices, status, cmp, cmp_value);          \
+        return gshmem_##NAME##_test_some(ivars, nelems, indices, status, cmp,                      \
+                                         cmp_value GSHMEM_PASS_SITE);                              \
     }                                                                                              \
     GSHMEM_OVERLOAD void gshmem_wait_until_all_vector(T *ivars, size_t nelems, const int *status,  \
-                                                      int cmp, T *cmp_values)                      \
+                                                      int cmp, T *cmp_values GSHMEM_SITE)          \
     {                                                                                              \
-        gshmem_##NAME##_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values);             \
+        gshmem_##NAME##_wait_until_all_vector(ivars, nelems, status, cmp,                          \
+                                              cmp_values GSHMEM_PASS_SITE);                        \
     }                                                                                              \
-    GSHMEM_OVERLOAD size_t gshmem_wait_until_any_vector(T *ivars, size_t nelems,                   \
-                                                        const int *status, int cmp, T *cmp_values) \
+    GSHMEM_OVERLOAD size_t gshmem_wait_until_any_vector(                                           \
+        T *ivars, size_t nelems, const int *status, int cmp, T *cmp_values GSHMEM_SITE)            \
     {                                                                                              \
-        return gshmem_##NAME##_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values);      \
+        return gshmem_##NAME##_wait_until_any_vector(ivars, nelems, status, cmp,                   \
+                                                     cmp_values GSHMEM_PASS_SITE);                 \
     }                                                                                              \
-    GSHMEM_OVERLOAD size_t gshmem_wait_until_some_vector(                                          \
-        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T *cmp_values)       \
+    GSHMEM_OVERLOAD size_t gshmem_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, \
+                                                         const int *status, int cmp,               \
+                                                         T *cmp_values GSHMEM_SITE)                \
     {                                                                                              \
         return gshmem_##NAME##_wait_until_some_vector(ivars, nelems, indices, status, cmp,         \
-                                                      cmp_values);                                 \
+                                                      cmp_values GSHMEM_PASS_SITE);                \
     }                                                                                              \
     GSHMEM_OVERLOAD int gshmem_test_all_vector(T *ivars, size_t nelems, const int *status,         \
-                                               int cmp, T *cmp_values)                             \
+                                               int cmp, T *cmp_values GSHMEM_SITE)                 \
     {                                                                                              \
-        return gshmem_##NAME##_test_all_vector(ivars, nelems, status, cmp, cmp_values);            \
+        return gshmem_##NAME##_test_all_vector(ivars, nelems, status, cmp,                         \
+                                               cmp_values GSHMEM_PASS_SITE);                       \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_test_any_vector(T *ivars, size_t nelems, const int *status,      \
-                                                  int cmp, T *cmp_values)                          \
+                                                  int cmp, T *cmp_values GSHMEM_SITE)              \
     {                                                                                              \
-        return gshmem_##NAME##_test_any_vector(ivars, nelems, status, cmp, cmp_values);            \
+        return gshmem_##NAME##_test_any_vector(ivars, nelems, status, cmp,                         \
+                                               cmp_values GSHMEM_PASS_SITE);                       \
     }                                                                                              \
     GSHMEM_OVERLOAD size_t gshmem_test_some_vector(T *ivars, size_t nelems, size_t *indices,       \
-                                                   const int *status, int cmp, T *cmp_values)      \
+                                                   const int *status, int cmp,                     \
+                                                   T *cmp_values GSHMEM_SITE)                      \
     {                                                                                              \
-        return gshmem_##NAME##_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values);  \
+        return gshmem_##NAME##_test_some_vector(ivars, nelems, indices, status, cmp,               \
+                                                cmp_values GSHMEM_PASS_SITE);                      \
     }
 GSHMEM_GENERIC_WAIT(GSHMEM_OVERLOADS)
 #undef GSHMEM_OVERLOADS
@@ -161,14 +173,15 @@ struct gshmem_no_type {
     _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t              \
              : GSHMEM_WHOLE(GSHMEM_SECOND(__VA_ARGS__, 0, 0)), default \
              : (GSHMEM_FIRST(__VA_ARGS__, 0)))
-#define GSHMEM_GENERIC(CALL, SET, ...)                                                         \
+#define GSHMEM_GENERIC(CALL, SET, ...) GSHMEM_AT_SITE(GSHMEM_GENERIC_CALL(CALL, SET, __VA_ARGS__))
+#define GSHMEM_GENERIC_CALL(CALL, SET, ...)                                                    \
     _Generic((GSHMEM_FIRST(__VA_ARGS__, 0)), gshmem_ctx_t                                      \
              : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_CTX_ARM_##CALL), default \
              : GSHMEM_CHOOSE(GSHMEM_POINTER(__VA_ARGS__), SET, GSHMEM_ARM_##CALL))(__VA_ARGS__)
 /* Without a context: waits and tests. */
-#define GSHMEM_ON_WORDS(CALL, ...)                                                        \
-    GSHMEM_CHOOSE((GSHMEM_FIRST(__VA_ARGS__, 0)), GSHMEM_GENERIC_WAIT, GSHMEM_ARM_##CALL) \
-    (__VA_ARGS__)
+#define GSHMEM_ON_WORDS(CALL, ...)                                                    \
+    GSHMEM_AT_SITE(GSHMEM_CHOOSE((GSHMEM_FIRST(__VA_ARGS__, 0)), GSHMEM_GENERIC_WAIT, \
+                                 GSHMEM_ARM_##CALL)(__VA_ARGS__))
 
 #define GSHMEM_ARM_p(NAME, T)                       , T : gshmem_##NAME##_p
 #define GSHMEM_CTX_ARM_p(NAME, T)                   , T : gshmem_ctx_##NAME##_p

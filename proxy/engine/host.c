@@ -93,6 +93,29 @@ static void wait_poll(struct gsh_proxy *proxy, unsigned *backoff)
     gsh_lock_take(&proxy->lock);
 }
 
+static gsh_proxy_waiting *tell_waiting; /* atomic; the process's */
+
+void gsh_proxy_tell_waits_by(gsh_proxy_waiting *waiting)
+{
+    __atomic_store_n(&tell_waiting, waiting, __ATOMIC_RELEASE);
+}
+
+/* The same for a request, while which its thread says that it waits. *since_ns: 0 at first. */
+static void wait_poll_for(struct gsh_proxy *proxy, unsigned *backoff,
+                          const struct gsh_request *request, uint64_t *since_ns)
+{
+    const bool is_everywhere = request->op == GSH_FAR_QUIET || request->op == GSH_FAR_FENCE;
+    wait_poll(proxy, backoff);
+    gsh_proxy_waiting *tell = __atomic_load_n(&tell_waiting, __ATOMIC_ACQUIRE);
+    if (*backoff <= SPIN_POLLS || tell == NULL || request->call == NULL) {
+        return;
+    }
+    if (*since_ns == 0) {
+        *since_ns = gsh_now_ns();
+    }
+    tell(proxy->options.context, request->call, is_everywhere ? -1 : request->pe, *since_ns);
+}
+
 /* ---- requests of host threads ---- */
 
 static void host_task_done(struct gsh_request *request)
@@ -164,13 +187,14 @@ static bool is_over(const struct gsh_proxy *proxy, const struct gsh_task *task)
 static enum gsh_result await(struct gsh_proxy *proxy, struct gsh_task *task, uint64_t *value)
 {
     unsigned backoff = 0;
+    uint64_t since_ns = 0;
     bool is_first = true;
     while (!is_over(proxy, task) && proxy->failure == GSH_OK) {
         if (is_first) {
             count_waiting(proxy, 1);
         }
         is_first = false;
-        wait_poll(proxy, &backoff);
+        wait_poll_for(proxy, &backoff, &task->request, &since_ns);
     }
     if (!is_first) {
         count_waiting(proxy, -1);
@@ -207,6 +231,7 @@ static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
     uint64_t tails[GSH_ENGINE_RINGS_MAX];
     int n_rings = proxy->n_rings;
     unsigned backoff = 0;
+    uint64_t since_ns = 0;
     for (int r = 0; r < n_rings; r++) {
         tails[r] = proxy->rings[r]->ctx == request->ctx ? proxy->rings[r]->tail : 0;
     }
@@ -214,7 +239,7 @@ static enum gsh_result run_quiet(struct gsh_proxy *proxy, struct gsh_task *task,
     enum gsh_result result = await(proxy, task, &request->value);
     for (int r = 0; r < n_rings && result == GSH_OK; r++) {
         while (proxy->rings[r]->head < tails[r] && proxy->failure == GSH_OK) {
-            wait_poll(proxy, &backoff);
+            wait_poll_for(proxy, &backoff, request, &since_ns);
         }
         result = proxy->failure;
     }
@@ -248,12 +273,13 @@ enum gsh_result gsh_proxy_run(struct gsh_proxy *proxy, struct gsh_request *reque
 enum gsh_result gsh_proxy_post(struct gsh_proxy *proxy, const struct gsh_request *request)
 {
     unsigned backoff = 0;
+    uint64_t since_ns = 0;
     if (request->op == GSH_FAR_QUIET || request->op == GSH_FAR_FENCE || request->is_fetch) {
         return gsh_fail(GSH_ERR_ARG, "operation %u cannot be posted", request->op);
     }
     enter(proxy);
     while (proxy->n_posted[request->ctx] >= GSH_POSTED_MAX && proxy->failure == GSH_OK) {
-        wait_poll(proxy, &backoff);
+        wait_poll_for(proxy, &backoff, request, &since_ns);
     }
     struct gsh_task *task = proxy->failure == GSH_OK ? take_task(proxy, true) : NULL;
     if (task != NULL) {

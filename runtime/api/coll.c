@@ -10,6 +10,7 @@
 #include "runtime/instance/binding.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/trace/stream.h"
 #include "runtime/team/team.h"
 
@@ -94,7 +95,7 @@ static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kerne
         return;
     }
     args->team = c->team->state;
-    gsh_copy_name(args->call, sizeof(args->call), c->site.call);
+    gsh_waits_copy_call(args->call, sizeof(args->call), c->site.call);
     struct gsh_coll_launch l = {.kernel = kernel, .bytes = bytes, .team = c->team, .args = args};
     c->result =
         gsh_blame(c->site.is_on_stream ? c->pe->device_ops->stream_coll(c->pe, &l, c->site.stream)

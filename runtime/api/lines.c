@@ -4,6 +4,7 @@
 
 #include "base/util.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/team/team.h"
 #include "wire/rounds.h"
 
@@ -258,7 +259,7 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
     args.inbox = *inbox;
     args.n_items = (uint32_t)n;
     args.reserved = 0;
-    gsh_copy_name(args.call, sizeof(args.call), site.call);
+    gsh_waits_copy_call(args.call, sizeof(args.call), site.call);
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);

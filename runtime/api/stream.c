@@ -308,7 +308,7 @@ static int sync_team(const char *call, gshmem_team_t team, bool is_barrier, gshm
     struct gsh_team *t;
     enum gsh_result r = gsh_team_need(pe, call, team, &t);
     if (r == GSH_OK) {
-        r = gsh_blame(pe->device_ops->stream_sync(pe, t, is_barrier, stream), call);
+        r = gsh_blame(pe->device_ops->stream_sync(pe, call, t, is_barrier, stream), call);
     }
     return gsh_public_error(r);
 }
@@ -318,9 +318,9 @@ static void sync_all(const char *call, bool is_barrier, gshmemx_stream_t stream)
     struct gsh_instance *pe = gsh_instance_set_up(call);
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
     GSH_TRACE_STREAM(pe, call, stream, .target = -1, .team = &world);
-    gsh_require(
-        pe, call,
-        pe->device_ops->stream_sync(pe, gsh_team_find(pe, GSHMEM_TEAM_WORLD), is_barrier, stream));
+    gsh_require(pe, call,
+                pe->device_ops->stream_sync(pe, call, gsh_team_find(pe, GSHMEM_TEAM_WORLD),
+                                            is_barrier, stream));
 }
 
 int gshmemx_barrier_on_stream(gshmem_team_t team, gshmemx_stream_t stream)

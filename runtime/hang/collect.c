@@ -243,6 +243,8 @@ static bool is_of_library(const char *file)
 static void describe(const struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     struct gsh_absent_site site;
+    const char *file;
+    uint32_t line;
     *w = (struct gsh_hang_wait){
         .what = what_of(e->kind),
         .cmp = e->cmp <= 5 ? (int)e->cmp : 0,
@@ -269,6 +271,11 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
     gsh_copy_name(w->call, sizeof(w->call), e->call);
     gsh_copy_name(w->file, sizeof(w->file), p->sites[e->state].file);
     w->line = is_of_library(w->file) ? 0 : p->sites[e->state].line;
+    gsh_waits_split_call(w->call, &file, &line);
+    if (line != 0 && !is_of_library(file)) { /* of a kernel of the library */
+        gsh_copy_name(w->file, sizeof(w->file), file);
+        w->line = line;
+    }
     if (!p->is_set_up || e->address == 0) {
         return;
     }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
+#include "gshmem/types.h"
 #include "runtime/far/far.h"
 #include "runtime/hang/tell.h"
 #include "runtime/team/absent.h"
@@ -26,6 +27,7 @@
 #include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/monitor.h"
+#include "runtime/instance/waits.h"
 #include "runtime/trace/proxy.h"
 
 /* A PE that has lost another one waits so long for a PE that knows more, or found the loss first,
@@ -249,6 +251,18 @@ static void on_event(void *context, const struct gsh_proxy_event *event)
     gsh_trace_proxy_event(net->pe, event);
 }
 
+static void on_waiting(void *context, const char *call, int pe, uint64_t since_ns)
+{
+    const struct gsh_net *net = context;
+    const struct gsh_waiting what = {.call = call,
+                                     .kind = GSH_REPORT_FAR_TIMEOUT,
+                                     .pe = pe,
+                                     .cmp = GSHMEM_CMP_GE,
+                                     .team = -1,
+                                     .expected = 1};
+    gsh_waits_tell(net->pe, &what, since_ns);
+}
+
 static enum gsh_result look_up(void *context, int pe, uint64_t number, const void **blob,
                                size_t *bytes)
 {
@@ -289,6 +303,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     uint8_t key[GSH_KEY_BYTES];
     gsh_key_derive(pe->secret, "messages", key);
     memcpy(options.key, key, sizeof(options.key));
+    gsh_proxy_tell_waits_by(on_waiting);
     enum gsh_result r = create_book(pe);
     if (r == GSH_OK) {
         r = gsh_proxy_create(&options, &pe->proxy);

@@ -215,8 +215,8 @@ struct gsh_device_ops {
     enum gsh_result (*stream_wait)(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
                                    gsh_stream stream);
     /* is_barrier: quiet first. */
-    enum gsh_result (*stream_sync)(struct gsh_instance *pe, const struct gsh_team *team,
-                                   bool is_barrier, gsh_stream stream);
+    enum gsh_result (*stream_sync)(struct gsh_instance *pe, const char *call,
+                                   const struct gsh_team *team, bool is_barrier, gsh_stream stream);
     enum gsh_result (*stream_coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
                                    gsh_stream stream);
     enum gsh_result (*stream_quiet)(struct gsh_instance *pe, gsh_stream stream);

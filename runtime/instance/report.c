@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/atomic.h"
+#include "base/util.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+#include "runtime/instance/waits.h"
 #include "wire/coll.h"
 #include "wire/lock.h"
 
@@ -287,14 +289,21 @@ void gsh_report_print_refusal(struct gsh_instance *pe)
 
 static void print(struct gsh_instance *pe, const struct gsh_report *r)
 {
-    char text[512], more[160] = "";
+    char text[512], more[160] = "", call[sizeof(r->call)], at[80] = "";
+    const char *file;
+    uint32_t line;
+    gsh_copy_name(call, sizeof(call), r->call);
+    gsh_waits_split_call(call, &file, &line);
+    if (line != 0) {
+        snprintf(at, sizeof(at), " at %s:%u", file, line);
+    }
     if (!word_timeout(pe, r, text, sizeof(text))) {
         word_mistake(pe, r, text, sizeof(text));
     }
     if (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT) {
         gsh_report_explain(pe, (const void *)(uintptr_t)r->address, r->pe, more, sizeof(more));
     }
-    gsh_fail(GSH_ERR_STATE, "%.40s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s%s", r->call,
+    gsh_fail(GSH_ERR_STATE, "%s%s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s%s", call, at,
              r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text,
              more);
 }

@@ -2,6 +2,9 @@
  * See waits.h. */
 #include "runtime/instance/waits.h"
 
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,18 +29,114 @@ const char *gsh_waits_call(void)
 static _Thread_local const char *this_file;
 static _Thread_local uint32_t this_line;
 
+static const char *without_folders(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return slash != NULL ? slash + 1 : file;
+}
+
 void gsh_waits_set_site(const char *file, uint32_t line)
 {
     this_file = file;
     this_line = file != NULL ? line : 0;
 }
 
+/* ---- known_sites by number: entry `number - 1`, which is written once ---- */
+
+#define KNOWN_SITES 4096u
+
+static struct known_site {
+    const char *file;
+    uint32_t line;
+} known_sites[KNOWN_SITES];
+static uint32_t n_known_sites; /* under the lock; entries below are read without it */
+static pthread_mutex_t known_sites_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t find_known_site(uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (known_sites[i].line == this_line && strcmp(known_sites[i].file, this_file) == 0) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* 0: the table is full. */
+static uint32_t add_known_site(void)
+{
+    (void)pthread_mutex_lock(&known_sites_lock);
+    uint32_t number = find_known_site(n_known_sites);
+    if (number == 0 && n_known_sites < KNOWN_SITES) {
+        known_sites[n_known_sites] = (struct known_site){.file = this_file, .line = this_line};
+        number = n_known_sites + 1;
+        /* release: pairs with the acquires of those who read entries */
+        gsh_store_release_u32(&n_known_sites, number);
+    }
+    (void)pthread_mutex_unlock(&known_sites_lock);
+    return number;
+}
+
+uint32_t gsh_waits_site_number(void)
+{
+    if (this_line == 0) {
+        return 0;
+    }
+    const uint32_t number = find_known_site(gsh_load_acquire_u32(&n_known_sites));
+    return number != 0 ? number : add_known_site();
+}
+
+void gsh_waits_use_site(uint32_t site)
+{
+    const bool is_known = site != 0 && site <= gsh_load_acquire_u32(&n_known_sites);
+    this_file = is_known ? known_sites[site - 1].file : NULL;
+    this_line = is_known ? known_sites[site - 1].line : 0;
+}
+
+/* Between a call's name and its place's number; no name has it. */
+#define SITE_MARK '@'
+
+static void append_site(char *to, size_t room)
+{
+    char mark[16];
+    const uint32_t site = gsh_waits_site_number();
+    const size_t length = (size_t)snprintf(mark, sizeof(mark), "%c%u", SITE_MARK, site);
+    if (site != 0 && length + 1 < room) {
+        const size_t at = gsh_min_u64(strlen(to), room - 1 - length);
+        memcpy(to + at, mark, length + 1);
+    }
+}
+
+void gsh_waits_copy_call(char *to, size_t room, const char *call)
+{
+    gsh_copy_name(to, room, call);
+    if (this_line != 0) {
+        append_site(to, room);
+    }
+}
+
+void gsh_waits_split_call(char *call, const char **file, uint32_t *line)
+{
+    char *mark = strchr(call, SITE_MARK);
+    const unsigned long site = mark != NULL ? strtoul(mark + 1, NULL, 10) : 0;
+    *file = NULL;
+    *line = 0;
+    if (mark != NULL) {
+        *mark = '\0';
+    }
+    if (site != 0 && site <= gsh_load_acquire_u32(&n_known_sites)) {
+        *file = without_folders(known_sites[site - 1].file);
+        *line = known_sites[site - 1].line;
+    }
+}
+
+/* ---- answers ---- */
+
 static void fill_site(struct gsh_waits_site *site, uint32_t request)
 {
     if (this_line > 0) {
-        const char *slash = strrchr(this_file, '/');
         site->line = this_line;
-        gsh_copy_name(site->file, sizeof(site->file), slash != NULL ? slash + 1 : this_file);
+        gsh_copy_name(site->file, sizeof(site->file), without_folders(this_file));
         site->request = request;
     }
 }

@@ -18,8 +18,8 @@ import subprocess
 import sys
 
 # Headers that the build writes.
-MADE = ["gshmem/version.h", "gshmem/typed.h", "gshmem/typed_stream.h", "gshmem/collectives.h",
-        "gshmem/collectives_stream.h"]
+MADE = ["gshmem/version.h", "gshmem/call_sites.h", "gshmem/call_sites_x.h", "gshmem/typed.h",
+        "gshmem/typed_stream.h", "gshmem/collectives.h", "gshmem/collectives_stream.h"]
 # A layer is a file or a folder; the longest matching entry decides. "x/": everything in folder x.
 PUBLIC = ["include/"] + MADE
 BASE = ["base/"]
@@ -75,9 +75,10 @@ ARROWS = {
                                        "runtime/team/bootstrap.h",
                                        "runtime/team/page.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmem_device_calls.h",
+                                 "shmem_call_sites.h", "shmemx_call_sites.h",
                                  "shmemx_device_calls.h", "shmemx_calls.h"],
     "dialects/nvshmem/": PUBLIC + ["dialects/nvshmem/", "nvshmem_host_calls.h", "nvshmem_both_calls.h",
-                                   "nvshmem_device_calls.h", "nvshmem.h"],
+                                   "nvshmem_device_calls.h", "nvshmem_call_sites.h", "nvshmem.h"],
     "dialects/shmem/environment.c": PUBLIC + ["runtime/layer.h", "dialects/shmem/"],
     "dialects/shmem/setup.c": PUBLIC + ["runtime/layer.h", "dialects/shmem/"],
     "dialects/nvshmem/setup.c": PUBLIC + ["runtime/layer.h", "dialects/nvshmem/", "nvshmem.h"],

@@ -351,6 +351,15 @@ static void far_stopped(const scene &s)
     fetch_until_lost(s);
 }
 
+static void host_far_stopped(const scene &s)
+{
+    await_fetch(s);
+    if (s.pe->me == 1)
+        kill(getpid(), SIGSTOP);
+    while (s.pe->me == 0)
+        (void)gshmem_uint64_atomic_fetch_inc(s.box, 1);
+}
+
 /* The number of this process's thread of that name; 0: there is none. */
 static int find_thread(const char *name)
 {
@@ -483,6 +492,7 @@ static const struct {
     CASE(stream_behind_wait),
     CASE(kernel_not_resident),
     CASE(far_stopped),
+    CASE(host_far_stopped),
     CASE(proxy_dead),
     CASE(nic_late),
     CASE(finalize_early),

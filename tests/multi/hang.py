@@ -73,6 +73,8 @@ CASES = {
                             BEHIND),
     "far_stopped": (2, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE 0 waits for PE 1 in "
                     r"gshmem_uint64_atomic_fetch_inc: the network's work"),
+    "host_far_stopped": (2, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE 0 waits for "
+                         r"PE 1 in gshmem_uint64_atomic_fetch_inc: the network's work, 0 of 1"),
     "proxy_dead": (2, "first", r"PE 1 does not answer the network: PE 0 waits in gshmem_uint64_atomic_fetch_inc"),
     "nic_late": (2, "first", r"PE 1 does not answer the network: PE 0 waits in gshmem_uint64_atomic_fetch_inc"),
     "finalize_early": (2, "cycle", r"PE 0 waits for PE 1 in gshmem_barrier_all.* PE 1 waits for PE 0 in "
@@ -81,13 +83,13 @@ CASES = {
               r"gshmem_signal_wait_until: .*; PE 2, which does not wait, has not written it"),
     "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
 }
-PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "proxy_dead"}
+PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "host_far_stopped", "proxy_dead"}
 # Each PE on a node of its own, and the network waits for ever.
-FAR = {"far_stopped", "proxy_dead", "nic_late"}
+FAR = {"far_stopped", "host_far_stopped", "proxy_dead", "nic_late"}
 # A stopped process is asked so often: more often than it takes connections.
 ASKED_OFTEN, N_ASKS = "stopped_sender", 24
 # What PE 0 has asked of PE 1, and still waits for.
-OLDEST = {"far_stopped": "atomic", "proxy_dead": "atomic"}
+OLDEST = {"far_stopped": "atomic", "host_far_stopped": "atomic", "proxy_dead": "atomic"}
 # The same of a NIC: its entry.
 OLDEST_POSTED = {"nic_late": "fetch-add"}
 FAR_ENVIRONMENT = {"GSHMEM_NODE_PES": "1", "GSHMEM_PROXY_TIMEOUT": "0"}

@@ -179,4 +179,9 @@ __host__ __device__
 /* Used by NVSHMEM's own test programs for reports. */
 #define NVSHMEMI_ERROR_PRINT(...) fprintf(stderr, __VA_ARGS__)
 
+#if defined(GSHMEM_CALL_SITES)
+#include <gshmem/detail/call_sites.h>
+#include "nvshmem_call_sites.h"
+#endif
+
 #endif

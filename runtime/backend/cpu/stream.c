@@ -14,6 +14,7 @@
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/host_wait.h"
+#include "runtime/instance/waits.h"
 
 /* Of the executor's code. */
 static enum gsh_result result_of(int code)
@@ -155,6 +156,7 @@ enum gsh_result gsh_cpu_stream_store(struct gsh_instance *pe, void *dest, uint64
 struct far_closure {
     struct gsh_instance *pe;
     const char *call;
+    uint32_t site; /* of the call in the program: instance/waits.h */
     struct gsh_request request;
 };
 
@@ -165,17 +167,19 @@ static void run_far(void *arg)
     if (is_given_up(c->pe)) {
         return;
     }
+    gsh_waits_use_site(c->site);
     gsh_far_fence(c->pe, GSH_CONTEXT_DEFAULT, c->call);
     gsh_far_run(c->pe, GSH_CONTEXT_DEFAULT, c->call, &c->request);
     if (op == GSH_FAR_PUT || op == GSH_FAR_P || op == GSH_FAR_IPUT) {
         gsh_far_quiet(c->pe, GSH_CONTEXT_DEFAULT, c->call);
     }
+    gsh_waits_use_site(0);
 }
 
 enum gsh_result gsh_cpu_stream_far(struct gsh_instance *pe, const char *call,
                                    const struct gsh_request *request, gsh_stream stream)
 {
-    struct far_closure c = {pe, call, *request};
+    struct far_closure c = {pe, call, gsh_waits_site_number(), *request};
     return enqueue(stream, run_far, &c, sizeof(c));
 }
 
@@ -184,27 +188,31 @@ enum gsh_result gsh_cpu_stream_far(struct gsh_instance *pe, const char *call,
 struct wait_closure {
     struct gsh_instance *pe;
     struct gsh_wait_arg wait;
+    uint32_t site;
 };
 
 static void run_wait(void *arg)
 {
     const struct wait_closure *c = arg;
+    gsh_waits_use_site(c->site);
     gsh_wait_all_checked(c->pe, &c->wait, true);
+    gsh_waits_use_site(0);
 }
 
 enum gsh_result gsh_cpu_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
                                     gsh_stream stream)
 {
-    struct wait_closure c = {pe, *wait};
+    struct wait_closure c = {pe, *wait, gsh_waits_site_number()};
     return enqueue(stream, run_wait, &c, sizeof(c));
 }
 
 /* ---- barrier and sync: by the library's kernel, one thread of it ---- */
 
-enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const struct gsh_team *team,
-                                    bool is_barrier, gsh_stream stream)
+enum gsh_result gsh_cpu_stream_sync(struct gsh_instance *pe, const char *call,
+                                    const struct gsh_team *team, bool is_barrier, gsh_stream stream)
 {
-    struct gsh_kernel_sync_args args = {team->handle, is_barrier};
+    struct gsh_kernel_sync_args args = {.team = team->handle, .is_barrier = is_barrier};
+    gsh_waits_copy_call(args.call, sizeof(args.call), call);
     return gsh_cpu_launch_kernel(pe, gsh_kernel_sync_on_cpu, &args, sizeof(args), stream);
 }
 
@@ -218,16 +226,24 @@ enum gsh_result gsh_cpu_stream_trace(struct gsh_instance *pe,
 
 /* ---- order ---- */
 
+struct quiet_closure {
+    struct gsh_instance *pe;
+    uint32_t site;
+};
+
 static void run_quiet(void *arg)
 {
-    struct gsh_instance *const *pe = arg;
-    gsh_far_quiet(*pe, GSH_CONTEXT_DEFAULT, "gshmemx_quiet_on_stream");
+    const struct quiet_closure *c = arg;
+    gsh_waits_use_site(c->site);
+    gsh_far_quiet(c->pe, GSH_CONTEXT_DEFAULT, "gshmemx_quiet_on_stream");
+    gsh_waits_use_site(0);
     gshmemx_cpu_fence();
 }
 
 enum gsh_result gsh_cpu_stream_quiet(struct gsh_instance *pe, gsh_stream stream)
 {
-    return enqueue(stream, run_quiet, &pe, sizeof(pe));
+    struct quiet_closure c = {pe, gsh_waits_site_number()};
+    return enqueue(stream, run_quiet, &c, sizeof(c));
 }
 
 enum gsh_result gsh_cpu_stream_synchronize(struct gsh_instance *pe, gsh_stream stream)

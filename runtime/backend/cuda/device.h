@@ -211,7 +211,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, 
                                                        gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result
 gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait, gsh_stream stream);
-GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe,
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const char *call,
                                                       const struct gsh_team *team, bool is_barrier,
                                                       gsh_stream stream);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_trace(struct gsh_instance *pe,

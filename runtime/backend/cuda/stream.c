@@ -9,6 +9,7 @@
 #include "gshmem/types.h"
 #include "proxy/request.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/team/team.h"
 
 /* From measurements (perftest/results/h200-constants.md). Outside graphs the copy engine moves the
@@ -177,13 +178,6 @@ enum gsh_result gsh_cuda_stream_store(struct gsh_instance *pe, void *dest, uint6
     return r;
 }
 
-/* For reports; `to` is zeroed. */
-static void name_call(char to[40], const char *call)
-{
-    size_t n = strlen(call);
-    memcpy(to, call, n < 40 ? n : 39);
-}
-
 enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_wait_arg *wait,
                                      gsh_stream stream)
 {
@@ -197,14 +191,16 @@ enum gsh_result gsh_cuda_stream_wait(struct gsh_instance *pe, const struct gsh_w
         .bytes = wait->kind.bytes,
         .is_signed = wait->kind.is_signed,
     };
-    name_call(args.call, wait->call);
+    gsh_waits_copy_call(args.call, sizeof(args.call), wait->call);
     return launch(pe, GSH_KERNEL_WAIT, wait->nelems < 2 ? 1 : 128, &args, stream);
 }
 
-enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const struct gsh_team *team,
-                                     bool is_barrier, gsh_stream stream)
+enum gsh_result gsh_cuda_stream_sync(struct gsh_instance *pe, const char *call,
+                                     const struct gsh_team *team, bool is_barrier,
+                                     gsh_stream stream)
 {
-    struct gsh_kernel_sync_args args = {team->handle, is_barrier};
+    struct gsh_kernel_sync_args args = {.team = team->handle, .is_barrier = is_barrier};
+    gsh_waits_copy_call(args.call, sizeof(args.call), call);
     return launch(pe, GSH_KERNEL_SYNC, 32, &args, stream);
 }
 
@@ -285,7 +281,7 @@ enum gsh_result gsh_cuda_stream_far(struct gsh_instance *pe, const char *call,
         .sig_op = request->sig_op,
         .pe = request->pe,
     };
-    name_call(args.call, call);
+    gsh_waits_copy_call(args.call, sizeof(args.call), call);
     if (request->op == GSH_FAR_P) {
         memcpy(&args.value, request->inline_data, sizeof(args.value));
     }

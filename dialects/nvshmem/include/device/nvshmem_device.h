@@ -26,6 +26,13 @@ NVSHMEM_D gshmem_ctx_t nvshmem_ctx_of(nvshmemx_qp_handle_t qp)
 
 #include "nvshmem_device_calls.h"
 
+/* The default context, in a call that stands where its last parameter says. */
+#if defined(GSHMEM_CALL_SITES)
+#define NVSHMEM_HERE gshmem::detail::context_at(gsh_site)
+#else
+#define NVSHMEM_HERE gshmem::default_context()
+#endif
+
 /* ---- versions -------------------------------------------------------------------------------- */
 
 NVSHMEM_HD void nvshmem_info_get_version(int *major, int *minor)
@@ -58,9 +65,9 @@ NVSHMEM_HD void *nvshmemx_mc_ptr(nvshmem_team_t, const void *)
  */
 
 /* Like nvshmem_barrier, by four warps together, the first numbered a multiple of four. */
-NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
+NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team GSHMEM_SITE)
 {
-    return gshmem::barrier(gshmem::default_context(), gshmem::group_warpgroup(), team, 0,
+    return gshmem::barrier(NVSHMEM_HERE, gshmem::group_warpgroup(), team, 0,
                            "nvshmemx_barrier_warpgroup");
 }
 
@@ -96,30 +103,32 @@ NVSHMEM_D void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int si
 
 /* fence and quiet of the queue pairs qps[0 .. num_qps - 1], for pe, or for all; they may wait for
  * others, too. NVSHMEMX_QP_ALL in the list, or NULL as the list, stands for all queue pairs. */
-#define NVSHMEM_ORDER(CALL)                                                                   \
-    NVSHMEM_D void nvshmemx_qp_##CALL(int, nvshmemx_qp_handle_t *qps, int num_qps)            \
-    {                                                                                         \
-        for (int i = 0; i < num_qps; i++) {                                                   \
-            if (qps == nullptr || qps[i] == NVSHMEMX_QP_ALL) {                                \
-                gshmem::detail::CALL##_all();                                                 \
-                return;                                                                       \
-            }                                                                                 \
-            gshmem_ctx_##CALL(nvshmem_ctx_of(qps[i]));                                        \
-        }                                                                                     \
-    }                                                                                         \
-    NVSHMEM_D void nvshmemx_qp_##CALL##_warp(int pe, nvshmemx_qp_handle_t *qps, int num_qps)  \
-    {                                                                                         \
-        gshmem::group_warp().sync();                                                          \
-        if (gshmem::group_warp().rank() == 0)                                                 \
-            nvshmemx_qp_##CALL(pe, qps, num_qps);                                             \
-        gshmem::group_warp().sync();                                                          \
-    }                                                                                         \
-    NVSHMEM_D void nvshmemx_qp_##CALL##_block(int pe, nvshmemx_qp_handle_t *qps, int num_qps) \
-    {                                                                                         \
-        gshmem::group_block().sync();                                                         \
-        if (gshmem::group_block().rank() == 0)                                                \
-            nvshmemx_qp_##CALL(pe, qps, num_qps);                                             \
-        gshmem::group_block().sync();                                                         \
+#define NVSHMEM_ORDER(CALL)                                                                    \
+    NVSHMEM_D void nvshmemx_qp_##CALL(int, nvshmemx_qp_handle_t *qps, int num_qps GSHMEM_SITE) \
+    {                                                                                          \
+        for (int i = 0; i < num_qps; i++) {                                                    \
+            if (qps == nullptr || qps[i] == NVSHMEMX_QP_ALL) {                                 \
+                gshmem::detail::CALL##_all();                                                  \
+                return;                                                                        \
+            }                                                                                  \
+            gshmem_ctx_##CALL(nvshmem_ctx_of(qps[i]) GSHMEM_PASS_SITE);                        \
+        }                                                                                      \
+    }                                                                                          \
+    NVSHMEM_D void nvshmemx_qp_##CALL##_warp(int pe, nvshmemx_qp_handle_t *qps,                \
+                                             int num_qps GSHMEM_SITE)                          \
+    {                                                                                          \
+        gshmem::group_warp().sync();                                                           \
+        if (gshmem::group_warp().rank() == 0)                                                  \
+            nvshmemx_qp_##CALL(pe, qps, num_qps GSHMEM_PASS_SITE);                             \
+        gshmem::group_warp().sync();                                                           \
+    }                                                                                          \
+    NVSHMEM_D void nvshmemx_qp_##CALL##_block(int pe, nvshmemx_qp_handle_t *qps,               \
+                                              int num_qps GSHMEM_SITE)                         \
+    {                                                                                          \
+        gshmem::group_block().sync();                                                          \
+        if (gshmem::group_block().rank() == 0)                                                 \
+            nvshmemx_qp_##CALL(pe, qps, num_qps GSHMEM_PASS_SITE);                             \
+        gshmem::group_block().sync();                                                          \
     }
 NVSHMEM_ORDER(fence)
 NVSHMEM_ORDER(quiet)
@@ -140,29 +149,29 @@ extern "C" {
 /* The type used in computations: sums add the parts separately. */
 template <class Type> using nvshmem_complex_sum = Type;
 template <class Type> using nvshmem_complex_prod = gshmem::complex_of<Type>;
-#define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                         \
-    template <int unused = 0>                                                                      \
-    NVSHMEM_HD int nvshmem_##NAME##_##OP##_##KIND(nvshmem_team_t team, void *dest,                 \
-                                                  const void *source, size_t nreduce)              \
-    {                                                                                              \
-        return NVSHMEM_EITHER(                                                                     \
-            gshmem::KIND<gshmem::op_##OP>(gshmem::default_context(), gshmem::group_thread(), team, \
-                                          static_cast<nvshmem_complex_##OP<T> *>(dest),            \
-                                          static_cast<const nvshmem_complex_##OP<T> *>(source),    \
-                                          nreduce * 2 * sizeof(T) /                                \
-                                              sizeof(nvshmem_complex_##OP<T>),                     \
-                                          0, "nvshmem_" #NAME "_" #OP "_" #KIND),                  \
-            nvshmem_host::nvshmem_##NAME##_##OP##_##KIND(team, dest, source, nreduce));            \
-    }                                                                                              \
-    NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, warp)                                                    \
+#define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                        \
+    template <int unused = 0>                                                                     \
+    NVSHMEM_HD int nvshmem_##NAME##_##OP##_##KIND(nvshmem_team_t team, void *dest,                \
+                                                  const void *source, size_t nreduce GSHMEM_SITE) \
+    {                                                                                             \
+        return NVSHMEM_EITHER(                                                                    \
+            gshmem::KIND<gshmem::op_##OP>(NVSHMEM_HERE, gshmem::group_thread(), team,             \
+                                          static_cast<nvshmem_complex_##OP<T> *>(dest),           \
+                                          static_cast<const nvshmem_complex_##OP<T> *>(source),   \
+                                          nreduce * 2 * sizeof(T) /                               \
+                                              sizeof(nvshmem_complex_##OP<T>),                    \
+                                          0, "nvshmem_" #NAME "_" #OP "_" #KIND),                 \
+            nvshmem_host::nvshmem_##NAME##_##OP##_##KIND(team, dest, source, nreduce));           \
+    }                                                                                             \
+    NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, warp)                                                   \
     NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, block)
 #define NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, GROUP)                                               \
     template <int unused = 0>                                                                      \
-    NVSHMEM_D int nvshmemx_##NAME##_##OP##_##KIND##_##GROUP(nvshmem_team_t team, void *dest,       \
-                                                            const void *source, size_t nreduce)    \
+    NVSHMEM_D int nvshmemx_##NAME##_##OP##_##KIND##_##GROUP(                                       \
+        nvshmem_team_t team, void *dest, const void *source, size_t nreduce GSHMEM_SITE)           \
     {                                                                                              \
-        return gshmem::KIND<gshmem::op_##OP>(gshmem::default_context(), gshmem::group_##GROUP(),   \
-                                             team, static_cast<nvshmem_complex_##OP<T> *>(dest),   \
+        return gshmem::KIND<gshmem::op_##OP>(NVSHMEM_HERE, gshmem::group_##GROUP(), team,          \
+                                             static_cast<nvshmem_complex_##OP<T> *>(dest),         \
                                              static_cast<const nvshmem_complex_##OP<T> *>(source), \
                                              nreduce * 2 * sizeof(T) /                             \
                                                  sizeof(nvshmem_complex_##OP<T>),                  \
@@ -192,19 +201,19 @@ using nvshmem_host::nvshmemx_complexf_sum_reducescatter_on_stream;
  */
 
 /* The sources of this PE's calls may be reused: like nvshmem_quiet, which promises more. */
-NVSHMEM_HD void nvshmemx_flush()
+NVSHMEM_HD void nvshmemx_flush(GSHMEM_ONLY_SITE)
 {
-    nvshmem_quiet();
+    nvshmem_quiet(GSHMEM_ONLY_PASS_SITE);
 }
 
 /* The same for the group's calls. */
-#define NVSHMEM_FLUSH(GROUP)                     \
-    NVSHMEM_D void nvshmemx_flush_##GROUP()      \
-    {                                            \
-        gshmem::group_##GROUP().sync();          \
-        if (gshmem::group_##GROUP().rank() == 0) \
-            nvshmem_quiet();                     \
-        gshmem::group_##GROUP().sync();          \
+#define NVSHMEM_FLUSH(GROUP)                                \
+    NVSHMEM_D void nvshmemx_flush_##GROUP(GSHMEM_ONLY_SITE) \
+    {                                                       \
+        gshmem::group_##GROUP().sync();                     \
+        if (gshmem::group_##GROUP().rank() == 0)            \
+            nvshmem_quiet(GSHMEM_ONLY_PASS_SITE);           \
+        gshmem::group_##GROUP().sync();                     \
     }
 NVSHMEM_FLUSH(warp)
 NVSHMEM_FLUSH(block)
