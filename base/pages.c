@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -117,10 +118,11 @@ int gsh_file_find_descriptor(dev_t device, ino_t inode)
     struct stat s;
     DIR *all = opendir("/proc/self/fd");
     for (const struct dirent *e; all != NULL && fd < 0 && (e = readdir(all)) != NULL;) {
-        char *end;
+        char path[300], *end;
         long n = strtol(e->d_name, &end, 10);
-        if (*end != '\0' || end == e->d_name || fstatat(dirfd(all), e->d_name, &s, 0) != 0 ||
-            s.st_dev != device || s.st_ino != inode) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+        if (*end != '\0' || end == e->d_name || stat(path, &s) != 0 || s.st_dev != device ||
+            s.st_ino != inode) {
             continue;
         }
         fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
