@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that bad input and death end a job soon, with one clear line and nothing left behind.
 
-    trouble.py GSHMEMRUN PROGRAM [--checks] [--pes N] [--node-pes N] [--alone | --together] [CASE ...]
+    trouble.py [--checks] [--pes N] [--node-pes N] [--alone | --together] GSHMEMRUN PROGRAM [CASE ...]
 
 Each case is one run of the program trouble. It must end by itself within the limit, with the
 wanted status; exactly one line from gshmem must say why, in the wanted words, after one hang
