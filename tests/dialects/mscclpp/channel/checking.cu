@@ -201,7 +201,7 @@ enum wait_case {
 };
 
 /* Block 0 waits, and polls at most so often; block 1 lets it, once block 0 has begun, and after
- * many looks of its own. */
+ * some looks of its own. */
 __global__ static void wait_for_other(both *b, FifoDeviceHandle fifo, wait_case which,
                                       int64_t most_polls, bool is_answered)
 {
@@ -210,7 +210,7 @@ __global__ static void wait_for_other(both *b, FifoDeviceHandle fifo, wait_case 
     if (blockIdx.x == 1) {
         if (!is_answered)
             return;
-        for (uint32_t looks = 0; looks < 1000;) {
+        for (uint32_t looks = 0; looks < 20;) {
             gshmem::detail::spin_pause();
             looks += atomicLoad<uint32_t, scopeDevice>(&b->started, memoryOrderAcquire) != 0;
         }
