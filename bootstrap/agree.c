@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sha256.h"
 #include "bootstrap/voting.h"
 
 _Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between processes");
@@ -204,13 +205,17 @@ enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struct gsh_vote vote, 
 
 /* ---- texts ---- */
 
-/* FNV-1a, from a start of the caller's. */
-static uint64_t hash_text(const char *text, uint64_t h)
+/* What a vote compares of a text. */
+static struct gsh_vote vote_of(const char *text)
 {
-    for (size_t i = 0; i < GSH_AGREE_TEXT_BYTES - 1 && text[i] != '\0'; i++) {
-        h = (h ^ (uint8_t)text[i]) * 0x100000001b3u;
-    }
-    return h;
+    struct gsh_vote v = {.call = GSH_VOTE_TEXT};
+    struct gsh_sha256 s;
+    uint8_t digest[GSH_SHA256_BYTES];
+    gsh_sha256_init(&s);
+    gsh_sha256_update(&s, text, strnlen(text, GSH_AGREE_TEXT_BYTES - 1));
+    gsh_sha256_finish(&s, digest);
+    memcpy(v.args, digest, sizeof(v.args));
+    return v;
 }
 
 /* All know that the texts differ, and whose. */
@@ -239,11 +244,7 @@ static enum gsh_result tell_texts(struct gsh_agreement *a, const char *text,
 enum gsh_result gsh_agree_text(struct gsh_agreement *a, const char *text)
 {
     struct gsh_voting v;
-    const struct gsh_vote mine = {
-        .call = GSH_VOTE_TEXT,
-        .args = {hash_text(text, 0xcbf29ce484222325u), hash_text(text, 0x84222325cbf29ce4u)},
-    };
-    enum gsh_result r = vote(a, &v, mine, "");
+    enum gsh_result r = vote(a, &v, vote_of(text), "");
     if (r != GSH_OK || v.outcome == GSH_OK) {
         return r;
     }

@@ -25,8 +25,8 @@ struct gsh_hang_cause {
 void gsh_hang_analyse(const struct gsh_hang_job *job, struct gsh_hang_cause *cause);
 
 /* Who has not come to the call in which PE `me` waits on its host, of n PEs (NULL: of all), and
- * what they do instead: "PE 1 (in gshmem_free), PE 3 (waits for nothing)". False: `me` does not
- * wait there, or they have all come. */
+ * what they do instead: "PE 1 (in gshmem_free), PE 3 (does not wait in gshmem)". False: `me` does
+ * not wait there, or they have all come. */
 bool gsh_hang_word_missing(const struct gsh_hang_job *job, int me, const char *call, const int *pes,
                            int n, char *text, size_t bytes);
 
