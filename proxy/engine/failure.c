@@ -81,10 +81,9 @@ void gsh_engine_lost(void *context, int pe, bool is_silent, const char *reason)
         gsh_loss_note(proxy, pe, reason);
         return;
     }
-    if (proxy->lost_pe >= 0) {
-        return;
-    }
-    /* Reported after the operations that it ends have had a chance to report: they know more. */
+    /* Reported after the operations that it ends have had a chance to report: they know more. Of
+     * several lost at once each one's operations end before the next is told, so it is the last
+     * that is kept. */
     proxy->lost_pe = pe;
     proxy->is_lost_silent = is_silent;
     snprintf(proxy->lost_reason, sizeof(proxy->lost_reason), "%s", reason);

@@ -3,6 +3,7 @@
  * ends every call; that the runtime's messages arrive in order, by tag, and with the length asked
  * for; that nothing is left behind if requests are under way at the end; and that a message which
  * no PE of the job would send loses its sender, and changes no memory. */
+#include "proxy/engine/failure.h"
 #include "proxy/engine/inbox.h"
 #include "tests/rig/proxy_pes.h"
 
@@ -97,6 +98,35 @@ static void lose_a_peer(struct pe *pe)
               strstr(pe->fail_text, "quiet") != NULL);
         CHECK(strstr(pe->fail_text, "has ended") != NULL || getenv("TEST_UCX_PLUGIN"));
         CHECK(strchr(pe->fail_text, '\n') == NULL);
+    }
+    pes_barrier(pe);
+}
+
+/* A limit passes for two peers in one tick: each one's operations have its reason, so that the loss
+ * is known as one by silence, whichever operation tells it. */
+static void lose_two(struct pe *pe)
+{
+    struct gsh_proxy *proxy = pe->proxy;
+    const char one[] = "1 s without an answer (GSHMEM_PROXY_TIMEOUT)";
+    const char two[] = "2 s without an answer (GSHMEM_PROXY_TIMEOUT)";
+    for (int teller = 1; pe->me == 0 && teller <= 3; teller++) {
+        gsh_lock_take(&proxy->lock);
+        gsh_engine_lost(proxy, 1, true, one);
+        if (teller == 1) {
+            gsh_engine_fail(proxy, 1, GSH_ERR_PEER, "a put", NULL);
+        }
+        gsh_engine_lost(proxy, 2, true, two);
+        if (teller == 2) {
+            gsh_engine_fail(proxy, 2, GSH_ERR_PEER, "a put", NULL);
+        }
+        gsh_engine_report_lost(proxy);
+        CHECK_EQ(pe->n_fails, 1);
+        CHECK_EQ(pe->fail_pe, teller < 3 ? teller : 2);
+        CHECK(strstr(pe->fail_text, teller == 1 ? one : two) != NULL);
+        pe->n_fails = 0;
+        proxy->lost_pe = -1;
+        proxy->failure = GSH_OK;
+        gsh_lock_give(&proxy->lock);
     }
     pes_barrier(pe);
 }
@@ -434,6 +464,7 @@ int main(void)
     }
     pes_run(options, leave_early);
     pes_run(options, refuse_hostile);
+    pes_run(options, lose_two);
     options.n = 2;
     pes_run(options, refuse_slots);
     options.n = 3;
