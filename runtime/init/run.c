@@ -20,20 +20,30 @@ struct run_thread {
     char **argv;
     int pe, n_pes;
     int result;
+    bool has_returned;
     pthread_t thread;
 };
+
+/* The last act of a PE's thread, however it ends. */
+static void end_thread(void *arg)
+{
+    struct run_thread *t = arg;
+    struct gsh_instance *pe = gsh_instance_bound();
+    if (pe != NULL && pe->n_pes > 1) {
+        gsh_leave(pe, t->result, t->has_returned ? "returned from its main" : "ended its thread");
+    }
+    gsh_bootstrap_local_leave(gsh_threads_key(), t->pe, t->n_pes);
+    gsh_threads_running(-1);
+}
 
 static void *run_thread_main(void *arg)
 {
     struct run_thread *t = arg;
     gsh_threads_enter(t->pe);
+    pthread_cleanup_push(end_thread, t); /* main may call pthread_exit */
     t->result = t->pe_main(t->argc, t->argv);
-    struct gsh_instance *pe = gsh_instance_bound();
-    if (pe != NULL && pe->n_pes > 1) {
-        gsh_leave(pe, t->result, "returned from its main");
-    }
-    gsh_bootstrap_local_leave(gsh_threads_key(), t->pe, t->n_pes);
-    gsh_threads_running(-1);
+    t->has_returned = true;
+    pthread_cleanup_pop(1);
     return NULL;
 }
 

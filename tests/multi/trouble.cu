@@ -117,6 +117,8 @@ static int leave(const scene *s)
         exit(0);
     if (is(s, "leave_status") && s->pe.me == 1)
         exit(5);
+    if (is(s, "leave_thread") && s->pe.me == 1)
+        pthread_exit(NULL);
     gshmem_barrier_all();
     gshmem_barrier_all();
     return 9;

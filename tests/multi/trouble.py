@@ -154,6 +154,7 @@ CASES = {
     "threads_leave_before_init": (r"PE \d\b.*gshmem_init", 1, {}, "threads"),
     "threads_leave_return": (r"PE 1\b.*without gshmem_finalize", 1, {}, "threads"),
     "threads_leave_exit": (r"PE 1\b.*without gshmem_finalize", 1, {}, "threads"),
+    "threads_leave_thread": (r"PE 1\b.*ended its thread without gshmem_finalize", 1, {}, "threads"),
     "threads_no_run": (r"gshmemx_run", 1, {}, "threads"),
     "bad_bootstrap": (r"GSHMEM_BOOTSTRAP.*bogus.*pmix.*uid", None, {"GSHMEM_BOOTSTRAP": "bogus"},
                       "single"),

@@ -573,12 +573,12 @@ __global__ static void wait_for_packet(MemoryChannelDeviceHandle channel, bool i
 
 static std::string awaited; /* what rank 0 waits for: a word, "-silent" behind it */
 
-/* Rank 0 waits for what never comes: since rank 1's process ends, or "silent": does nothing. The
- * wait is to end rank 0's process, or the job. A memory channel's signal is the second one: the
- * first comes. */
+/* Rank 0 waits for what never comes: since rank 1's process ends, or its thread if it is a PE of a
+ * job of threads, or "silent": does nothing. The wait is to end rank 0's process, or the job. A
+ * memory channel's signal is the second one: the first comes. */
 static int run_stuck(const Rank &r)
 {
-    everything all(r);
+    everything &all = *new everything(r); /* a thread that ends closes none of its connections */
     const size_t peer = (size_t)(1 - r.rank);
     const std::string what = awaited.substr(0, awaited.find('-'));
     const bool is_silent = what != awaited;
@@ -603,6 +603,8 @@ static int run_stuck(const Rank &r)
     }
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     all.bootstrap->barrier();
+    if (r.rank == 1 && !is_silent && r.is_thread)
+        pthread_exit(nullptr);
     if (r.rank == 1 && !is_silent)
         kill(getpid(), SIGKILL);
     if (r.rank == 1) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that waits in kernels end, with a line that says which: rank 0 of two waits for a signal, a packet, a port
 channel's signal or a flush, and rank 1 has died, or does nothing until the time limit. The ranks are processes, near or
-far, or PEs of a job.
+far, or PEs of a job, processes or threads.
 
 usage: stuck.py near|far processes|hosts PROGRAM       without a job
        stuck.py near|far job LAUNCHER ARGS... PROGRAM
@@ -21,8 +21,9 @@ NEAR = {"signal": "PE 0, memory channel to rank 1, wait 2, seen 1",
         "packets": f"PE 0, memory channel to rank 1, packet with flag {0xabcd0000}, seen 0"}
 ANYWHERE = {"port": "PE 0, port channel to rank 1, wait 1, seen 0",
             "flush": "PE 0, port channel to rank 1, flush until done [0-9]+, seen [0-9]+"}
-# The launcher may be first to find that a PE has gone.
-ENDED = "PE 1 died or exited without gshmem_finalize|PE 1.* was killed by signal 9"
+# The launcher may be first to find that a PE has gone, and a PE that is a thread says it itself.
+ENDED = ("PE 1 died or exited without gshmem_finalize|PE 1.* was killed by signal 9|"
+         "PE 1: error: ended its thread without gshmem_finalize")
 
 
 def main():
