@@ -47,10 +47,14 @@ class FarConnection : public BaseConnection
         staged_.resize(far_part_bytes);
         for (uint64_t at = 0; at < size;) {
             const uint64_t part = std::min<uint64_t>(far_part_bytes, size - at);
-            // The source may be in a GPU's memory.
-            check(gshmemx_layer_copies_add(copies_, staged_.data(), from + at, part),
-                  "Connection::write");
-            check(gshmemx_layer_copies_wait(copies_, timeout_ns_), "Connection::write");
+            {
+                const Use use(src);
+                use.need("Connection::write from src");
+                // The source may be in a GPU's memory.
+                check(gshmemx_layer_copies_add(copies_, staged_.data(), from + at, part),
+                      "Connection::write");
+                check(gshmemx_layer_copies_wait(copies_, timeout_ns_), "Connection::write");
+            }
             ask(Request::Write, dst.id, dst_offset + at, part, staged_.data(), part);
             at += part;
         }

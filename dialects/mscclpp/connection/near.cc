@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 
 #include "dialects/mscclpp/base/check.h"
 
@@ -28,6 +29,13 @@ class NearConnection : public BaseConnection
                const RegisteredMemory::Impl &src, uint64_t src_offset, uint64_t size) override
     {
         need_peer("write");
+        const Use use(dst);
+        use.need("Connection::write to dst");
+        std::optional<Use> too;
+        if (&src != &dst) {
+            too.emplace(src);
+            too->need("Connection::write from src");
+        }
         check(gshmemx_layer_copies_add(copies_, address(dst, dst_offset), address(src, src_offset),
                                        size),
               "Connection::write");
@@ -35,6 +43,8 @@ class NearConnection : public BaseConnection
     void update(const RegisteredMemory::Impl &dst, uint64_t dst_offset, uint64_t value) override
     {
         need_peer("updateAndSync");
+        const Use use(dst);
+        use.need("Connection::updateAndSync");
         check(gshmemx_layer_copies_store(
                   copies_, reinterpret_cast<uint64_t *>(address(dst, dst_offset)), value),
               "Connection::updateAndSync");
@@ -47,6 +57,8 @@ class NearConnection : public BaseConnection
             return true;
         }
         need_peer("updateAndSync");
+        const Use use(*dst);
+        use.need("Connection::updateAndSync");
         uint64_t *const words[2] = {reinterpret_cast<uint64_t *>(address(*dst, 0)), done};
         const uint64_t values[2] = {new_value, value};
         check(gshmemx_layer_copies_store_two(copies_, words, values), "Connection::updateAndSync");

@@ -67,8 +67,11 @@ void carry_out(void *context, const RegisteredMemory::Impl &memory)
     const bool is_write = request.kind == Request::Write;
     const uint64_t bytes = is_write ? request.value : sizeof(uint64_t);
     char *to = static_cast<char *>(memory.data) + request.offset;
-    if (request.transport >= static_cast<uint32_t>(Transport::NumTransports) ||
-        !memory.transports.has(static_cast<Transport>(request.transport))) {
+    const Use use(memory);
+    if (use.is_freed()) {
+        work.why = "its owner has freed it";
+    } else if (request.transport >= static_cast<uint32_t>(Transport::NumTransports) ||
+               !memory.transports.has(static_cast<Transport>(request.transport))) {
         work.why = "the memory is not for this transport";
     } else if (request.offset > memory.size || bytes > memory.size - request.offset) {
         work.why = "beyond the memory's end";

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dialects/mscclpp/base/check.h"
+#include "dialects/mscclpp/region/registered.h"
 
 namespace mscclpp
 {
@@ -52,10 +53,16 @@ void gpuFreeShareable(void *ptr)
     if (ptr == nullptr) {
         return;
     }
+    size_t bytes = 0; // of what is nobody's, which is refused below
     {
         std::lock_guard<std::mutex> hold(given().mutex);
-        given().blocks.erase(static_cast<const char *>(ptr));
+        const auto found = given().blocks.find(static_cast<const char *>(ptr));
+        if (found != given().blocks.end()) {
+            bytes = found->second;
+            given().blocks.erase(found);
+        }
     }
+    note_freed(static_cast<const char *>(ptr), bytes);
     if (gshmemx_layer_free("gpuFree", ptr) != 0) {
         throw Error(std::string("gpuFree: ") + gshmemx_layer_why(), ErrorCode::InvalidUsage);
     }

@@ -82,6 +82,28 @@ bool with_registered(uint64_t id, void (*use)(void *context, const RegisteredMem
     return true;
 }
 
+void Use::need(const char *call) const
+{
+    if (memory_.is_freed) {
+        refuse(std::string(call) + ": the memory has been freed while it was registered");
+    }
+}
+
+void note_freed(const char *begin, size_t bytes)
+{
+    if (bytes == 0) {
+        return;
+    }
+    std::shared_lock<std::shared_mutex> hold(table().mutex); // none of them goes meanwhile
+    for (const auto &[id, memory] : table().live) {
+        const char *at = static_cast<const char *>(memory->data);
+        if (at < begin + bytes && begin < at + memory->size) {
+            std::unique_lock<std::shared_mutex> alone(memory->use);
+            memory->is_freed = true;
+        }
+    }
+}
+
 // ---- the class of core.hpp ----
 
 RegisteredMemory::RegisteredMemory(std::shared_ptr<Impl> pimpl) : pimpl_(std::move(pimpl)) {}

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 
 #include <mscclpp/core.hpp>
 
@@ -24,8 +25,10 @@ struct RegisteredMemory::Impl {
     bool has_range = false;         /* others on the host can map it */
     std::array<uint8_t, GSHMEMX_LAYER_RANGE_KEY> range_key = {};
     bool is_own = false;
-    void *range = nullptr;  /* its owner's: until released */
-    void *opened = nullptr; /* others': until closed */
+    mutable std::shared_mutex use; /* shared by those who access it for the program, see Use */
+    bool is_freed = false;         /* what was registered is no more; behind use */
+    void *range = nullptr;         /* its owner's: until released */
+    void *opened = nullptr;        /* others': until closed */
 
     ~Impl();
 };
@@ -33,6 +36,25 @@ struct RegisteredMemory::Impl {
 /* Registers memory of this process. keep: lives as long as the registration. */
 std::shared_ptr<RegisteredMemory::Impl> register_memory(void *ptr, size_t size,
                                                         TransportFlags transports);
+
+/* While one lives, the memory is not freed by note_freed. A copy that a GPU has only been asked for
+ * may be later. */
+class Use
+{
+  public:
+    explicit Use(const RegisteredMemory::Impl &memory) : hold_(memory.use), memory_(memory) {}
+    bool is_freed() const { return memory_.is_freed; }
+    /* Throws if it has been freed. */
+    void need(const char *call) const;
+
+  private:
+    std::shared_lock<std::shared_mutex> hold_;
+    const RegisteredMemory::Impl &memory_;
+};
+
+/* These bytes of this process are about to be freed. Waits for the uses of what is registered of
+ * them; those that come later are refused. */
+void note_freed(const char *begin, size_t bytes);
 
 /* Calls use(memory) if this process has that memory registered, which it stays meanwhile; false: it
  * has not. */

@@ -3,7 +3,8 @@
  * channels where they are near (put, get, packets, bulk copies), port channels also where they take
  * themselves for hosts of their own (put, packets, all threads of a block flushing one channel);
  * each rank with itself; in a job, memory from gshmem_malloc; triggers that ask for what is not
- * there; memories and semaphores added while the proxy runs; and waits that end since the other one
+ * there; memories and semaphores added while the proxy runs; memories released and freed while
+ * triggers wait; and waits that end since the other one
  * of two processes has died or the time is over (stuck.py).
  *
  * usage: channels processes|hosts|threads|far-threads N, or gshmemrun channels
@@ -297,6 +298,13 @@ __global__ static void ask(BasePortChannelDeviceHandle channel, MemoryId dst, Me
     channel.put(dst, 0, src, 0, bytes);
 }
 
+/* Waits for nothing. */
+__global__ static void ask_for_all(BasePortChannelDeviceHandle channel, uint64_t bytes)
+{
+    channel.fifo_.push(
+        {TriggerData | TriggerFlag | TriggerSync, 0, 0, 1, 0, bytes, channel.semaphoreId_});
+}
+
 /* Writes through what the host adds meanwhile, as soon as its numbers are there, which order
  * nothing: that of the target, above that of the semaphore, and 1 more. Then says so beside it. */
 __global__ static void use_late(BasePortChannelDeviceHandle channel, uint32_t *numbers,
@@ -483,6 +491,67 @@ static void wrong_triggers(const Rank &r, everything &all)
     CHECK(throws(ErrorCode::InvalidUsage, [&] { BaseMemoryChannel channel(none); }));
 }
 
+/* What a stopped service has in its FIFO when its target is released, or freed while it is
+ * registered, and when its source is freed: a far owner refuses what it has released or freed,
+ * nobody copies from or to what has been freed here, and near ones keep what they have mapped.
+ * Without an error all of it is done. */
+static void memory_goes(const Rank &r, everything &all)
+{
+    enum { RELEASED, FREED, SOURCE_FREED };
+    const size_t peer = (size_t)((r.rank + 1) % r.n), before = (size_t)((r.rank + r.n - 1) % r.n);
+    const Transport transport = r.is_far ? Transport::Ethernet : Transport::CudaIpc;
+    const bool is_in_process = r.is_thread || r.n == 1;
+    CudaStreamWithFlags stream(cudaStreamNonBlocking);
+    for (const int what : {RELEASED, FREED, SOURCE_FREED}) {
+        GpuBuffer<int> from(n_ints), inbox(n_ints);
+        std::vector<int> values(n_ints, 100 + r.rank), seen(n_ints);
+        gpuMemcpy(from.data(), values.data(), n_ints);
+        RegisteredMemory registered =
+            all.communicator->registerMemory(inbox.data(), inbox.bytes(), transport);
+        all.communicator->sendMemory(registered, (int)before, 60);
+        RegisteredMemory target = all.communicator->recvMemory((int)peer, 60).get();
+        ProxyService service(4);
+        CHECK_EQ(service.addMemory(target), 0);
+        CHECK_EQ(service.addMemory(
+                     all.communicator->registerMemory(from.data(), from.bytes(), transport)),
+                 1);
+        target = RegisteredMemory();
+        auto coming = all.communicator->buildSemaphore(all.connections[peer], (int)peer);
+        Semaphore other; /* with the rank of which this one is the peer */
+        if (before != peer)
+            other = all.communicator->buildSemaphore(all.connections[before], (int)before).get();
+        CHECK_EQ(service.addSemaphore(coming.get()), 0);
+        CHECK(gshmem_launch(ask_for_all, 1, 1, 0, stream, deviceHandle(service.basePortChannel(0)),
+                            (uint64_t)from.bytes()) == cudaSuccess);
+        CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+        all.bootstrap->barrier();
+        if (what == RELEASED)
+            registered = RegisteredMemory();
+        else
+            (what == FREED ? inbox : from) = GpuBuffer<int>(1);
+        all.bootstrap->barrier();
+        service.startProxy(true);
+        std::string why;
+        if (what == SOURCE_FREED || (what == FREED && is_in_process && !r.is_far)) {
+            CHECK(throws(
+                ErrorCode::InvalidUsage, [&] { service.stopProxy(); }, &why));
+            CHECK(why.find("freed") != std::string::npos);
+        } else if (r.is_far && (what == FREED || !is_in_process)) {
+            CHECK(throws(
+                ErrorCode::RemoteError, [&] { service.stopProxy(); }, &why));
+            CHECK(why.find(what == FREED ? "freed" : "released") != std::string::npos);
+        } else {
+            service.stopProxy();
+        }
+        all.bootstrap->barrier();
+        if (what == RELEASED && (!r.is_far || is_in_process)) {
+            gpuMemcpy(seen.data(), inbox.data(), n_ints, cudaMemcpyDeviceToHost);
+            CHECK(seen == std::vector<int>(n_ints, 100 + (int)before));
+        }
+        all.connections[peer].flush(); /* it works on */
+    }
+}
+
 /* The proxy runs, and so does a kernel, when semaphore 1 and memory 1 are added. */
 static void add_late(const Rank &r, everything &all)
 {
@@ -536,6 +605,7 @@ static int run(const Rank &r)
     }
     by_port(r, all);
     wrong_triggers(r, all);
+    memory_goes(r, all);
     add_late(r, all);
     all.bootstrap->barrier();
     return test_result();
