@@ -374,6 +374,62 @@ def test_different_calls():
           lambda: last(gshmem.sync, gshmem.barrier)())
 
 
+def last_of_all():
+    """A call on a stream that PE 0 makes when all others have made it, and waits for nobody."""
+    word = gshmem.zeros(1, 'uint64')
+    if gshmem.my_pe() == 0:
+        gshmem.signal_wait(word, '==', N - 1)
+    gshmem.barrier(stream=0)
+    if gshmem.my_pe() != 0:
+        gshmem.signal(word, 1, 0, 'add')
+    gshmem.synchronize()
+    return True
+
+
+def test_different_calls_on_streams():
+    """Compared after check_streams: nothing is enqueued if they differ."""
+    def function():
+        me, team = gshmem.my_pe(), gshmem.Team.world.split(0, 2, 2)
+        x, y = gshmem.zeros(N * N, 'int32'), gshmem.zeros(N * N, 'int32')
+
+        def differ(words, call):
+            with pytest.raises(gshmem.Mismatch, match=words):
+                call()
+        differ('check_streams with True, PE 1 calls gshmem.check_streams with False',
+               lambda: gshmem.check_streams(me != 1))
+        gshmem.check_streams()
+        differ('reduce on a stream with dest and source of 4 bytes of int32, op sum, PE 1 .* of 8 bytes',
+               lambda: gshmem.reduce(x[:1 + me], x[:1 + me], stream=0))
+        differ('reduce on a stream .*, op sum, PE 1 .*, op max',
+               lambda: gshmem.reduce(x, x, 'max' if me == 1 else 'sum', stream='current'))
+        differ('broadcast on a stream .* root 0, PE 1 .* root 1',
+               lambda: gshmem.broadcast(y, x, int(me == 1), stream=0))
+        differ('fcollect on a stream with source of 4 bytes of int32, PE 1 .* of 8 bytes',
+               lambda: gshmem.fcollect(y[:N * (1 + me)], x[:1 + me], stream=0))
+        differ('alltoall on a stream with blocks of 4 bytes of int32, PE 1 .* of 8 bytes',
+               lambda: gshmem.alltoall(y[:N * (1 + me)], x[:N * (1 + me)], stream=0))
+        differ('PE 0 calls gshmem.barrier on a stream, PE 1 calls gshmem.barrier',
+               lambda: gshmem.barrier(stream=None if me == 1 else 0))
+        if team is not None:
+            differ('PE 0 calls gshmem.barrier on a stream, PE 2 calls gshmem.reduce on a stream',
+                   lambda: gshmem.reduce(x, x, team=team, stream=0) if me else gshmem.barrier(team, stream=0))
+        gshmem.synchronize()
+        assert not x.any() and not y.any()
+        x[:] = me
+        gshmem.reduce(x, x, stream=0)
+        gshmem.barrier(stream=0)
+        gshmem.synchronize()
+        assert (x == N * (N - 1) // 2).all()
+        gshmem.check_streams(False)
+        return last_of_all()
+    assert gshmem.run_threads(N, function) == [True] * N
+
+
+def test_check_streams_ends_with_the_job():
+    assert gshmem.run_threads(N, lambda: gshmem.check_streams()) == [None] * N
+    assert gshmem.run_threads(N, last_of_all) == [True] * N
+
+
 def test_different_frees():
     """Nothing is freed then: the PEs agree on what to do afterwards."""
     def function():

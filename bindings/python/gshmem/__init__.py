@@ -14,8 +14,9 @@ import os as _os
 
 from ._arrays import empty, free, is_on_gpu, on, zeros
 from ._calls import (Team, alltoall, atomic_add, atomic_and, atomic_compare_swap, atomic_fetch, atomic_fetch_add,
-                     atomic_or, atomic_set, atomic_swap, atomic_xor, barrier, broadcast, fcollect, fence, get, get_nbi,
-                     my_pe, n_pes, put, put_nbi, put_signal, quiet, reduce, signal, signal_wait, sync, test, wait)
+                     atomic_or, atomic_set, atomic_swap, atomic_xor, barrier, broadcast, check_streams, fcollect,
+                     fence, get, get_nbi, my_pe, n_pes, put, put_nbi, put_signal, quiet, reduce, signal, signal_wait,
+                     sync, test, wait)
 from ._errors import Error, Mismatch, NotInitialized
 from ._library import package_folder as _package_folder
 from ._start import Session, finalize, get_unique_id, init, is_initialized, run_threads, watch_interrupts
@@ -30,11 +31,11 @@ _LATER = ('Kernel', 'Module', 'compile', 'synchronize')
 _IMPORTED_BY_NAME = ('cute', 'libgshmem_device', 'mscclpp', 'numba', 'torch', 'triton')  # they need other packages
 __all__ = [
     'Error', 'Kernel', 'Mismatch', 'Module', 'NotInitialized', 'Session', 'Team', 'alltoall', 'atomic_add',
-    'atomic_and', 'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or', 'atomic_set', 'atomic_swap',
-    'atomic_xor', 'barrier', 'broadcast', 'compile', 'empty', 'fcollect', 'fence', 'finalize', 'free', 'get',
-    'get_include', 'get_nbi', 'get_prefix', 'get_unique_id', 'init', 'is_initialized', 'is_on_gpu', 'my_pe', 'n_pes',
-    'on', 'preload_nccl', 'preload_nvshmem', 'put', 'put_nbi', 'put_signal', 'quiet', 'reduce', 'run_threads', 'signal',
-    'signal_wait', 'sync', 'synchronize', 'test', 'wait', 'zeros']
+    'atomic_and', 'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or', 'atomic_set',
+    'atomic_swap', 'atomic_xor', 'barrier', 'broadcast', 'check_streams', 'compile', 'empty', 'fcollect', 'fence',
+    'finalize', 'free', 'get', 'get_include', 'get_nbi', 'get_prefix', 'get_unique_id', 'init', 'is_initialized',
+    'is_on_gpu', 'my_pe', 'n_pes', 'on', 'preload_nccl', 'preload_nvshmem', 'put', 'put_nbi', 'put_signal', 'quiet',
+    'reduce', 'run_threads', 'signal', 'signal_wait', 'sync', 'synchronize', 'test', 'wait', 'zeros']
 
 watch_interrupts()
 

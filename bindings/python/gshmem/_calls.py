@@ -267,6 +267,17 @@ def sync(team: Team | None = None) -> None:
     _native.sync(_handle('sync', team))
 
 
+def check_streams(enabled: bool = True) -> None:
+    """Whether collective calls on a stream are compared as those of the host are: with Mismatch if the PEs differ.
+    Each of them then waits on the host until all members have made it. Collective over all PEs; off until it is called,
+    and after finalize."""
+    if not isinstance(enabled, bool):
+        raise TypeError(f'check_streams: enabled is {enabled!r}, not True or False')
+    need()
+    _native.compare('gshmem.check_streams', TEAM_WORLD, f' with {enabled}')
+    _native.check_streams(int(enabled))
+
+
 def reduce(dest: Array, source: Array, op: str = 'sum', team: Team | None = None, stream: Stream = None) -> None:
     """dest on all members becomes source of all, combined element by element: op is sum, prod, min, max, and, or, xor.
     dest may be source. Both are symmetric, with as many elements on all members. Collective over team; None: all

@@ -168,6 +168,7 @@ def _end():
     """Returns what to call when no PE of this process has memory mapped any more."""
     with waiting('gshmem.finalize'):
         library.gshmem_barrier_all()
+        _native.check_streams(0)  # all PEs have come: no call is under way
         kept = [keep() for keep in _after_use]
         library.gshmem_finalize()
     return kept

@@ -208,7 +208,8 @@ PyObject *native_barrier(PyObject *module, PyObject *const *arguments, Py_ssize_
         wait_ends();
         return checked(result);
     }
-    if (!stream_of(arguments[1], &stream))
+    if (!stream_of(arguments[1], &stream) ||
+        (is_compared(true) && !compare("gshmem.barrier", team, "%s", " on a stream")))
         return NULL;
     UNLOCKED(result = library.gshmemx_barrier_on_stream(team, stream));
     return checked(result);

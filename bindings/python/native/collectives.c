@@ -30,13 +30,14 @@ static const char *text_of(PyObject *string)
     return text != NULL ? text : "?";
 }
 
-/* The pair is that of dest and source. What the host calls is compared first; on a stream nobody
- * waits, so it is not. */
+/* The pair is that of dest and source. */
 static bool is_same(const struct call *call, const struct pair *pair, const char *arrays,
                     const char *argument, const char *value)
 {
-    return call->is_on_stream || compare(call->wait, call->team, " with %s of %zu bytes of %s%s%s",
-                                         arrays, pair->bytes, text_of(pair->type), argument, value);
+    return !is_compared(call->is_on_stream) ||
+           compare(call->wait, call->team, "%s with %s of %zu bytes of %s%s%s",
+                   call->is_on_stream ? " on a stream" : "", arrays, pair->bytes,
+                   text_of(pair->type), argument, value);
 }
 
 #define RUN(call, on_host, on_stream)       \

@@ -27,6 +27,26 @@ bool compare(const char *wait, int team, const char *format, ...)
     return false;
 }
 
+static bool is_for_streams; /* of the process; read and written with the interpreter's lock */
+
+bool is_compared(bool is_on_stream)
+{
+    return !is_on_stream || is_for_streams;
+}
+
+/* (is_on): whether calls on streams are compared, too. The caller has seen to it that all PEs say
+ * the same. */
+PyObject *native_check_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    int is_on = 0;
+    if (!check_count("check_streams", n, 1) ||
+        !int_of("check_streams", "enabled", arguments[0], &is_on))
+        return NULL;
+    is_for_streams = is_on != 0;
+    return none();
+}
+
 /* (wait, team, text): the text begins with a space. wait: a constant of the program. */
 PyObject *native_compare(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {

@@ -135,13 +135,16 @@ python_function native_watch_waits, native_wait_starts, native_wait_ends, native
 
 /* ---- compare.c ----
  *
- * Every collective call of the host begins with this: all members of the team compare what they are
- * about to do. False, with an exception on all of them: they differ. wait: the call's name, a text
- * that stays. format: what it is called with. */
+ * Every collective call begins with this if it is_compared: all members of the team compare what
+ * they are about to do. False, with an exception on all of them: they differ. wait: the call's
+ * name, a text that stays. format: what it is called with. */
 bool compare(const char *wait, int team, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-python_function native_compare;
+/* Those on a stream are compared only after check_streams, since nobody waits in them otherwise. */
+bool is_compared(bool is_on_stream);
+
+python_function native_compare, native_check_streams;
 
 /* ---- calls.c, collectives.c ---- */
 
