@@ -37,6 +37,8 @@ struct server {
     struct gsh_rendezvous job;
     struct inflow **inflows; /* [n_ranks], of relays */
     int n_told;              /* how many know of its failure */
+    int n_connections;       /* so far: of relays, and of ranks that have none */
+    int n_groups;            /* of which a rank has come (uid_relay.h) */
 };
 
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -73,7 +75,7 @@ static void forget_job(struct server *s)
     free(s->inflows);
     s->inflows = NULL;
     gsh_rendezvous_forget(&s->job);
-    s->n_told = 0;
+    s->n_told = s->n_connections = s->n_groups = 0;
 }
 
 static void remember(struct server *s, const struct gsh_uid *id)
@@ -198,13 +200,35 @@ static void hand_out_partners(struct server *s)
     }
 }
 
-/* Each rank holds a connection until all have come, unless it has a relay. False: there can never
- * be so many, and the job fails. */
-static bool has_enough_files(struct server *s, enum gsh_hello_kind kind)
+static bool is_first_of_group(const struct server *s, int rank)
+{
+    const int first = rank / GSH_UID_GROUP * GSH_UID_GROUP;
+    for (int i = first; i < first + GSH_UID_GROUP && i < s->job.n_ranks; i++) {
+        if (i != rank && s->job.ranks[i].has_come) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many connections there will be at least, each until all have come, now that this rank has
+ * come by one. Where there are relays, each group has one to come, or more. */
+static int count_needed(struct server *s, const struct gsh_hello *hello)
+{
+    const int n_groups = (s->job.n_ranks + GSH_UID_GROUP - 1) / GSH_UID_GROUP;
+    s->n_connections++;
+    s->n_groups += is_first_of_group(s, (int)hello->rank);
+    return hello->kind == GSH_HELLO_JOIN && s->job.n_ranks <= GSH_UID_MOST_DIRECT
+               ? s->job.n_ranks
+               : s->n_connections + n_groups - s->n_groups;
+}
+
+/* False: there can never be so many connections, and the job fails. */
+static bool has_enough_files(struct server *s, const struct gsh_hello *hello)
 {
     struct rlimit limit;
-    if (kind == GSH_HELLO_RELAY || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-        limit.rlim_cur >= (rlim_t)s->job.n_ranks) {
+    const int n = count_needed(s, hello);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= (rlim_t)n) {
         return true;
     }
     gsh_rendezvous_fail(&s->job, GSH_ERR_SYSTEM,
@@ -260,7 +284,7 @@ static void admit(struct server *s, struct gsh_tcp_listener_event *event)
         tell_failure(s, &event->fd, &event->hello, 0);
         return;
     }
-    const bool has_room = has_enough_files(s, kind);
+    const bool has_room = has_enough_files(s, &event->hello);
     if (has_room && kind == GSH_HELLO_RELAY && !expect_more(s, event)) {
         gsh_rendezvous_fail(&s->job, GSH_ERR_NOMEM, "no memory for a start-up of %d PEs",
                             s->job.n_ranks);

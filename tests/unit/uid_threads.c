@@ -149,15 +149,23 @@ static void test_few_files(int rank, int n)
     expect_create(rank, 257, GSH_ERR_SYSTEM, "a start-up of 257 PEs needs more than the 256 descr");
 }
 
-static void with_few_files(void)
+/* Nor their relays, of which there is one for 16 ranks at least. */
+static void test_few_files_of_relays(int rank, int n)
+{
+    (void)n;
+    expect_create(rank, 256 * 16 + 1, GSH_ERR_SYSTEM,
+                  "a start-up of 4097 PEs needs more than the 256 descr");
+}
+
+static void with_few_files(void (*test)(int rank, int n))
 {
     struct rlimit before, few;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     few = before;
     few.rlim_cur = 256;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    with_new_id(1, test_few_files);
-    gsh_uid_drop(&id); /* it would tell the other 256 */
+    with_new_id(1, test);
+    gsh_uid_drop(&id); /* it would tell the others */
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -210,7 +218,8 @@ int main(void)
     with_new_id(4, test_other_size);
     with_new_id(3, test_rank_out_of_range);
     with_new_id(1, test_no_ranks);
-    with_few_files();
+    with_few_files(test_few_files);
+    with_few_files(test_few_files_of_relays);
 
     test_missing_within(SECOND / 4);
     if (was_too_early) {
