@@ -13,6 +13,12 @@
 
 enum event_kind { ARRIVES, IS_HERE, GOES_ON, IS_LATE, SEES_DEATH };
 
+/* One that PEs share. */
+struct core {
+    uint64_t free; /* from then on */
+    const struct sim_pe *pe;
+};
+
 struct sim {
     struct sim_model model;
     struct sim_call calls[SIM_MAX_CALLS];
@@ -21,6 +27,8 @@ struct sim {
     int32_t *nodes;     /* members by node, and where each node begins */
     struct sim_pe *pes; /* [n_pes + 1]: the last is the rendezvous */
     uint64_t *out, *in; /* adapters: free from then on */
+    struct core *cores; /* [model.cores] */
+    const char *phases_name;
     struct sim_mail mail;
     struct sim_queue queue;
     struct gsh_rendezvous rendezvous;
@@ -52,6 +60,7 @@ struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
     s->nodes = need(calloc((size_t)n_pes + (size_t)n_nodes + 1, sizeof(*s->nodes)));
     s->out = need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->out)));
     s->in = need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->in)));
+    s->cores = need(calloc((size_t)model->cores + 1, sizeof(*s->cores)));
     for (int i = 0; i < n_pes; i++) {
         s->nodes[i] = i;
     }
@@ -72,6 +81,7 @@ void sim_destroy(struct sim *s)
     free(s->nodes);
     free(s->out);
     free(s->in);
+    free(s->cores);
     sim_mail_finish(&s->mail);
     free(s);
 }
@@ -79,6 +89,7 @@ void sim_destroy(struct sim *s)
 void sim_add(struct sim *s, const char *phase, struct sim_call call)
 {
     int i = 0;
+    phase = s->phases_name != NULL ? s->phases_name : phase;
     while (i < s->n_phases && strcmp(s->phases[i].name, phase) != 0) {
         i++;
     }
@@ -94,9 +105,44 @@ void sim_add(struct sim *s, const char *phase, struct sim_call call)
     s->phases[i].memory = memory > s->phases[i].memory ? memory : s->phases[i].memory;
 }
 
+void sim_name_phases(struct sim *s, const char *phase)
+{
+    s->phases_name = phase;
+}
+
 void sim_keep(struct sim *s, uint64_t bytes)
 {
     s->phases[s->calls[s->n_calls - 1].phase].keeps_bytes += bytes;
+}
+
+/* ---- CPUs ---- */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The PE's CPU works for so long, not before `from`, nor before it has done what came before: on
+ * its own core, or on that of all which lets it begin first, the last one if it can choose. */
+static void spend(struct sim *s, struct sim_pe *pe, uint64_t from, double ns)
+{
+    const int n_cores = (int)s->model.cores;
+    uint64_t begins = later(pe->cpu_free, from);
+    if (n_cores > 0 && ns > 0) {
+        struct core *best = NULL;
+        uint64_t first = UINT64_MAX;
+        for (struct core *core = s->cores; core < &s->cores[n_cores]; core++) {
+            const uint64_t at =
+                later(begins, core->free) + (core->pe == pe ? 0 : (uint64_t)s->model.core_switch);
+            if (at < first || (at == first && core->pe == pe)) {
+                first = at;
+                best = core;
+            }
+        }
+        begins = first;
+        *best = (struct core){begins + (uint64_t)ns, pe};
+    }
+    pe->cpu_free = begins + (uint64_t)ns;
 }
 
 /* ---- messages ---- */
@@ -116,11 +162,6 @@ static int adapter_of(const struct sim *s, int pe, enum sim_way way)
            (way == SIM_TCP ? adapters : place % on_node % adapters);
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* For how long the message keeps an adapter busy. */
 static uint64_t busy_ns(const struct sim_way_costs *costs, const struct sim_message *m)
 {
@@ -135,7 +176,7 @@ static void send(struct sim *s, struct sim_pe *from, const struct sim_message *m
               b = sim_node_of(&s->model, place_of(s, message->to));
     const uint32_t m = sim_mail_new(&s->mail);
     s->mail.messages[m] = *message;
-    from->cpu_free += (uint64_t)(costs->cpu * message->parts);
+    spend(s, from, 0, costs->cpu * message->parts);
     uint64_t begins = from->cpu_free;
     double latency = costs->latency + costs->hop * sim_hops(&s->model, a, b);
     if (a != b) {
@@ -170,6 +211,8 @@ static void fold_counts(struct sim *s, struct sim_pe *pe)
         *all[i] += pe < &s->pes[s->n_pes] ? mine[i] : 0;
     }
     p->end_ns = later(p->end_ns, pe->cpu_free);
+    p->longest_ns = later(p->longest_ns, pe < &s->pes[s->n_pes] ? pe->cpu_free - pe->phase_ns : 0);
+    pe->phase_ns = pe->cpu_free;
     memset(&pe->counts, 0, sizeof(pe->counts));
 }
 
@@ -325,7 +368,7 @@ static bool act(struct sim *s, int index, struct sim_view *v)
         send_action(s, index, &a);
         return true;
     case SIM_TAKES_TIME:
-        pe->cpu_free += (uint64_t)a.ns;
+        spend(s, pe, 0, a.ns);
         sim_queue_add(&s->queue, pe->cpu_free, GOES_ON, (uint32_t)index);
         return false;
     case SIM_HEAR:
@@ -419,7 +462,7 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
         sim_mail_end(&s->mail, m);
         return;
     }
-    pe->cpu_free = later(pe->cpu_free, ns) + (uint64_t)(s->model.way[its->way].cpu * its->parts);
+    spend(s, pe, ns, s->model.way[its->way].cpu * its->parts);
     if (is_heard_at_once(s, pe, its)) {
         const int culprit = (int)its->value[0];
         sim_mail_end(&s->mail, m);
@@ -497,6 +540,8 @@ static void begin(struct sim *s)
         struct sim_pe *pe = &s->pes[i];
         pe->awaits = SIM_NOBODY;
         pe->cpu_free = i < s->n_pes ? next_random(&s->seed) % 1000000 : 0;
+        spend(s, pe, 0, i < s->n_pes ? s->model.begin : 0);
+        pe->phase_ns = pe->cpu_free;
         s->begin_ns = later(s->begin_ns, pe->cpu_free);
         if (i == s->fault.pe && s->fault.call == 0) {
             die(s, i);

@@ -6,8 +6,8 @@
  *
  * A message costs the sender's CPU, then the sender's adapter (the gap, or the time for its bytes),
  * the way, the receiver's adapter, and the receiver's CPU. Adapters and CPUs do one thing at a
- * time. Events of equal time happen in the order in which they were made, so a run is always the
- * same. */
+ * time. A PE has a CPU of its own, or all share a few cores: then it keeps a core until it waits.
+ * Events of equal time happen in the order in which they were made, so a run is always the same. */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
@@ -58,6 +58,7 @@ struct sim_phase {
     struct sim_counts most, all; /* all: without the rendezvous, which is part of `most` */
     uint64_t memory;             /* the most that a PE has for the phase's calls at one time */
     uint64_t end_ns;             /* when the last PE has ended it */
+    uint64_t longest_ns;         /* of a PE, from where its phase before ended */
     uint64_t keeps_bytes;        /* for as long as the job lasts */
 };
 
@@ -91,6 +92,7 @@ struct sim_pe {
     struct sim_walk walk;
     struct gsh_voting *voting; /* while it votes */
     uint64_t cpu_free;         /* ns */
+    uint64_t phase_ns;         /* when it began the phase */
     uint64_t awaits_since;
     int32_t awaits; /* whom, in SIM_HEAR, or SIM_ANYBODY, or SIM_NOBODY: it runs */
     uint32_t awaited_key;
@@ -116,6 +118,8 @@ void sim_destroy(struct sim *s);
 
 /* Appends a call to the list; the phase's name may be one of those before. */
 void sim_add(struct sim *s, const char *phase, struct sim_call call);
+/* Calls that are added from now on are of this phase, whatever their own; NULL: of theirs again. */
+void sim_name_phases(struct sim *s, const char *phase);
 /* The phase of the last call keeps so many bytes more on each PE. */
 void sim_keep(struct sim *s, uint64_t bytes);
 

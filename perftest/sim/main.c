@@ -21,7 +21,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER] [--threads]\n"
             "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE]\n"
-            "           [job | failures | sync | reduce | broadcast | fcollect |\n"
+            "           [job | scale | failures | sync | reduce | broadcast | fcollect |\n"
             "            alltoall | reducescatter | votes | parameters]\n");
     return 2;
 }
@@ -91,7 +91,7 @@ static void print_phases(const struct options *o, const struct sim *s)
     int dominates = 0;
     FILE *csv = o->csv == NULL ? NULL : fopen(o->csv, "a");
     if (csv != NULL && ftell(csv) == 0) {
-        fprintf(csv, "pes,phase,rounds,messages,sent_bytes,call_bytes,kept_bytes,ns\n");
+        fprintf(csv, "pes,phase,rounds,messages,sent_bytes,call_bytes,kept_bytes,ns,pe_ns\n");
     }
     printf("%d PEs on %d nodes; for each PE at most, where the rendezvous counts as one:\n\n",
            o->n_pes, sim_node_of(&o->model, o->n_pes - 1) + 1);
@@ -109,9 +109,9 @@ static void print_phases(const struct options *o, const struct sim *s)
         if (csv != NULL) {
             fprintf(csv,
                     "%d,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                    "\n",
+                    ",%" PRIu64 "\n",
                     o->n_pes, p->name, p->most.rounds, p->most.messages, p->most.bytes, p->memory,
-                    p->keeps_bytes, ns);
+                    p->keeps_bytes, ns, p->longest_ns);
         }
         dominates = ns > longest ? i : dominates;
         longest = ns > longest ? ns : longest;
@@ -172,6 +172,9 @@ static int simulate(const struct options *o, const struct sim_fault *fault, bool
     } else if (strcmp(o->what, "votes") == 0) {
         sim_add_failed_malloc(s, SIM_ONE_DIFFERS);
         sim_add_failed_malloc(s, SIM_ONE_FAILS);
+        is_known = true;
+    } else if (strcmp(o->what, "scale") == 0) {
+        sim_add_scale(s);
         is_known = true;
     } else if (strcmp(o->what, "sync") == 0) {
         sim_add_sync(s);

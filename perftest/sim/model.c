@@ -42,6 +42,11 @@ static const struct {
     {"far_piece", offsetof(struct sim_model, far_piece), 262144},
     {"far_flat", offsetof(struct sim_model, far_flat), 262144},
     {"half_slot", offsetof(struct sim_model, half_slot), 16384},
+    {"cpu.cores", offsetof(struct sim_model, cores), 0},
+    {"cpu.switch", offsetof(struct sim_model, core_switch), 0},
+    {"cpu.begin", offsetof(struct sim_model, begin), 0},
+    {"cpu.open", offsetof(struct sim_model, open), 0},
+    {"cpu.close", offsetof(struct sim_model, close), 0},
     {"reserve", offsetof(struct sim_model, reserve), 1800000},
     {"grow", offsetof(struct sim_model, grow), 400000},
     {"timeout", offsetof(struct sim_model, timeout), 300e9},
@@ -68,7 +73,8 @@ static bool set(struct sim_model *m, const char *name, size_t length, const char
     for (int i = 0; i < N_PARAMETERS; i++) {
         if (strlen(parameters[i].name) == length && memcmp(parameters[i].name, name, length) == 0) {
             /* those without a point count things, of which there is one at least */
-            const bool counts = memchr(name, '.', length) == NULL || name[length - 1] == 'h';
+            const bool counts = memchr(name, '.', length) == NULL ||
+                                strstr(parameters[i].name, ".bandwidth") != NULL;
             *value_of(m, i) = value;
             return end != text && end[strspn(end, " \t\n")] == '\0' && value >= counts &&
                    value <= 1e15;

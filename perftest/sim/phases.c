@@ -34,7 +34,9 @@ static void barrier(struct sim *s, const char *phase, enum sim_way way)
 
 static void work(struct sim *s, const char *phase, double ns)
 {
-    sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = SIM_FAR, .work_ns = ns});
+    if (ns > 0) {
+        sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = SIM_FAR, .work_ns = ns});
+    }
 }
 
 /* What all PEs have told lies once for a node, whose PEs share it equally here. */
@@ -71,6 +73,7 @@ void sim_add_init(struct sim *s, enum sim_start start)
     for (int i = 0; i < (start == SIM_PROCESSES ? 3 : 1); i++) {
         vote(s, "node", tcp, SIM_ALL_ALIKE);
     }
+    work(s, "addresses", m->open);
     gather_short(s, "addresses", tcp, 8, 248, m->address_bytes);
     keep_told(s, m->address_bytes);
     gather(s, "addresses", tcp, 4); /* that they are good */
@@ -96,6 +99,12 @@ void sim_add_grow(struct sim *s)
     barrier(s, "malloc that grows", SIM_FAR);
 }
 
+void sim_add_free(struct sim *s)
+{
+    barrier(s, "free", SIM_FAR);
+    vote(s, "free", SIM_FAR, SIM_ALL_ALIKE);
+}
+
 void sim_add_failed_malloc(struct sim *s, enum sim_voters voters)
 {
     vote(s, voters == SIM_ONE_FAILS ? "malloc that fails" : "malloc that differs", SIM_FAR, voters);
@@ -108,20 +117,49 @@ void sim_add_sync(struct sim *s)
 
 /* runtime/team/create.c: among all on the arguments, and on free units, whose bitmap the ballot
  * carries; then among the members on their words. */
-void sim_add_split(struct sim *s)
+static void split(struct sim *s, enum sim_group members, uint64_t n_members)
 {
     const uint64_t bitmap = (uint64_t)sim_model_of(s)->team_units / 8;
     sim_add(s, "team_split",
             (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .bytes = bitmap});
     sim_add(s, "team_split",
-            (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = SIM_HALF});
-    sim_keep(s, (uint64_t)sim_n_pes(s) / 2 * sizeof(int));
+            (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = members});
+    sim_keep(s, n_members * sizeof(int));
+}
+
+void sim_add_split(struct sim *s)
+{
+    split(s, SIM_HALF, (uint64_t)sim_n_pes(s) / 2);
 }
 
 void sim_add_finalize(struct sim *s)
 {
     vote(s, "finalize", SIM_FAR, SIM_ALL_ALIKE);
     barrier(s, "finalize", SIM_TCP);
+    work(s, "finalize", sim_model_of(s)->close);
+}
+
+void sim_add_scale(struct sim *s)
+{
+    sim_name_phases(s, "init");
+    sim_add_init(s, SIM_PROCESSES);
+    sim_name_phases(s, "entry");
+    sim_add_sync(s);
+    sim_add_sync(s);
+    sim_name_phases(s, "team");
+    split(s, SIM_WORLD, (uint64_t)sim_n_pes(s));
+    sim_name_phases(s, "malloc");
+    sim_add_malloc(s);
+    sim_name_phases(s, "barrier");
+    for (int i = 0; i < SIM_SCALE_BARRIERS; i++) {
+        sim_add_sync(s);
+    }
+    sim_name_phases(s, "byte");
+    sim_add_sync(s);
+    sim_add_sync(s);
+    sim_name_phases(s, NULL);
+    sim_add_free(s);
+    sim_add_finalize(s);
 }
 
 void sim_add_coll(struct sim *s, const char *name, enum gsh_coll coll, uint64_t bytes,

@@ -2,9 +2,9 @@
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
  * "processes", under gshmemrun, it does so for what processes send over TCP; with two numbers, for
  * so many PEs, up to 64, and PEs of a node. Then that a thousand PEs need as many rounds as they
- * should, that a hundred thousand keep little of each other, that each run is the same, that a PE
- * which dies or hangs is noticed by all others in each call, and that a job's GOAL file has a send
- * for each receive. SPDX-License-Identifier: Apache-2.0
+ * should, that a hundred thousand keep little of each other, that PEs share cores, that each run is
+ * the same, that a PE which dies or hangs is noticed by all others in each call, and that a job's
+ * GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +288,37 @@ static void test_faults(int n)
     sim_destroy(all);
 }
 
+/* How long init takes a PE of 8 nodes at most, of which `open_ns` are work of its own. */
+static uint64_t init_ns(double n_cores, double open_ns)
+{
+    struct sim_model model;
+    sim_model_init(&model);
+    model.node_pes = 1;
+    model.cores = n_cores;
+    model.open = open_ns;
+    struct sim *s = sim_create(&model, 8, 1);
+    sim_add_scale(s);
+    CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    const uint64_t ns = phase_of(s, "init")->longest_ns;
+    CHECK_EQ(phase_of(s, "team")->most.rounds, 2 * 3);
+    CHECK_EQ(phase_of(s, "barrier")->most.rounds, SIM_SCALE_BARRIERS * 3);
+    sim_destroy(s);
+    return ns;
+}
+
+/* A second's work of each of 8 PEs takes as long as they have to share cores for it. */
+static void test_cores(void)
+{
+    const uint64_t second = 1000000000, alone = init_ns(0, 1e9);
+    CHECK(alone > second && alone < second + second / 10);
+    CHECK_EQ(init_ns(9, 1e9), alone); /* one each, and one for the rendezvous */
+    for (unsigned cores = 1; cores <= 4; cores *= 2) {
+        const uint64_t ns = init_ns(cores, 1e9);
+        CHECK(ns > 8 / cores * second && ns < 8 / cores * second + second / 10);
+        CHECK(init_ns(cores, 0) > init_ns(cores * 2, 0));
+    }
+}
+
 static void test_goal(void)
 {
     const char name[] = "sim_test.goal";
@@ -331,6 +362,7 @@ int main(int argc, char **argv)
     test_thousand();
     test_memory();
     test_relays();
+    test_cores();
     test_faults(24);
     test_goal();
     return test_result();
