@@ -9,6 +9,10 @@
 #include "context.cuh"
 #include "gshmem/detail/call_sites.h"
 
+/* Empty in headers that were included before it was known that the file has kernels. */
+#undef GSHMEM_SITE
+#undef GSHMEM_PASS_SITE
+
 #if defined(GSHMEM_CALL_SITES)
 
 namespace gshmem
@@ -41,6 +45,12 @@ __device__ __forceinline__ context context_at(call_site site, uint32_t id = 0)
 #define GSHMEM_HERE           gshmem::detail::context_at(gsh_site)
 #define GSHMEM_HERE_IN(ctx) \
     gshmem::detail::context_at(gsh_site, gshmem::detail::number_of(gshmem::detail::in_ctx(ctx)))
+/* Of a dialect's call: the default context of the PE with that state. */
+#define GSHMEM_HERE_OF(state)                  \
+    gshmem::context                            \
+    {                                          \
+        state, 0, gsh_site.file, gsh_site.line \
+    }
 #define GSHMEM_ON_HOST gshmem::detail::host_site(gsh_site.file, (int)gsh_site.line),
 
 #else
@@ -51,6 +61,11 @@ __device__ __forceinline__ context context_at(call_site site, uint32_t id = 0)
 #define GSHMEM_ONLY_PASS_SITE
 #define GSHMEM_HERE         gshmem::default_context()
 #define GSHMEM_HERE_IN(ctx) gshmem::detail::in_ctx(ctx)
+#define GSHMEM_HERE_OF(state) \
+    gshmem::context           \
+    {                         \
+        state, 0              \
+    }
 #define GSHMEM_ON_HOST
 
 #endif

@@ -185,6 +185,7 @@ struct gshmemx_layer_coll {
     /* Blocks of the launch that work on it, as far as they may all run at once; 0: no limit. On the
      * CPU device there is one. */
     unsigned least_blocks, most_blocks;
+    uint32_t site; /* gshmemx_layer_site of the call; 0: of the one that launches it */
 };
 
 /* An inbox of the caller's: symmetric memory at the same offset on all members, aligned to 128
@@ -283,6 +284,15 @@ struct gshmemx_layer_wait {
     unsigned backoff;
 };
 bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait);
+
+/* ---- places of calls in the program, for hang reports ---- */
+
+/* The number of the place at which the calling thread's public call stands, in this process, as
+ * long as it lives; 0: not known. It takes 16 bits. */
+uint32_t gshmemx_layer_site(void);
+/* The calling thread now carries out a call that stands there. Returns the number of the place that
+ * it had before, to be given back in the end. */
+uint32_t gshmemx_layer_use_site(uint32_t site);
 
 /* ---- the timeline ----
  *

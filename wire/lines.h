@@ -111,8 +111,10 @@ struct gsh_lines_item {
     uint8_t fold;           /* enum gsh_lines_fold */
     uint8_t element;        /* enum gsh_element */
     uint8_t scaling;        /* enum gsh_lines_scaling */
+    uint32_t site;          /* of the call, for GSH_REPORT_CMP_AT */
+    uint32_t reserved;
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 112, "gsh_lines_item is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 120, "gsh_lines_item is wire");
 
 /* The inbox, and what the launch says of it. The same on all members. */
 struct gsh_lines_inbox {

@@ -180,7 +180,7 @@ struct gsh_report {
     uint32_t state;
     uint32_t kind; /* enum gsh_report_kind */
     int32_t pe;    /* the PE concerned, -1: none in particular */
-    uint32_t cmp;  /* GSHMEM_CMP_*, for waits */
+    uint32_t cmp;  /* GSHMEM_CMP_*, for waits; perhaps with a site: GSH_REPORT_CMP_AT */
     uint64_t address;
     uint64_t expected;
     uint64_t seen;
@@ -193,6 +193,13 @@ struct gsh_report {
                            * none */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_report) == 120, "gsh_report is wire");
+
+/* A comparison, as kernels that make calls of several places at once write it into `cmp`: with the
+ * number of the call's place in the program (instance/waits.h), which takes 16 bits; 0: not
+ * known. */
+#define GSH_REPORT_SITE_SHIFT 8
+#define GSH_REPORT_CMP_AT(CMP, SITE) \
+    ((int)((uint32_t)(CMP) | (uint32_t)(SITE) << GSH_REPORT_SITE_SHIFT))
 
 enum gsh_report_kind {
     GSH_REPORT_NONE,

@@ -120,7 +120,8 @@ template <arithmetic computes, class Context> struct line_worker {
             at.slot != nullptr ? at.slot : reinterpret_cast<const words2 *>(channel);
         const uint64_t *const word = me.flag_word(line);
         return look_around_at(all.c, is_cpu_device ? start | abort_bits : start,
-                              GSH_REPORT_SYNC_TIMEOUT, name, all.pe(at.member), GSHMEM_CMP_EQ, word,
+                              GSH_REPORT_SYNC_TIMEOUT, name, all.pe(at.member),
+                              GSH_REPORT_CMP_AT(GSHMEM_CMP_EQ, t.site), word,
                               me.is_whole ? flag : (uint64_t)(uint32_t)flag, load_relaxed(word));
     }
     /* Looks at the lines that are given until they are there. Those without a slot need not come.

@@ -111,6 +111,7 @@ static struct gsh_lines_call call_of(const struct gshmemx_layer_coll *c)
         .scalar = c->scalar,
         .scalar_at = c->scalar_at,
         .blocks = {c->least_blocks, c->most_blocks},
+        .site = c->site,
     };
 }
 

@@ -260,9 +260,11 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
     args.n_items = (uint32_t)n;
     args.reserved = 0;
     gsh_waits_copy_call(args.call, sizeof(args.call), site.call);
+    const uint32_t site_number = gsh_waits_site_number();
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
+        t->site = calls[i].site != 0 ? calls[i].site : site_number;
         share_out(inbox, n_others, calls[i].blocks, t, &next_block, &l.n_threads);
         const uint32_t kernel = kernel_of(t, team->n_pes);
         l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);

@@ -44,6 +44,7 @@ struct gsh_lines_call {
     uint64_t scalar;
     const void *scalar_at;
     struct gsh_block_limit blocks;
+    uint32_t site; /* of the call in the program (instance/waits.h); 0: the calling thread's */
 };
 
 /* Whether elements are computed with in lines. */

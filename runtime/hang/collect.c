@@ -240,14 +240,31 @@ static bool is_of_library(const char *file)
            (strcmp(file + n - 2, ".h") == 0 || (n > 4 && strcmp(file + n - 4, ".cuh") == 0));
 }
 
+/* The place of a call that a kernel of the library makes for the program, and the comparison
+ * without it. False: the place is not known. */
+static bool find_call_site(const struct gsh_report *e, struct gsh_hang_wait *w)
+{
+    uint32_t cmp = e->cmp;
+    const char *by_call, *by_item;
+    uint32_t call_line, item_line;
+    gsh_waits_split_call(w->call, &by_call, &call_line);
+    gsh_waits_split_cmp(&cmp, &by_item, &item_line);
+    w->cmp = cmp <= 5 ? (int)cmp : 0;
+    const char *file = item_line != 0 ? by_item : by_call;
+    const uint32_t line = item_line != 0 ? item_line : call_line;
+    if (line == 0 || is_of_library(file)) {
+        return false;
+    }
+    gsh_copy_name(w->file, sizeof(w->file), file);
+    w->line = line;
+    return true;
+}
+
 static void describe(const struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     struct gsh_absent_site site;
-    const char *file;
-    uint32_t line;
     *w = (struct gsh_hang_wait){
         .what = what_of(e->kind),
-        .cmp = e->cmp <= 5 ? (int)e->cmp : 0,
         .other = e->pe >= 0 && e->pe < p->pe->n_pes ? e->pe : -1,
         .holder = -1,
         .team = e->team,
@@ -269,12 +286,9 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
         w->first_thread[0] = w->last_thread[0] = e->host_thread;
     }
     gsh_copy_name(w->call, sizeof(w->call), e->call);
-    gsh_copy_name(w->file, sizeof(w->file), p->sites[e->state].file);
-    w->line = is_of_library(w->file) ? 0 : p->sites[e->state].line;
-    gsh_waits_split_call(w->call, &file, &line);
-    if (line != 0 && !is_of_library(file)) { /* of a kernel of the library */
-        gsh_copy_name(w->file, sizeof(w->file), file);
-        w->line = line;
+    if (!find_call_site(e, w)) {
+        gsh_copy_name(w->file, sizeof(w->file), p->sites[e->state].file);
+        w->line = is_of_library(w->file) ? 0 : p->sites[e->state].line;
     }
     if (!p->is_set_up || e->address == 0) {
         return;

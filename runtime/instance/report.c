@@ -287,15 +287,19 @@ void gsh_report_print_refusal(struct gsh_instance *pe)
     gsh_fail(GSH_ERR_ARG, "%.40s (in a kernel): %s", n->call, text);
 }
 
-static void print(struct gsh_instance *pe, const struct gsh_report *r)
+static void print(struct gsh_instance *pe, const struct gsh_report *reported)
 {
+    struct gsh_report own = *reported;
+    const struct gsh_report *r = &own;
     char text[512], more[160] = "", call[sizeof(r->call)], at[80] = "";
-    const char *file;
-    uint32_t line;
+    const char *by_call, *by_item;
+    uint32_t call_line, item_line;
     gsh_copy_name(call, sizeof(call), r->call);
-    gsh_waits_split_call(call, &file, &line);
-    if (line != 0) {
-        snprintf(at, sizeof(at), " at %s:%u", file, line);
+    gsh_waits_split_call(call, &by_call, &call_line);
+    gsh_waits_split_cmp(&own.cmp, &by_item, &item_line);
+    if (call_line != 0 || item_line != 0) {
+        snprintf(at, sizeof(at), " at %s:%u", item_line != 0 ? by_item : by_call,
+                 item_line != 0 ? item_line : call_line);
     }
     if (!word_timeout(pe, r, text, sizeof(text))) {
         word_mistake(pe, r, text, sizeof(text));

@@ -44,6 +44,7 @@ void gsh_waits_set_site(const char *file, uint32_t line)
 /* ---- known_sites by number: entry `number - 1`, which is written once ---- */
 
 #define KNOWN_SITES 4096u
+_Static_assert(KNOWN_SITES < 1u << 16, "transfers and GSH_REPORT_CMP_AT have 16 bits for a site");
 
 static struct known_site {
     const char *file;
@@ -86,11 +87,19 @@ uint32_t gsh_waits_site_number(void)
     return number != 0 ? number : add_known_site();
 }
 
-void gsh_waits_use_site(uint32_t site)
+static const struct known_site *known_site_of(unsigned long number)
 {
-    const bool is_known = site != 0 && site <= gsh_load_acquire_u32(&n_known_sites);
-    this_file = is_known ? known_sites[site - 1].file : NULL;
-    this_line = is_known ? known_sites[site - 1].line : 0;
+    const bool is_known = number != 0 && number <= gsh_load_acquire_u32(&n_known_sites);
+    return is_known ? &known_sites[number - 1] : NULL;
+}
+
+uint32_t gsh_waits_use_site(uint32_t site)
+{
+    const uint32_t before = gsh_waits_site_number();
+    const struct known_site *known = known_site_of(site);
+    this_file = known != NULL ? known->file : NULL;
+    this_line = known != NULL ? known->line : 0;
+    return before;
 }
 
 /* Between a call's name and its place's number; no name has it. */
@@ -115,19 +124,26 @@ void gsh_waits_copy_call(char *to, size_t room, const char *call)
     }
 }
 
+static void tell_known_site(unsigned long number, const char **file, uint32_t *line)
+{
+    const struct known_site *known = known_site_of(number);
+    *file = known != NULL ? without_folders(known->file) : NULL;
+    *line = known != NULL ? known->line : 0;
+}
+
 void gsh_waits_split_call(char *call, const char **file, uint32_t *line)
 {
     char *mark = strchr(call, SITE_MARK);
-    const unsigned long site = mark != NULL ? strtoul(mark + 1, NULL, 10) : 0;
-    *file = NULL;
-    *line = 0;
+    tell_known_site(mark != NULL ? strtoul(mark + 1, NULL, 10) : 0, file, line);
     if (mark != NULL) {
         *mark = '\0';
     }
-    if (site != 0 && site <= gsh_load_acquire_u32(&n_known_sites)) {
-        *file = without_folders(known_sites[site - 1].file);
-        *line = known_sites[site - 1].line;
-    }
+}
+
+void gsh_waits_split_cmp(uint32_t *cmp, const char **file, uint32_t *line)
+{
+    tell_known_site(*cmp >> GSH_REPORT_SITE_SHIFT, file, line);
+    *cmp &= (1u << GSH_REPORT_SITE_SHIFT) - 1;
 }
 
 /* ---- answers ---- */

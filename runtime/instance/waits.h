@@ -33,13 +33,15 @@ void gsh_waits_set_site(const char *file, uint32_t line);
 /* The number by which work that this thread hands to a kernel or to another thread names that
  * site; 0: it is not known. Valid in this process, as long as it lives. */
 uint32_t gsh_waits_site_number(void);
-/* The calling thread now carries out such work. */
-void gsh_waits_use_site(uint32_t site);
+/* The calling thread now carries out such work. Returns the number of the site that it had. */
+uint32_t gsh_waits_use_site(uint32_t site);
 /* The call's name, for a kernel to give back in reports. If the place is known, its number is
  * behind the name, which is cut for it. */
 void gsh_waits_copy_call(char *to, size_t room, const char *call);
 /* Takes the number off such a name. *line becomes 0 if there is none. */
 void gsh_waits_split_call(char *call, const char **file, uint32_t *line);
+/* Takes the number off a report's comparison (GSH_REPORT_CMP_AT), as above. */
+void gsh_waits_split_cmp(uint32_t *cmp, const char **file, uint32_t *line);
 
 /* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
  * thread. */

@@ -50,6 +50,7 @@ static struct gshmemx_layer_coll in_base_terms(const struct ncclComm *comm,
         .count = c->count,
         .least_blocks = c->config.least_blocks,
         .most_blocks = c->config.most_blocks,
+        .site = gshmemx_layer_site(),
     };
     if (c->kind == GSH_NCCL_ALL_REDUCE || c->kind == GSH_NCCL_REDUCE ||
         c->kind == GSH_NCCL_REDUCE_SCATTER) {

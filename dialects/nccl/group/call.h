@@ -109,6 +109,7 @@ struct gsh_nccl_birth {
 /* A call with its arguments, checked as far as possible. */
 struct gsh_nccl_call {
     const char *name;
+    uint32_t site; /* where it stands in the program (runtime/layer.h) */
     enum gsh_nccl_family family;
     struct ncclComm *comm; /* NULL: the call makes the first one of its ranks */
     ncclResult_t (*run)(const struct gsh_nccl_call *call);

@@ -80,6 +80,7 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
 {
     struct gshmemx_layer_scope scope;
     ncclResult_t r;
+    const uint32_t site = gshmemx_layer_use_site(c->site);
     gshmemx_layer_trace_as(c->name);
     if (c->comm == NULL) {
         r = c->run(c);
@@ -95,6 +96,7 @@ static ncclResult_t run_call(const struct gsh_nccl_call *c)
         gsh_nccl_leave(&scope);
     }
     gshmemx_layer_trace_as(NULL);
+    (void)gshmemx_layer_use_site(site);
     return r;
 }
 
@@ -421,6 +423,7 @@ ncclResult_t gsh_nccl_submit(ncclResult_t checked, struct gsh_nccl_call *call)
     if (checked != ncclSuccess) {
         return gsh_nccl_refuse(checked);
     }
+    call->site = gshmemx_layer_site();
     if (depth == 0 && is_simple(call)) {
         ncclResult_t r = run_alone(call);
         free(call->owned);

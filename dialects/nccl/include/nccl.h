@@ -521,4 +521,8 @@ ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclCo
 }
 #endif
 
+#if defined(GSHMEM_CALL_SITES)
+#include "nccl_device/call_sites.h"
+#endif
+
 #endif

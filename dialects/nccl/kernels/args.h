@@ -70,7 +70,8 @@ struct gsh_nccl_transfer {
     void *buffer;
     uint64_t bytes;
     int32_t peer;
-    int32_t is_send;
+    uint16_t is_send;
+    uint16_t site; /* of the call in the program (runtime/layer.h), for reports; 0: not known */
 };
 
 /* A small transfer to or from a rank of the LSA team uses lines instead of slots. A line has 16

@@ -16,7 +16,7 @@ __global__ void wait_kernel(gsh_nccl_wait a)
     gshmem::detail::spin_on(
         c, a.signal, [&](const uint64_t *p) { return gshmem::signal_fetch(c, p); },
         [=](uint64_t seen) { return seen >= least; }, GSH_REPORT_WAIT_TIMEOUT, "ncclWaitSignal",
-        a.pe, GSHMEM_CMP_GE, least);
+        a.pe, GSH_REPORT_CMP_AT(GSHMEM_CMP_GE, a.site), least);
     *a.awaited = least;
 }
 

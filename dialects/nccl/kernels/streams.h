@@ -22,6 +22,7 @@ struct gsh_nccl_wait {
     uint64_t *signal, *awaited; /* of one rank */
     uint64_t n;
     int32_t rank, pe;
+    uint32_t site; /* of the call in the program (runtime/layer.h), for reports; 0: not known */
 };
 
 /* The calls of a communicator so far. */

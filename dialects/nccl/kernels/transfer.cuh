@@ -132,16 +132,16 @@ __device__ void tell_freed(const A &a, const context &c, uint32_t channel, int p
 
 /* By one thread: waits until there is room for the piece at the receiver. Returns how many have
  * been freed. */
-__device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r, uint32_t channel,
-                                int peer, uint64_t piece)
+__device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r,
+                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
 {
     const uint64_t least = least_freed(r, piece);
     /* pairs with the fence of tell_freed, or of move_piece, there */
     const uint64_t seen = detail::spin_on(
-        c, counter(r, r.freed, channel, peer),
+        c, counter(r, r.freed, channel, t.peer),
         [](const uint64_t *p) { return detail::load_awaited(p); },
         [=](uint64_t freed) { return freed >= least; }, GSH_REPORT_WAIT_TIMEOUT, name, -1,
-        GSHMEM_CMP_GE, least);
+        GSH_REPORT_CMP_AT(GSHMEM_CMP_GE, t.site), least);
     detail::acquire_awaited();
     return seen;
 }
@@ -248,8 +248,8 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
         detail::spin spin;
         while (!check_length(a, c, t, piece))
             spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer],
-                              GSHMEM_CMP_EQ, &here[GSH_NCCL_LENGTH_LINE].low, flag << 32,
-                              (uint64_t)0);
+                              GSH_REPORT_CMP_AT(GSHMEM_CMP_EQ, t.site),
+                              &here[GSH_NCCL_LENGTH_LINE].low, flag << 32, (uint64_t)0);
         spin.done();
     }
     for (uint32_t i = threadIdx.x; 8 * i < bytes; i += blockDim.x) {
@@ -258,7 +258,8 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
         line l = detail::load_relaxed_words(here + i);
         while (!has_come(l, flag)) {
             spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, a.rings.pe_of[t.peer],
-                              GSHMEM_CMP_EQ, &here[i].low, flag << 32, l.low);
+                              GSH_REPORT_CMP_AT(GSHMEM_CMP_EQ, t.site), &here[i].low, flag << 32,
+                              l.low);
             l = detail::load_relaxed_words(here + i);
         }
         spin.done();
@@ -319,7 +320,7 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
         },
         [&](uint64_t p) {
             if (freed < least_freed(r, p))
-                freed = await_freed(c, r, channel, t.peer, p);
+                freed = await_freed(c, r, t, channel, p);
         },
         [&](uint64_t p) {
             const uint32_t has_left = detail::load_has_left(c);
@@ -351,8 +352,8 @@ __device__ void await_arrived(const A &a, const context &c, const gsh_nccl_trans
                            t.bytes >> 32 << 32 | seen >> 32, 0);
         if (channel == 0 && is_first)
             (void)check_length(a, c, t, piece);
-        spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[t.peer], GSHMEM_CMP_EQ, word,
-                          expected, seen);
+        spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[t.peer],
+                          GSH_REPORT_CMP_AT(GSHMEM_CMP_EQ, t.site), word, expected, seen);
     }
     spin.done();
     detail::acquire_awaited();
@@ -400,7 +401,7 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
             continue;
         }
         if (t.is_send)
-            send_lines(a, t, channel, s, piece, [&] { await_freed(c, r, channel, t.peer, piece); });
+            send_lines(a, t, channel, s, piece, [&] { await_freed(c, r, t, channel, piece); });
         else
             receive_lines(a, c, t, channel, s, piece);
         piece++;
@@ -520,6 +521,7 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
                     (void)check_length(a, c, t, p.piece);
                 if (!l.is_there) {
                     in_vain = l;
+                    in_vain.cmp = GSH_REPORT_CMP_AT(l.cmp, t.site);
                     in_vain_of = t.peer;
                 }
             }

@@ -113,7 +113,8 @@ static ncclResult_t run_wait(const struct gsh_nccl_call *c)
                                        .awaited = &comm->awaited[s->peer],
                                        .n = s->n,
                                        .rank = s->peer,
-                                       .pe = comm->pe_of[s->peer]};
+                                       .pe = comm->pe_of[s->peer],
+                                       .site = gshmemx_layer_site()};
     /* at least: more signals may have been waited for before */
     const struct gshmemx_layer_traced_call what = {.call = c->name,
                                                    .kind = GSHMEMX_LAYER_TRACED_WAIT,

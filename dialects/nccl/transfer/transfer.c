@@ -30,7 +30,12 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
     g->gathered[g->n] =
-        (struct gsh_nccl_gathered){.transfer = {buffer, bytes, peer, is_send}, .number = g->n};
+        (struct gsh_nccl_gathered){.transfer = {.buffer = buffer,
+                                                .bytes = bytes,
+                                                .peer = peer,
+                                                .is_send = is_send,
+                                                .site = (uint16_t)gshmemx_layer_site()},
+                                   .number = g->n};
     g->n++;
     return ncclSuccess;
 }

@@ -83,27 +83,29 @@ template <class Coop> class ncclBarrierSession
     /* Ranks of other LSA teams get the first stage's order through the ranks of the rail, so both
      * stages have it. */
     __device__ __forceinline__ void sync(Coop coop, cuda::memory_order order,
-                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3 GSHMEM_SITE)
     {
         const bool is_ordered = order != cuda::memory_order_relaxed;
         if (((uint32_t)fence & 1) != 0)
-            outer.settle(coop);
-        inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order);
-        outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence);
+            outer.settle(coop GSHMEM_PASS_SITE);
+        inner.sync(coop, (is_ordered ? cuda::memory_order_acq_rel : order)GSHMEM_PASS_SITE);
+        outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence GSHMEM_PASS_SITE);
     }
 
     /* Returns ncclTimeout on the threads whose wait failed in a stage; the barrier is unusable from
      * then on. Each stage gets the full time. */
     __device__ __forceinline__ ncclResult_t sync(Coop coop, cuda::memory_order order,
-                                                 ncclGinFenceLevel fence, uint64_t timeoutCycles)
+                                                 ncclGinFenceLevel fence,
+                                                 uint64_t timeoutCycles GSHMEM_SITE)
     {
         const bool is_ordered = order != cuda::memory_order_relaxed;
         if (((uint32_t)fence & 1) != 0)
-            outer.settle(coop);
-        const ncclResult_t first =
-            inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, timeoutCycles);
+            outer.settle(coop GSHMEM_PASS_SITE);
+        const ncclResult_t first = inner.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order,
+                                              timeoutCycles GSHMEM_PASS_SITE);
         const ncclResult_t second =
-            outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence, timeoutCycles);
+            outer.sync(coop, is_ordered ? cuda::memory_order_acq_rel : order, fence,
+                       timeoutCycles GSHMEM_PASS_SITE);
         return first != ncclSuccess ? first : second;
     }
 };
@@ -113,17 +115,19 @@ template <class Coop, class Gin>
 __device__ __forceinline__ void
 ncclBarrier(Coop coop, ncclTeamTagWorld tag, Gin gin, uint32_t index,
             cuda::memory_order order = cuda::memory_order_acq_rel,
-            ncclGinFenceLevel fence = (ncclGinFenceLevel)3, bool multimem = false)
+            ncclGinFenceLevel fence = (ncclGinFenceLevel)3, bool multimem = false GSHMEM_SITE)
 {
-    ncclBarrierSession<Coop>(coop, tag, gin, index, multimem).sync(coop, order, fence);
+    ncclBarrierSession<Coop>(coop, tag, gin, index, multimem)
+        .sync(coop, order, fence GSHMEM_PASS_SITE);
 }
 
 template <class Coop, class Gin>
-__device__ __forceinline__ void ncclBarrier(Coop coop, ncclTeamTagRail tag, Gin gin, uint32_t index,
-                                            cuda::memory_order order = cuda::memory_order_acq_rel,
-                                            ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+__device__ __forceinline__ void
+ncclBarrier(Coop coop, ncclTeamTagRail tag, Gin gin, uint32_t index,
+            cuda::memory_order order = cuda::memory_order_acq_rel,
+            ncclGinFenceLevel fence = (ncclGinFenceLevel)3 GSHMEM_SITE)
 {
-    ncclBarrierSession<Coop>(coop, tag, gin, index).sync(coop, order, fence);
+    ncclBarrierSession<Coop>(coop, tag, gin, index).sync(coop, order, fence GSHMEM_PASS_SITE);
 }
 
 #endif

@@ -163,11 +163,12 @@ template <unsigned backendMask> class ncclGin_BackendMask
 
     template <class Group, class Remote, class Local>
     __device__ __forceinline__ void put_by(Group g, char *dest, const char *source, size_t bytes,
-                                           int pe, Remote remote, Local local_action) const
+                                           int pe, Remote remote,
+                                           Local local_action GSHMEM_SITE) const
     {
         using namespace gshmem;
         constexpr bool has_remote = !is_none<Remote>, has_local = !is_none<Local>;
-        const context c = base();
+        const context c = GSHMEM_HERE_OF(*comm.state);
         if constexpr (has_remote) {
             const nccl::action a = of(remote);
             /* near ones are ordered by the signal's own fence */
@@ -192,7 +193,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
     /* The same to a rank of the LSA team, whose memory is `away` bytes from this rank's. */
     template <class Group, class Remote, class Local>
     __device__ __forceinline__ void put_lsa(Group g, char *dest, const char *source, size_t bytes,
-                                            int64_t away, Remote remote, Local local_action) const
+                                            int64_t away, Remote remote,
+                                            Local local_action GSHMEM_SITE) const
     {
         using namespace gshmem;
         constexpr bool has_remote = !is_none<Remote>, has_local = !is_none<Local>;
@@ -205,7 +207,8 @@ template <unsigned backendMask> class ncclGin_BackendMask
             s.value = a.value;
         }
         g.sync();
-        detail::spilled_during(&s, [&] { nccl::copy_by_any(comm, g, mapped, source, bytes); });
+        detail::spilled_during(
+            &s, [&] { nccl::copy_by_any(comm, g, mapped, source, bytes GSHMEM_PASS_SITE); });
         if constexpr (has_remote)
             detail::finish_put_signal(g, s); /* the data come before the signal, which waits poll */
         else
@@ -218,14 +221,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
     }
 
     template <class Type>
-    __device__ __forceinline__ void put_value(char *dest, const Type &value, int pe) const
+    __device__ __forceinline__ void put_value(char *dest, const Type &value,
+                                              int pe GSHMEM_SITE) const
     {
         typedef typename gshmem::nccl::word_of_bytes<sizeof(Type)>::type word;
         word words[sizeof(Type) / sizeof(word)];
         memcpy(words, &value, sizeof(Type));
         GSHMEM_UNROLL
         for (size_t i = 0; i < sizeof(Type) / sizeof(word); i++)
-            gshmem::p(base(), reinterpret_cast<word *>(dest) + i, words[i], pe,
+            gshmem::p(GSHMEM_HERE_OF(*comm.state), reinterpret_cast<word *>(dest) + i, words[i], pe,
                       "ncclGin::putValue");
     }
 
@@ -233,13 +237,13 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop>
     __device__ __forceinline__ void wait_on(Coop coop, const uint64_t *word, uint64_t least,
                                             int bits, cuda::memory_order order,
-                                            const char *call) const
+                                            const char *call GSHMEM_SITE) const
     {
         using namespace gshmem;
         if (coop.thread_rank() == 0) {
             (void)nccl::await_word(
                 comm, word, [=](uint64_t seen) { return nccl::has_reached(seen, least, bits); },
-                least, GSH_REPORT_WAIT_TIMEOUT, call, -1, 0);
+                least, GSH_REPORT_WAIT_TIMEOUT, call, -1, 0 GSHMEM_PASS_SITE);
             if (detail::is_cpu_device || nccl::is_acquire(order))
                 detail::acquire_awaited();
         }
@@ -251,14 +255,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
     __device__ __forceinline__ ncclResult_t wait_within(Coop coop, const uint64_t *word,
                                                         uint64_t least, int bits,
                                                         cuda::memory_order order, const char *call,
-                                                        uint64_t cycles) const
+                                                        uint64_t cycles GSHMEM_SITE) const
     {
         using namespace gshmem;
         bool has_come = true;
         if (coop.thread_rank() == 0) {
             has_come = nccl::await_word(
                 comm, word, [=](uint64_t seen) { return nccl::has_reached(seen, least, bits); },
-                least, GSH_REPORT_WAIT_TIMEOUT, call, -1, cycles > 0 ? cycles : 1);
+                least, GSH_REPORT_WAIT_TIMEOUT, call, -1,
+                (cycles > 0 ? cycles : 1) GSHMEM_PASS_SITE);
             if (detail::is_cpu_device || nccl::is_acquire(order))
                 detail::acquire_awaited();
         }
@@ -295,13 +300,13 @@ template <unsigned backendMask> class ncclGin_BackendMask
      * flush; remoteAction and localAction notify the peer and this rank. */
     template <class Remote = ncclGin_None, class Local = ncclGin_None, class Coop = ncclCoopThread,
               class Descriptor = ncclGin_None, class Segment = ncclGin_None>
-    __device__ __forceinline__ void
-    put(ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, ncclWindow_t srcWnd,
+    __device__ __forceinline__ void put(
+        ncclTeam team, int peer, ncclWindow_t dstWnd, size_t dstOffset, ncclWindow_t srcWnd,
         size_t srcOffset, size_t bytes, Remote remoteAction = {}, Local localAction = {},
         Coop coop = {}, Descriptor descriptor = {},
         cuda::thread_scope givenRelease = cuda::thread_scope_thread,
         cuda::thread_scope requiredRelease = cuda::thread_scope_device,
-        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {} GSHMEM_SITE) const
     {
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags, (void)segment;
         gshmem::nccl::check_offset(dstWnd, "ncclGin::put, dstOffset + bytes", dstOffset, bytes);
@@ -312,25 +317,26 @@ template <unsigned backendMask> class ncclGin_BackendMask
         const bool is_near = is_lsa(team, peer, &away);
         gshmem::nccl::by_group(coop, [&](auto g) {
             if (__builtin_expect(is_near, 1))
-                put_lsa(g, dest, source, bytes, away, remoteAction, localAction);
+                put_lsa(g, dest, source, bytes, away, remoteAction, localAction GSHMEM_PASS_SITE);
             else
-                put_by(g, dest, source, bytes, pe_of(team, peer), remoteAction, localAction);
+                put_by(g, dest, source, bytes, pe_of(team, peer), remoteAction,
+                       localAction GSHMEM_PASS_SITE);
         });
     }
 
     template <class Type, class Remote = ncclGin_None, class Local = ncclGin_None,
               class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
               class Segment = ncclGin_None>
-    __device__ __forceinline__ void
-    put(ncclTeam team, int peer, ncclSymPtr<Type> dst, ncclSymPtr<Type> src, size_t nElts,
+    __device__ __forceinline__ void put(
+        ncclTeam team, int peer, ncclSymPtr<Type> dst, ncclSymPtr<Type> src, size_t nElts,
         Remote remoteAction = {}, Local localAction = {}, Coop coop = {},
         Descriptor descriptor = {}, cuda::thread_scope givenRelease = cuda::thread_scope_thread,
         cuda::thread_scope requiredRelease = cuda::thread_scope_device,
-        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {} GSHMEM_SITE) const
     {
         put(team, peer, dst.window, dst.offset, src.window, src.offset, nElts * sizeof(Type),
             remoteAction, localAction, coop, descriptor, givenRelease, requiredRelease, optFlags,
-            segment);
+            segment GSHMEM_PASS_SITE);
     }
 
     /* A value of at most 8 bytes; with 2, 4 or 8 the destination is aligned to that. */
@@ -341,7 +347,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
              Remote remoteAction = {}, Coop coop = {}, Descriptor descriptor = {},
              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
              cuda::thread_scope requiredRelease = cuda::thread_scope_device,
-             uint32_t optFlags = ncclGinOptFlagsDefault) const
+             uint32_t optFlags = ncclGinOptFlagsDefault GSHMEM_SITE) const
     {
         static_assert(sizeof(Type) <= 8, "a value has at most 8 bytes");
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
@@ -349,9 +355,10 @@ template <unsigned backendMask> class ncclGin_BackendMask
                                    sizeof(Type));
         coop.sync();
         if (coop.thread_rank() == 0) {
-            put_value(gshmem::nccl::byte_at(dstWnd, dstOffset), value, pe_of(team, peer));
+            put_value(gshmem::nccl::byte_at(dstWnd, dstOffset), value,
+                      pe_of(team, peer) GSHMEM_PASS_SITE);
             if constexpr (!is_none<Remote>)
-                signal(team, peer, remoteAction);
+                signal_by(team, peer, remoteAction GSHMEM_PASS_SITE);
         }
         coop.sync();
     }
@@ -363,19 +370,19 @@ template <unsigned backendMask> class ncclGin_BackendMask
              Coop coop = {}, Descriptor descriptor = {},
              cuda::thread_scope givenRelease = cuda::thread_scope_thread,
              cuda::thread_scope requiredRelease = cuda::thread_scope_device,
-             uint32_t optFlags = ncclGinOptFlagsDefault) const
+             uint32_t optFlags = ncclGinOptFlagsDefault GSHMEM_SITE) const
     {
         putValue(team, peer, dst.window, dst.offset, value, remoteAction, coop, descriptor,
-                 givenRelease, requiredRelease, optFlags);
+                 givenRelease, requiredRelease, optFlags GSHMEM_PASS_SITE);
     }
 
     /* Copies from the peer's memory to this rank's; complete after flush. */
     template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None,
               class Segment = ncclGin_None>
-    __device__ __forceinline__ void
-    get(ncclTeam team, int peer, ncclWindow_t remoteWnd, size_t remoteOffset, ncclWindow_t localWnd,
+    __device__ __forceinline__ void get(
+        ncclTeam team, int peer, ncclWindow_t remoteWnd, size_t remoteOffset, ncclWindow_t localWnd,
         size_t localOffset, size_t bytes, Coop coop = {}, Descriptor descriptor = {},
-        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {}) const
+        uint32_t optFlags = ncclGinOptFlagsDefault, Segment segment = {} GSHMEM_SITE) const
     {
         (void)descriptor, (void)optFlags, (void)segment;
         gshmem::nccl::check_offset(remoteWnd, "ncclGin::get, remoteOffset + bytes", remoteOffset,
@@ -386,14 +393,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
         const char *source = gshmem::nccl::byte_at(remoteWnd, remoteOffset);
         const int pe = pe_of(team, peer);
         gshmem::nccl::by_group(coop, [&](auto g) {
-            gshmem::get_nbi(base(), g, dest, source, bytes, pe, "ncclGin::get");
+            gshmem::get_nbi(GSHMEM_HERE_OF(*comm.state), g, dest, source, bytes, pe,
+                            "ncclGin::get");
         });
     }
 
     /* For the library: a fence, which orders earlier puts to the peer first, then an addition to a
      * word of the peer's. */
     __device__ __forceinline__ void signal_at(ncclTeam team, int peer, uint64_t *word,
-                                              uint64_t value, const char *call) const
+                                              uint64_t value, const char *call GSHMEM_SITE) const
     {
         using namespace gshmem;
         int64_t away;
@@ -402,16 +410,27 @@ template <unsigned backendMask> class ncclGin_BackendMask
                                     reinterpret_cast<char *>(word) + away)),
                                 value, GSHMEM_SIGNAL_ADD);
         else
-            signal_op(base(), word, value, GSHMEM_SIGNAL_ADD, pe_of(team, peer), call);
+            signal_op(GSHMEM_HERE_OF(*comm.state), word, value, GSHMEM_SIGNAL_ADD,
+                      pe_of(team, peer), call);
     }
 
-    __device__ __forceinline__ void fence_to(ncclTeam team, int peer) const
+    __device__ __forceinline__ void fence_to(ncclTeam team, int peer GSHMEM_SITE) const
     {
         int64_t away;
         if (__builtin_expect(is_lsa(team, peer, &away), 1))
             gshmem::detail::fence_release();
         else
-            gshmem::fence(base());
+            gshmem::fence(GSHMEM_HERE_OF(*comm.state));
+    }
+
+    /* By one thread: as signal. */
+    template <class Remote>
+    __device__ __forceinline__ void signal_by(ncclTeam team, int peer,
+                                              Remote remoteAction GSHMEM_SITE) const
+    {
+        signal(team, peer, remoteAction, ncclCoopThread(), ncclGin_None{},
+               cuda::thread_scope_thread, cuda::thread_scope_device,
+               ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
     }
 
     /* The action alone: what was put to the peer earlier has settled before it. */
@@ -420,15 +439,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
     signal(ncclTeam team, int peer, Remote remoteAction, Coop coop = {}, Descriptor descriptor = {},
            cuda::thread_scope givenRelease = cuda::thread_scope_thread,
            cuda::thread_scope requiredRelease = cuda::thread_scope_device,
-           uint32_t optFlags = ncclGinOptFlagsDefault) const
+           uint32_t optFlags = ncclGinOptFlagsDefault GSHMEM_SITE) const
     {
         using namespace gshmem;
         (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
         coop.sync();
         if (coop.thread_rank() == 0) {
             const nccl::action a = of(remoteAction);
-            fence_to(team, peer);
-            signal_at(team, peer, a.word, a.value, "ncclGin::signal");
+            fence_to(team, peer GSHMEM_PASS_SITE);
+            signal_at(team, peer, a.word, a.value, "ncclGin::signal" GSHMEM_PASS_SITE);
         }
         coop.sync();
     }
@@ -436,15 +455,15 @@ template <unsigned backendMask> class ncclGin_BackendMask
     /* On return the sources of the group's puts may be reused, and its gets are complete. If no
      * rank is far this already holds once its threads have made their calls. */
     template <class Coop, class Descriptor = ncclGin_None>
-    __device__ __forceinline__ void flush(Coop coop,
-                                          cuda::memory_order order = cuda::memory_order_acquire,
-                                          Descriptor descriptor = {}) const
+    __device__ __forceinline__ void flush(
+        Coop coop, cuda::memory_order order = cuda::memory_order_acquire,
+        Descriptor descriptor = {} GSHMEM_SITE) const
     {
         (void)order, (void)descriptor;
         coop.sync();
         if (gshmem::detail::has_far(base())) {
             if (coop.thread_rank() == 0)
-                gshmem::quiet(base());
+                gshmem::quiet(GSHMEM_HERE_OF(*comm.state));
             coop.sync();
         }
     }
@@ -454,14 +473,14 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop, class Descriptor = ncclGin_None>
     __device__ __forceinline__ ncclResult_t flush(Coop coop, cuda::memory_order order,
                                                   Descriptor descriptor,
-                                                  uint64_t timeoutCycles) const
+                                                  uint64_t timeoutCycles GSHMEM_SITE) const
     {
         (void)order, (void)descriptor;
         bool is_flushed = true;
         coop.sync();
         if (gshmem::detail::has_far(base())) {
             if (coop.thread_rank() == 0)
-                is_flushed = gshmem::quiet_within(base(), timeoutCycles);
+                is_flushed = gshmem::quiet_within(GSHMEM_HERE_OF(*comm.state), timeoutCycles);
             coop.sync();
         }
         return is_flushed ? ncclSuccess : ncclTimeout;
@@ -482,19 +501,19 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop = ncclCoopThread, class Descriptor = ncclGin_None>
     __device__ __forceinline__ void
     wait(ncclGinRequest_t &request, Coop coop = {}, Descriptor descriptor = {},
-         cuda::memory_order order = cuda::memory_order_acquire) const
+         cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
         (void)request;
-        flush(coop, order, descriptor);
+        flush(coop, order, descriptor GSHMEM_PASS_SITE);
     }
 
     template <class Coop, class Descriptor = ncclGin_None>
     __device__ __forceinline__ ncclResult_t wait(ncclGinRequest_t &request, Coop coop,
                                                  Descriptor descriptor, cuda::memory_order order,
-                                                 uint64_t timeoutCycles) const
+                                                 uint64_t timeoutCycles GSHMEM_SITE) const
     {
         (void)request;
-        return flush(coop, order, descriptor, timeoutCycles);
+        return flush(coop, order, descriptor, timeoutCycles GSHMEM_PASS_SITE);
     }
 
     /* ---- signals: this rank's own ---- */
@@ -516,18 +535,19 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop>
     __device__ __forceinline__ void
     waitSignal(Coop coop, ncclGinSignal_t signal, uint64_t least, int bits = 64,
-               cuda::memory_order order = cuda::memory_order_acquire) const
+               cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
-        wait_on(coop, signal_word(signal), least, bits, order, "ncclGin::waitSignal");
+        wait_on(coop, signal_word(signal), least, bits, order,
+                "ncclGin::waitSignal" GSHMEM_PASS_SITE);
     }
 
     template <class Coop>
     __device__ __forceinline__ void
     waitSignal(Coop coop, ncclWindow_t window, size_t offset, uint64_t least, int bits = 64,
-               cuda::memory_order order = cuda::memory_order_acquire) const
+               cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
         wait_on(coop, gshmem::nccl::word_at(window, offset), least, bits, order,
-                "ncclGin::waitSignal");
+                "ncclGin::waitSignal" GSHMEM_PASS_SITE);
     }
 
     /* With a limit: the first thread gets ncclTimeout once so many cycles of clock64 have passed;
@@ -536,20 +556,20 @@ template <unsigned backendMask> class ncclGin_BackendMask
     __device__ __forceinline__ ncclResult_t waitSignal(Coop coop, ncclGinSignal_t signal,
                                                        uint64_t least, int bits,
                                                        cuda::memory_order order,
-                                                       uint64_t timeoutCycles) const
+                                                       uint64_t timeoutCycles GSHMEM_SITE) const
     {
         return wait_within(coop, signal_word(signal), least, bits, order, "ncclGin::waitSignal",
-                           timeoutCycles);
+                           timeoutCycles GSHMEM_PASS_SITE);
     }
 
     template <class Coop>
     __device__ __forceinline__ ncclResult_t waitSignal(Coop coop, ncclWindow_t window,
                                                        size_t offset, uint64_t least, int bits,
                                                        cuda::memory_order order,
-                                                       uint64_t timeoutCycles) const
+                                                       uint64_t timeoutCycles GSHMEM_SITE) const
     {
         return wait_within(coop, gshmem::nccl::word_at(window, offset), least, bits, order,
-                           "ncclGin::waitSignal", timeoutCycles);
+                           "ncclGin::waitSignal", timeoutCycles GSHMEM_PASS_SITE);
     }
 
     /* Resets the signal and its shadow to 0; nothing else may change it meanwhile. */
@@ -582,9 +602,9 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop>
     __device__ __forceinline__ void
     waitSignalMeetShadow(Coop coop, ncclGinSignal_t signal, int bits = 64,
-                         cuda::memory_order order = cuda::memory_order_acquire) const
+                         cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
-        waitSignal(coop, signal, *getSignalShadowPtr(signal), bits, order);
+        waitSignal(coop, signal, *getSignalShadowPtr(signal), bits, order GSHMEM_PASS_SITE);
     }
 
     /* Returns when the signal is at least leastDelta beyond its shadow, and stores its value in the
@@ -593,11 +613,11 @@ template <unsigned backendMask> class ncclGin_BackendMask
     __device__ __forceinline__ void
     waitSignalFollowShadow(Coop coop, ncclGinSignal_t signal, uint64_t leastDelta, Uint *before,
                            Uint *delta, int bits = 64,
-                           cuda::memory_order order = cuda::memory_order_acquire) const
+                           cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
         uint64_t *shadow = getSignalShadowPtr(signal);
         const uint64_t was = *shadow;
-        waitSignal(coop, signal, was + leastDelta, bits, order);
+        waitSignal(coop, signal, was + leastDelta, bits, order GSHMEM_PASS_SITE);
         /* Threads that read at different times may see different values: the first one's is
          * used. */
         coop.sync();
@@ -623,19 +643,20 @@ template <unsigned backendMask> class ncclGin_BackendMask
     template <class Coop>
     __device__ __forceinline__ void
     waitCounter(Coop coop, ncclGinCounter_t counter, uint64_t least, int bits = 56,
-                cuda::memory_order order = cuda::memory_order_acquire) const
+                cuda::memory_order order = cuda::memory_order_acquire GSHMEM_SITE) const
     {
-        wait_on(coop, counter_word(counter), least, bits, order, "ncclGin::waitCounter");
+        wait_on(coop, counter_word(counter), least, bits, order,
+                "ncclGin::waitCounter" GSHMEM_PASS_SITE);
     }
 
     template <class Coop>
     __device__ __forceinline__ ncclResult_t waitCounter(Coop coop, ncclGinCounter_t counter,
                                                         uint64_t least, int bits,
                                                         cuda::memory_order order,
-                                                        uint64_t timeoutCycles) const
+                                                        uint64_t timeoutCycles GSHMEM_SITE) const
     {
         return wait_within(coop, counter_word(counter), least, bits, order, "ncclGin::waitCounter",
-                           timeoutCycles);
+                           timeoutCycles GSHMEM_PASS_SITE);
     }
 
     __device__ __forceinline__ void resetCounter(ncclGinCounter_t counter) const

@@ -42,23 +42,23 @@ template <class Coop> class ncclGinBarrierSession
     }
 
     __device__ __forceinline__ bool sync_all(Coop group, cuda::memory_order order,
-                                             ncclGinFenceLevel fence, uint64_t cycles)
+                                             ncclGinFenceLevel fence, uint64_t cycles GSHMEM_SITE)
     {
         using namespace gshmem;
         const ncclDevComm &comm = gin.comm;
-        const context c = {*comm.state, 0};
+        const context c = GSHMEM_HERE_OF(*comm.state);
         const bool is_ordered = nccl::is_release(order) || ((uint32_t)fence & 1) != 0;
         uint64_t *words = comm.signals + (size_t)gin.contextId * (uint32_t)comm.ginSignalCount;
         bool is_complete = true;
         if (((uint32_t)fence & 2) != 0)
-            gin.flush(group);
+            gin.flush(group, cuda::memory_order_acquire, ncclGin_None() GSHMEM_PASS_SITE);
         group.sync();
         const int begin = 1 + (int)group.thread_rank();
         if (begin < team.nRanks && is_ordered)
             gshmem::fence(c);
         for (int i = begin; i < team.nRanks; i += (int)group.size())
             gin.signal_at(team, other(i), &words[first + (uint32_t)team.rank], 1,
-                          "ncclGinBarrierSession");
+                          "ncclGinBarrierSession" GSHMEM_PASS_SITE);
         for (int i = begin; i < team.nRanks; i += (int)group.size()) {
             const ncclGinSignal_t s = first + (uint32_t)other(i);
             uint64_t *shadow = gin.getSignalShadowPtr(s);
@@ -66,7 +66,7 @@ template <class Coop> class ncclGinBarrierSession
             const bool has_come = nccl::await_word(
                 comm, &words[s], [=](uint64_t seen) { return nccl::has_reached(seen, next, 32); },
                 next, GSH_REPORT_SYNC_TIMEOUT, "ncclGinBarrierSession",
-                comm.pe_of[ncclTeamRankToWorld(comm, team, other(i))], cycles);
+                comm.pe_of[ncclTeamRankToWorld(comm, team, other(i))], cycles GSHMEM_PASS_SITE);
             is_complete &= has_come;
             if (has_come)
                 *shadow = next;
@@ -119,26 +119,29 @@ template <class Coop> class ncclGinBarrierSession
     ncclGinBarrierSession(const ncclGinBarrierSession &) = delete;
 
     /* On return the group's earlier puts have settled, on every rank. */
-    __device__ __forceinline__ void settle(Coop group)
+    __device__ __forceinline__ void settle(Coop group GSHMEM_SITE)
     {
         group.sync();
         if (group.thread_rank() == 0)
-            gshmem::quiet(gshmem::context{*gin.comm.state, 0});
+            gshmem::quiet(GSHMEM_HERE_OF(*gin.comm.state));
         group.sync();
     }
 
     __device__ __forceinline__ void sync(Coop group, cuda::memory_order order,
-                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+                                         ncclGinFenceLevel fence = (ncclGinFenceLevel)3 GSHMEM_SITE)
     {
-        (void)sync_all(group, order, fence, 0);
+        (void)sync_all(group, order, fence, 0 GSHMEM_PASS_SITE);
     }
 
     /* Returns ncclTimeout on threads whose wait failed; the barrier is unusable from then on. */
     __device__ __forceinline__ ncclResult_t sync(Coop group, cuda::memory_order order,
-                                                 ncclGinFenceLevel fence, uint64_t timeoutCycles)
+                                                 ncclGinFenceLevel fence,
+                                                 uint64_t timeoutCycles GSHMEM_SITE)
     {
-        return sync_all(group, order, fence, timeoutCycles > 0 ? timeoutCycles : 1) ? ncclSuccess
-                                                                                    : ncclTimeout;
+        return sync_all(group, order, fence,
+                        (timeoutCycles > 0 ? timeoutCycles : 1) GSHMEM_PASS_SITE)
+                   ? ncclSuccess
+                   : ncclTimeout;
     }
 };
 
@@ -147,18 +150,19 @@ template <class Coop, class Gin>
 __device__ __forceinline__ void
 ncclGinBarrier(Coop coop, Gin gin, ncclTeam team, ncclGinBarrierHandle handle, uint32_t index,
                cuda::memory_order order = cuda::memory_order_acq_rel,
-               ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+               ncclGinFenceLevel fence = (ncclGinFenceLevel)3 GSHMEM_SITE)
 {
-    ncclGinBarrierSession<Coop>(coop, gin, team, handle, index).sync(coop, order, fence);
+    ncclGinBarrierSession<Coop>(coop, gin, team, handle, index)
+        .sync(coop, order, fence GSHMEM_PASS_SITE);
 }
 
 template <class Coop, class Gin, class Tag>
 __device__ __forceinline__ void
 ncclGinBarrier(Coop coop, Gin gin, Tag tag, uint32_t index,
                cuda::memory_order order = cuda::memory_order_acq_rel,
-               ncclGinFenceLevel fence = (ncclGinFenceLevel)3)
+               ncclGinFenceLevel fence = (ncclGinFenceLevel)3 GSHMEM_SITE)
 {
-    ncclGinBarrierSession<Coop>(coop, gin, tag, index).sync(coop, order, fence);
+    ncclGinBarrierSession<Coop>(coop, gin, tag, index).sync(coop, order, fence GSHMEM_PASS_SITE);
 }
 
 #endif

@@ -67,20 +67,30 @@ with_any_signal(ncclGinSignalType type, ncclWindow_t window, size_t offset, nccl
         f(ncclGin_WeakSignalAdd{signal, n});
 }
 
+template <class Type, class Action>
+__device__ __forceinline__ void put_one(ncclGin_C *net, ncclTeam team, int peer,
+                                        ncclWindow_t window, size_t offset, Type value,
+                                        Action action, ncclCoopAny coop GSHMEM_SITE)
+{
+    net->putValue(team, peer, window, offset, value, action, coop, ncclGin_None{},
+                  cuda::thread_scope_thread, cuda::thread_scope_device,
+                  ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
+}
+
 /* The low `size` bytes of value: 1, 2, 4 or 8 of them. */
 template <class Action>
 __device__ __forceinline__ void put_bytes(ncclGin_C *net, ncclTeam team, int peer,
                                           ncclWindow_t window, size_t offset, uint64_t value,
-                                          size_t size, Action action, ncclCoopAny coop)
+                                          size_t size, Action action, ncclCoopAny coop GSHMEM_SITE)
 {
     if (size == 1)
-        net->putValue(team, peer, window, offset, (uint8_t)value, action, coop);
+        put_one(net, team, peer, window, offset, (uint8_t)value, action, coop GSHMEM_PASS_SITE);
     else if (size == 2)
-        net->putValue(team, peer, window, offset, (uint16_t)value, action, coop);
+        put_one(net, team, peer, window, offset, (uint16_t)value, action, coop GSHMEM_PASS_SITE);
     else if (size == 4)
-        net->putValue(team, peer, window, offset, (uint32_t)value, action, coop);
+        put_one(net, team, peer, window, offset, (uint32_t)value, action, coop GSHMEM_PASS_SITE);
     else
-        net->putValue(team, peer, window, offset, value, action, coop);
+        put_one(net, team, peer, window, offset, value, action, coop GSHMEM_PASS_SITE);
 }
 
 } // namespace nccl
@@ -94,17 +104,18 @@ ncclGinPut_v2(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size
               ncclGinSignal_t signalId, ncclGinSignalOp_t signalOp, uint64_t signalOpArg,
               bool isCounter, ncclGinCounter_t counterId, ncclCoopAny coop, bool isDescriptor,
               ncclGinDescriptorSmem *descriptor, cuda::thread_scope givenRelease,
-              cuda::thread_scope requiredRelease, uint32_t optFlags)
+              cuda::thread_scope requiredRelease, uint32_t optFlags GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor;
     gshmem::nccl::with_signal(isSignal, signalId, signalOp, signalOpArg, [&](auto action) {
         if (isCounter)
             net->put(team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, action,
                      ncclGin_CounterInc{counterId}, coop, ncclGin_None{}, givenRelease,
-                     requiredRelease, optFlags);
+                     requiredRelease, optFlags, ncclGin_None() GSHMEM_PASS_SITE);
         else
             net->put(team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, action,
-                     ncclGin_None{}, coop, ncclGin_None{}, givenRelease, requiredRelease, optFlags);
+                     ncclGin_None{}, coop, ncclGin_None{}, givenRelease, requiredRelease, optFlags,
+                     ncclGin_None() GSHMEM_PASS_SITE);
     });
 }
 
@@ -114,23 +125,26 @@ ncclGinPut(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t 
            ncclGinSignal_t signalId, ncclGinSignalOp_t signalOp, uint64_t signalOpArg,
            bool isCounter, ncclGinCounter_t counterId, ncclCoopAny coop, bool isDescriptor,
            ncclGinDescriptorSmem *descriptor, cuda::thread_scope givenRelease,
-           cuda::thread_scope requiredRelease)
+           cuda::thread_scope requiredRelease GSHMEM_SITE)
 {
     ncclGinPut_v2(net, team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, isSignal, signalId,
                   signalOp, signalOpArg, isCounter, counterId, coop, isDescriptor, descriptor,
-                  givenRelease, requiredRelease, ncclGinOptFlagsDefault);
+                  givenRelease, requiredRelease, ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
 }
 
 /* The low `size` bytes of value: 1, 2, 4 or 8 of them. */
-__device__ __forceinline__ void ncclGinPutValue_v2(
-    ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset, uint64_t value,
-    size_t size, bool isSignal, ncclGinSignal_t signalId, ncclGinSignalOp_t signalOp,
-    uint64_t signalOpArg, ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
-    cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease, uint32_t optFlags)
+__device__ __forceinline__ void
+ncclGinPutValue_v2(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset,
+                   uint64_t value, size_t size, bool isSignal, ncclGinSignal_t signalId,
+                   ncclGinSignalOp_t signalOp, uint64_t signalOpArg, ncclCoopAny coop,
+                   bool isDescriptor, ncclGinDescriptorSmem *descriptor,
+                   cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease,
+                   uint32_t optFlags GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
     gshmem::nccl::with_signal(isSignal, signalId, signalOp, signalOpArg, [&](auto action) {
-        gshmem::nccl::put_bytes(net, team, peer, dstWin, dstOffset, value, size, action, coop);
+        gshmem::nccl::put_bytes(net, team, peer, dstWin, dstOffset, value, size, action,
+                                coop GSHMEM_PASS_SITE);
     });
 }
 
@@ -139,11 +153,11 @@ ncclGinPutValue(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, si
                 uint64_t value, size_t size, bool isSignal, ncclGinSignal_t signalId,
                 ncclGinSignalOp_t signalOp, uint64_t signalOpArg, ncclCoopAny coop,
                 bool isDescriptor, ncclGinDescriptorSmem *descriptor,
-                cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease)
+                cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease GSHMEM_SITE)
 {
     ncclGinPutValue_v2(net, team, peer, dstWin, dstOffset, value, size, isSignal, signalId,
                        signalOp, signalOpArg, coop, isDescriptor, descriptor, givenRelease,
-                       requiredRelease, ncclGinOptFlagsDefault);
+                       requiredRelease, ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void
@@ -151,23 +165,25 @@ ncclGinSignal_v2(ncclGin_C *net, ncclTeam team, int peer, bool isSignal, ncclGin
                  ncclGinSignalOp_t signalOp, uint64_t signalOpArg, ncclCoopAny coop,
                  bool isDescriptor, ncclGinDescriptorSmem *descriptor,
                  cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease,
-                 uint32_t optFlags)
+                 uint32_t optFlags GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
     if (isSignal)
         net->signal(team, peer,
                     ncclGin_SignalAdd{signalId, signalOp == ncclGinSignalInc ? 1 : signalOpArg},
-                    coop);
+                    coop, ncclGin_None{}, cuda::thread_scope_thread, cuda::thread_scope_device,
+                    ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void
 ncclGinSignal(ncclGin_C *net, ncclTeam team, int peer, bool isSignal, ncclGinSignal_t signalId,
               ncclGinSignalOp_t signalOp, uint64_t signalOpArg, ncclCoopAny coop, bool isDescriptor,
               ncclGinDescriptorSmem *descriptor, cuda::thread_scope givenRelease,
-              cuda::thread_scope requiredRelease)
+              cuda::thread_scope requiredRelease GSHMEM_SITE)
 {
     ncclGinSignal_v2(net, team, peer, isSignal, signalId, signalOp, signalOpArg, coop, isDescriptor,
-                     descriptor, givenRelease, requiredRelease, ncclGinOptFlagsDefault);
+                     descriptor, givenRelease, requiredRelease,
+                     ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
 }
 
 /* With any kind of signal. */
@@ -179,7 +195,7 @@ ncclGinPut_v3(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size
               ncclGinCounter_t counterId, ncclCoopAny coop, bool isDescriptor,
               ncclGinDescriptorSmem *descriptor, cuda::thread_scope givenRelease,
               cuda::thread_scope requiredRelease, uint32_t optFlags,
-              ncclGinSegmentType_t segmentType)
+              ncclGinSegmentType_t segmentType GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)segmentType;
     gshmem::nccl::with_any_signal(
@@ -192,38 +208,47 @@ ncclGinPut_v3(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size
             else
                 net->put(team, peer, dstWin, dstOffset, srcWin, srcOffset, bytes, action,
                          ncclGin_None{}, coop, ncclGin_None{}, givenRelease, requiredRelease,
-                         optFlags);
+                         optFlags, ncclGin_None() GSHMEM_PASS_SITE);
         });
 }
 
-__device__ __forceinline__ void ncclGinPutValue_v3(
-    ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset, uint64_t value,
-    size_t size, ncclGinSignalType signalType, ncclWindow_t signalWin, size_t signalOffset,
-    ncclGinSignal_t signalId, bool isStrong, ncclGinSignalOp_t signalOp, uint64_t signalOpArg,
-    ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
-    cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease, uint32_t optFlags)
+__device__ __forceinline__ void
+ncclGinPutValue_v3(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t dstWin, size_t dstOffset,
+                   uint64_t value, size_t size, ncclGinSignalType signalType,
+                   ncclWindow_t signalWin, size_t signalOffset, ncclGinSignal_t signalId,
+                   bool isStrong, ncclGinSignalOp_t signalOp, uint64_t signalOpArg,
+                   ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
+                   cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease,
+                   uint32_t optFlags GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
     gshmem::nccl::with_any_signal(signalType, signalWin, signalOffset, signalId, isStrong, signalOp,
                                   signalOpArg, [&](auto action) {
                                       gshmem::nccl::put_bytes(net, team, peer, dstWin, dstOffset,
-                                                              value, size, action, coop);
+                                                              value, size, action,
+                                                              coop GSHMEM_PASS_SITE);
                                   });
 }
 
-__device__ __forceinline__ void ncclGinSignal_v3(
-    ncclGin_C *net, ncclTeam team, int peer, ncclGinSignalType signalType, ncclWindow_t signalWin,
-    size_t signalOffset, ncclGinSignal_t signalId, bool isStrong, ncclGinSignalOp_t signalOp,
-    uint64_t signalOpArg, ncclCoopAny coop, bool isDescriptor, ncclGinDescriptorSmem *descriptor,
-    cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease, uint32_t optFlags)
+__device__ __forceinline__ void
+ncclGinSignal_v3(ncclGin_C *net, ncclTeam team, int peer, ncclGinSignalType signalType,
+                 ncclWindow_t signalWin, size_t signalOffset, ncclGinSignal_t signalId,
+                 bool isStrong, ncclGinSignalOp_t signalOp, uint64_t signalOpArg, ncclCoopAny coop,
+                 bool isDescriptor, ncclGinDescriptorSmem *descriptor,
+                 cuda::thread_scope givenRelease, cuda::thread_scope requiredRelease,
+                 uint32_t optFlags GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)givenRelease, (void)requiredRelease, (void)optFlags;
     (void)isStrong; /* alone, it is strong */
     const uint64_t n = signalOp == ncclGinSignalInc ? 1 : signalOpArg;
     if (signalType == NCCL_GIN_SIGNAL_TYPE_VA)
-        net->signal(team, peer, ncclGin_VASignalAdd{signalWin, signalOffset, n}, coop);
+        net->signal(team, peer, ncclGin_VASignalAdd{signalWin, signalOffset, n}, coop,
+                    ncclGin_None{}, cuda::thread_scope_thread, cuda::thread_scope_device,
+                    ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
     else if (signalType == NCCL_GIN_SIGNAL_TYPE_INDEXED)
-        net->signal(team, peer, ncclGin_SignalAdd{signalId, n}, coop);
+        net->signal(team, peer, ncclGin_SignalAdd{signalId, n}, coop, ncclGin_None{},
+                    cuda::thread_scope_thread, cuda::thread_scope_device,
+                    ncclGinOptFlagsDefault GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinGet_v2(ncclGin_C *net, ncclTeam team, int peer,
@@ -231,41 +256,40 @@ __device__ __forceinline__ void ncclGinGet_v2(ncclGin_C *net, ncclTeam team, int
                                               ncclWindow_t localWnd, size_t localOffset,
                                               size_t bytes, ncclCoopAny coop, bool isDescriptor,
                                               ncclGinDescriptorSmem *descriptor, uint32_t optFlags,
-                                              ncclGinSegmentType_t segmentType)
+                                              ncclGinSegmentType_t segmentType GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor, (void)segmentType;
     net->get(team, peer, remoteWnd, remoteOffset, localWnd, localOffset, bytes, coop,
-             ncclGin_None{}, optFlags);
+             ncclGin_None{}, optFlags, ncclGin_None() GSHMEM_PASS_SITE);
 }
 
-__device__ __forceinline__ void ncclGinGet(ncclGin_C *net, ncclTeam team, int peer,
-                                           ncclWindow_t remoteWnd, size_t remoteOffset,
-                                           ncclWindow_t localWnd, size_t localOffset, size_t bytes,
-                                           ncclCoopAny coop, bool isDescriptor,
-                                           ncclGinDescriptorSmem *descriptor, uint32_t optFlags)
+__device__ __forceinline__ void
+ncclGinGet(ncclGin_C *net, ncclTeam team, int peer, ncclWindow_t remoteWnd, size_t remoteOffset,
+           ncclWindow_t localWnd, size_t localOffset, size_t bytes, ncclCoopAny coop,
+           bool isDescriptor, ncclGinDescriptorSmem *descriptor, uint32_t optFlags GSHMEM_SITE)
 {
     ncclGinGet_v2(net, team, peer, remoteWnd, remoteOffset, localWnd, localOffset, bytes, coop,
-                  isDescriptor, descriptor, optFlags, ncclGinSegmentTypeDevice);
+                  isDescriptor, descriptor, optFlags, ncclGinSegmentTypeDevice GSHMEM_PASS_SITE);
 }
 
 /* ---- their end: with a limit as the methods of ncclGin --------------------------------------- */
 
 __device__ __forceinline__ void ncclGinFlush_v2(ncclGin_C *net, ncclCoopAny coop,
                                                 cuda::memory_order ord, bool isDescriptor,
-                                                ncclGinDescriptorSmem *descriptor)
+                                                ncclGinDescriptorSmem *descriptor GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor;
-    net->flush(coop, ord);
+    net->flush(coop, ord, ncclGin_None() GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ ncclResult_t ncclGinFlushTimeout(ncclGin_C *net, ncclCoopAny coop,
                                                             cuda::memory_order ord,
                                                             bool isDescriptor,
                                                             ncclGinDescriptorSmem *descriptor,
-                                                            uint64_t timeoutCycles)
+                                                            uint64_t timeoutCycles GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor;
-    return net->flush(coop, ord, ncclGin_None{}, timeoutCycles);
+    return net->flush(coop, ord, ncclGin_None{}, timeoutCycles GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinFlushAsync(ncclGin_C *net, ncclTeam team, uint32_t peer,
@@ -280,24 +304,24 @@ __device__ __forceinline__ void ncclGinFlushAsync(ncclGin_C *net, ncclTeam team,
 __device__ __forceinline__ void ncclGinWait(ncclGin_C *net, ncclGinRequest_t *request,
                                             ncclCoopAny coop, bool isDescriptor,
                                             ncclGinDescriptorSmem *descriptor,
-                                            cuda::memory_order ord)
+                                            cuda::memory_order ord GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor;
-    net->wait(*request, coop, ncclGin_None{}, ord);
+    net->wait(*request, coop, ncclGin_None{}, ord GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ ncclResult_t ncclGinWaitTimeout(
     ncclGin_C *net, ncclGinRequest_t *request, ncclCoopAny coop, bool isDescriptor,
-    ncclGinDescriptorSmem *descriptor, cuda::memory_order ord, uint64_t timeoutCycles)
+    ncclGinDescriptorSmem *descriptor, cuda::memory_order ord, uint64_t timeoutCycles GSHMEM_SITE)
 {
     (void)isDescriptor, (void)descriptor;
-    return net->wait(*request, coop, ncclGin_None{}, ord, timeoutCycles);
+    return net->wait(*request, coop, ncclGin_None{}, ord, timeoutCycles GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinFlush(ncclGin_C *net, ncclCoopAny coop,
-                                             cuda::memory_order ord)
+                                             cuda::memory_order ord GSHMEM_SITE)
 {
-    net->flush(coop, ord);
+    net->flush(coop, ord, ncclGin_None() GSHMEM_PASS_SITE);
 }
 
 /* ---- signals and counters -------------------------------------------------------------------- */
@@ -310,18 +334,16 @@ __device__ __forceinline__ uint64_t ncclGinReadCounter(ncclGin_C *net, ncclGinCo
 
 __device__ __forceinline__ void ncclGinWaitCounter(ncclGin_C *net, ncclCoopAny coop,
                                                    ncclGinCounter_t counter, uint64_t least,
-                                                   int bits, cuda::memory_order ord)
+                                                   int bits, cuda::memory_order ord GSHMEM_SITE)
 {
-    net->waitCounter(coop, counter, least, bits, ord);
+    net->waitCounter(coop, counter, least, bits, ord GSHMEM_PASS_SITE);
 }
 
-__device__ __forceinline__ ncclResult_t ncclGinWaitCounterTimeout(ncclGin_C *net, ncclCoopAny coop,
-                                                                  ncclGinCounter_t counter,
-                                                                  uint64_t least, int bits,
-                                                                  cuda::memory_order ord,
-                                                                  uint64_t timeoutCycles)
+__device__ __forceinline__ ncclResult_t ncclGinWaitCounterTimeout(
+    ncclGin_C *net, ncclCoopAny coop, ncclGinCounter_t counter, uint64_t least, int bits,
+    cuda::memory_order ord, uint64_t timeoutCycles GSHMEM_SITE)
 {
-    return net->waitCounter(coop, counter, least, bits, ord, timeoutCycles);
+    return net->waitCounter(coop, counter, least, bits, ord, timeoutCycles GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinResetCounter(ncclGin_C *net, ncclGinCounter_t counter)
@@ -337,9 +359,9 @@ __device__ __forceinline__ uint64_t ncclGinReadSignal(ncclGin_C *net, ncclGinSig
 
 __device__ __forceinline__ void ncclGinWaitSignal(ncclGin_C *net, ncclCoopAny coop,
                                                   ncclGinSignal_t signal, uint64_t least, int bits,
-                                                  cuda::memory_order ord)
+                                                  cuda::memory_order ord GSHMEM_SITE)
 {
-    net->waitSignal(coop, signal, least, bits, ord);
+    net->waitSignal(coop, signal, least, bits, ord GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinResetSignal(ncclGin_C *net, ncclGinSignal_t signal)
@@ -357,9 +379,9 @@ __device__ __forceinline__ ncclResult_t ncclGinWaitSignalTimeout(ncclGin_C *net,
                                                                  ncclGinSignal_t signal,
                                                                  uint64_t least, int bits,
                                                                  cuda::memory_order ord,
-                                                                 uint64_t timeoutCycles)
+                                                                 uint64_t timeoutCycles GSHMEM_SITE)
 {
-    return net->waitSignal(coop, signal, least, bits, ord, timeoutCycles);
+    return net->waitSignal(coop, signal, least, bits, ord, timeoutCycles GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinIncreaseSignalShadow(ncclGin_C *net, ncclGinSignal_t signal,
@@ -370,18 +392,19 @@ __device__ __forceinline__ void ncclGinIncreaseSignalShadow(ncclGin_C *net, nccl
 
 __device__ __forceinline__ void ncclGinWaitSignalMeetShadow(ncclGin_C *net, ncclCoopAny coop,
                                                             ncclGinSignal_t signal, int bits,
-                                                            cuda::memory_order ord)
+                                                            cuda::memory_order ord GSHMEM_SITE)
 {
-    net->waitSignalMeetShadow(coop, signal, bits, ord);
+    net->waitSignalMeetShadow(coop, signal, bits, ord GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinWaitSignalFollowShadow(ncclGin_C *net, ncclCoopAny coop,
                                                               ncclGinSignal_t signal,
                                                               uint64_t leastDelta, uint64_t *before,
                                                               uint64_t *delta, int bits,
-                                                              cuda::memory_order ord)
+                                                              cuda::memory_order ord GSHMEM_SITE)
 {
-    net->waitSignalFollowShadow(coop, signal, leastDelta, before, delta, bits, ord);
+    net->waitSignalFollowShadow(coop, signal, leastDelta, before, delta, bits,
+                                ord GSHMEM_PASS_SITE);
 }
 
 /* ---- signals by window and offset ------------------------------------------------------------ */
@@ -396,16 +419,17 @@ __device__ __forceinline__ uint64_t ncclGinReadSignalVA(ncclGin_C *net, ncclWind
 __device__ __forceinline__ void ncclGinWaitSignalVA(ncclGin_C *net, ncclCoopAny coop,
                                                     ncclWindow_t signalWindow, size_t signalOffset,
                                                     uint64_t least, int bits,
-                                                    cuda::memory_order ord)
+                                                    cuda::memory_order ord GSHMEM_SITE)
 {
-    net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord);
+    net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ ncclResult_t ncclGinWaitSignalTimeoutVA(
     ncclGin_C *net, ncclCoopAny coop, ncclWindow_t signalWindow, size_t signalOffset,
-    uint64_t least, int bits, cuda::memory_order ord, uint64_t timeoutCycles)
+    uint64_t least, int bits, cuda::memory_order ord, uint64_t timeoutCycles GSHMEM_SITE)
 {
-    return net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord, timeoutCycles);
+    return net->waitSignal(coop, signalWindow, signalOffset, least, bits, ord,
+                           timeoutCycles GSHMEM_PASS_SITE);
 }
 
 __device__ __forceinline__ void ncclGinResetSignalVA(ncclGin_C *net, ncclWindow_t signalWindow,

@@ -37,7 +37,7 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
 /* Gives the copy to the engines and waits for its end: see copy_ring.h. False: nobody has copied.
  */
 __device__ __noinline__ inline bool by_engine(const ncclDevComm *comm, char *mapped,
-                                              const char *source, size_t bytes)
+                                              const char *source, size_t bytes GSHMEM_SITE)
 {
     gsh_nccl_copy_ring *const ring = comm->copies;
     if (detail::load_relaxed(&ring->is_broken) != 0)
@@ -46,7 +46,7 @@ __device__ __noinline__ inline bool by_engine(const ncclDevComm *comm, char *map
     const auto await_done = [&](uint64_t least) {
         (void)await_word(
             *comm, &ring->done, [=](uint64_t seen) { return seen >= least; }, least,
-            GSH_REPORT_WAIT_TIMEOUT, "ncclGin::put", -1, 0);
+            GSH_REPORT_WAIT_TIMEOUT, "ncclGin::put", -1, 0 GSHMEM_PASS_SITE);
         detail::acquire_awaited(); /* pairs with the release of end_copies in window/copier.c */
     };
     if (ticket >= GSHMEM_NCCL_COPY_SLOTS)
@@ -107,16 +107,16 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
 /* The same, with the copy engines for much. */
 template <class Group>
 __device__ __forceinline__ void copy_by_any(const ncclDevComm &, Group g, char *mapped,
-                                            const char *source, size_t bytes)
+                                            const char *source, size_t bytes GSHMEM_SITE)
 {
     copy_to(g, mapped, source, bytes);
 }
 __device__ __forceinline__ void copy_by_any(const ncclDevComm &comm, group_thread g, char *mapped,
-                                            const char *source, size_t bytes)
+                                            const char *source, size_t bytes GSHMEM_SITE)
 {
     constexpr size_t from = GSHMEM_NCCL_GIN_ENGINE_BYTES;
     if (from != 0 && bytes >= from && comm.copies != nullptr &&
-        by_engine(&comm, mapped, source, bytes))
+        by_engine(&comm, mapped, source, bytes GSHMEM_PASS_SITE))
         return;
     copy_to(g, mapped, source, bytes);
 }

@@ -45,7 +45,7 @@ template <class Coop> class ncclLLA2ASession
             gshmem::detail::store_relaxed_words(
                 to + i, {(uint32_t)words[i] | flag, (uint32_t)(words[i] >> 32) | flag});
     }
-    template <class Type> __device__ __forceinline__ Type load(const line *from) const
+    template <class Type> __device__ __forceinline__ Type load(const line *from GSHMEM_SITE) const
     {
         using namespace gshmem;
         uint64_t words[lines_of<Type>()];
@@ -54,7 +54,7 @@ template <class Coop> class ncclLLA2ASession
             detail::spin polls;
             line l = detail::load_relaxed_words(from + i);
             while (!is_of(l, epoch)) {
-                polls.keep_polling(context{*comm.state, 0}, GSH_REPORT_WAIT_TIMEOUT,
+                polls.keep_polling(GSHMEM_HERE_OF(*comm.state), GSH_REPORT_WAIT_TIMEOUT,
                                    "ncclLLA2ASession", -1, GSHMEM_CMP_EQ, &from[i].low,
                                    (uint64_t)epoch << 32, l.low);
                 l = detail::load_relaxed_words(from + i);
@@ -108,30 +108,30 @@ template <class Coop> class ncclLLA2ASession
         }
     }
 
-    template <class Type> __device__ __forceinline__ Type recv(int slot)
+    template <class Type> __device__ __forceinline__ Type recv(int slot GSHMEM_SITE)
     {
         check_slot<Type>(slot);
-        return load<Type>(buffer() + (size_t)slot * lines_of<Type>());
+        return load<Type>(buffer() + (size_t)slot * lines_of<Type>() GSHMEM_PASS_SITE);
     }
 
     /* Receives slots start, start + stride, ...: count of them, from Min to Max. */
     template <int Min, int Max, class Type>
     __device__ __forceinline__ void recvUnrolled(int start, int count, int stride,
-                                                 Type (&vals)[Max])
+                                                 Type (&vals)[Max] GSHMEM_SITE)
     {
         GSHMEM_UNROLL
         for (int i = 0; i < Max; i++)
             if (i < Min || i < count)
-                vals[i] = recv<Type>(start + i * stride);
+                vals[i] = recv<Type>(start + i * stride GSHMEM_PASS_SITE);
     }
 
     template <int Unroll, class Elt, class EltToAcc, class Reduce>
     __device__ __forceinline__ auto recvReduce(int start, int count, int stride, EltToAcc eltToAcc,
-                                               Reduce red)
+                                               Reduce red GSHMEM_SITE)
     {
-        auto sum = eltToAcc(recv<Elt>(start));
+        auto sum = eltToAcc(recv<Elt>(start GSHMEM_PASS_SITE));
         for (int i = 1; i < count; i++)
-            sum = red(sum, eltToAcc(recv<Elt>(start + i * stride)));
+            sum = red(sum, eltToAcc(recv<Elt>(start + i * stride GSHMEM_PASS_SITE)));
         return sum;
     }
 

@@ -14,17 +14,18 @@ namespace nccl
 /* Polls a word until is_enough, as gshmem's waits do: ends with the job, or when the kernel is to
  * be left. With a limit returns false after that many clock cycles. */
 template <class Type, class Test>
-__device__ __forceinline__ bool await_word(const ncclDevComm &comm, const Type *word,
-                                           Test is_enough, Type expected, uint32_t kind,
-                                           const char *call, int pe, uint64_t timeout_cycles)
+__device__ __forceinline__ bool
+await_word(const ncclDevComm &comm, const Type *word, Test is_enough, Type expected, uint32_t kind,
+           const char *call, int pe, uint64_t timeout_cycles GSHMEM_SITE)
 {
     if (timeout_cycles == 0) {
         detail::spin_on(
-            context{*comm.state, 0}, word, [](const Type *p) { return detail::load_awaited(p); },
-            is_enough, kind, call, pe, GSHMEM_CMP_GE, expected);
+            GSHMEM_HERE_OF(*comm.state), word,
+            [](const Type *p) { return detail::load_awaited(p); }, is_enough, kind, call, pe,
+            GSHMEM_CMP_GE, expected);
         return true;
     }
-    const context c = {*comm.state, 0};
+    const context c = GSHMEM_HERE_OF(*comm.state);
     const uint64_t start = (uint64_t)clock64();
     detail::spin s;
     for (Type seen; !is_enough(seen = detail::load_awaited(word));) {
@@ -70,7 +71,8 @@ template <class Coop> class ncclLsaBarrierSession
             reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(&words[1 + team.rank]) + away));
     }
 
-    __device__ __forceinline__ bool await_all(Coop group, cuda::memory_order order, uint64_t cycles)
+    __device__ __forceinline__ bool await_all(Coop group, cuda::memory_order order,
+                                              uint64_t cycles GSHMEM_SITE)
     {
         using namespace gshmem;
         bool is_complete = true;
@@ -82,7 +84,7 @@ template <class Coop> class ncclLsaBarrierSession
             is_complete &= nccl::await_word(
                 comm, &words[1 + r], [=](uint32_t seen) { return (int32_t)(seen - next) >= 0; },
                 next, GSH_REPORT_SYNC_TIMEOUT, "ncclLsaBarrierSession",
-                comm.pe_of[ncclTeamRankToWorld(comm, team, r)], cycles);
+                comm.pe_of[ncclTeamRankToWorld(comm, team, r)], cycles GSHMEM_PASS_SITE);
         }
         if (is_complete)
             epoch = next;
@@ -146,31 +148,32 @@ template <class Coop> class ncclLsaBarrierSession
             detail::store_relaxed(flag_on(i), epoch + 1);
     }
 
-    __device__ __forceinline__ void wait(Coop group, cuda::memory_order order)
+    __device__ __forceinline__ void wait(Coop group, cuda::memory_order order GSHMEM_SITE)
     {
-        (void)await_all(group, order, 0);
+        (void)await_all(group, order, 0 GSHMEM_PASS_SITE);
     }
 
-    __device__ __forceinline__ void sync(Coop group, cuda::memory_order order)
+    __device__ __forceinline__ void sync(Coop group, cuda::memory_order order GSHMEM_SITE)
     {
         arrive(group, order);
-        wait(group, order);
+        wait(group, order GSHMEM_PASS_SITE);
     }
 
     /* Returns ncclTimeout, on the threads whose wait failed, after that many cycles of clock64; the
      * session is unusable from then on. */
     __device__ __forceinline__ ncclResult_t wait(Coop group, cuda::memory_order order,
-                                                 uint64_t timeoutCycles)
+                                                 uint64_t timeoutCycles GSHMEM_SITE)
     {
-        return await_all(group, order, timeoutCycles > 0 ? timeoutCycles : 1) ? ncclSuccess
-                                                                              : ncclTimeout;
+        return await_all(group, order, (timeoutCycles > 0 ? timeoutCycles : 1) GSHMEM_PASS_SITE)
+                   ? ncclSuccess
+                   : ncclTimeout;
     }
 
     __device__ __forceinline__ ncclResult_t sync(Coop group, cuda::memory_order order,
-                                                 uint64_t timeoutCycles)
+                                                 uint64_t timeoutCycles GSHMEM_SITE)
     {
         arrive(group, order);
-        return wait(group, order, timeoutCycles);
+        return wait(group, order, timeoutCycles GSHMEM_PASS_SITE);
     }
 };
 

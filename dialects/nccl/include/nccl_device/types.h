@@ -353,4 +353,9 @@ GSHMEM_NCCL_P(GetMultimemDevicePointer);
 }
 #endif
 
+#if defined(GSHMEM_CALL_SITES) /* see call_sites.h */
+#define ncclDevCommCreate(...)  GSHMEM_AT_SITE(ncclDevCommCreate(__VA_ARGS__))
+#define ncclDevCommDestroy(...) GSHMEM_AT_SITE(ncclDevCommDestroy(__VA_ARGS__))
+#endif
+
 #endif
