@@ -22,7 +22,7 @@ import time
 
 import hang
 
-CASE = re.compile(r"\s*/\* (\d+) waits (for the network )?in ([\w ]+) \*/")
+CASE = re.compile(r"\s*/\* (\d+) waits (for the network )?in ([\w: ]+) \*/")
 
 
 def is_named(report, call, file, line):

@@ -25,7 +25,7 @@ struct DeviceSyncer {
 
 #if defined(MSCCLPP_DEVICE_COMPILE)
     /* All threads of blockNum blocks call it. What any of them did before is seen by all after. */
-    MSCCLPP_DEVICE_INLINE void sync(int blockNum, int64_t maxSpinCount = 100000000)
+    MSCCLPP_DEVICE_INLINE void sync(int blockNum, int64_t maxSpinCount = 100000000 GSHMEM_SITE)
     {
         using namespace gshmem::detail;
         __syncthreads();
@@ -43,7 +43,9 @@ struct DeviceSyncer {
             detail::waitUntil(
                 nullptr, detail::Awaited::Nothing, nullptr, (uint64_t)blockNum, maxSpinCount,
                 [=] { return (uint64_t)atomic_load(count); },
-                [=](uint64_t seen) { return seen == (uint64_t)blockNum; });
+                [=](uint64_t seen) {
+                    return seen == (uint64_t)blockNum;
+                } MSCCLPP_AS("DeviceSyncer::sync"));
             fence_gpu();
             store_relaxed(&preFlag_, next);
         }
@@ -70,7 +72,7 @@ struct DeviceSemaphore {
         gshmem::detail::store_relaxed(word(), (uint32_t)value);
     }
     /* Waits until it is above 0, and takes 1 from it. Pairs with release(). */
-    MSCCLPP_DEVICE_INLINE void acquire(int maxSpinCount = -1)
+    MSCCLPP_DEVICE_INLINE void acquire(int maxSpinCount = -1 GSHMEM_SITE)
     {
         using namespace gshmem::detail;
         uint32_t *const at = word();
@@ -81,7 +83,7 @@ struct DeviceSemaphore {
                 return (uint64_t)((int32_t)seen > 0 &&
                                   atomic_compare_swap(at, seen, seen - 1) == seen);
             },
-            [](uint64_t isTaken) { return isTaken != 0; });
+            [](uint64_t isTaken) { return isTaken != 0; } MSCCLPP_AS("DeviceSemaphore::acquire"));
         fence_gpu();
     }
     MSCCLPP_DEVICE_INLINE void release()

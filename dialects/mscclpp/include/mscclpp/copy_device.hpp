@@ -89,17 +89,20 @@ MSCCLPP_DEVICE_INLINE void toPacket(LL8Packet *packet, const void *data, uint64_
     packet[i].write(static_cast<const uint32_t *>(data)[i], flag);
 }
 MSCCLPP_DEVICE_INLINE void fromPacket(void *data, const LL16Packet *packet, uint64_t i,
-                                      uint32_t flag, int64_t maxSpinCount, Watch *watch)
+                                      uint32_t flag, int64_t maxSpinCount,
+                                      Watch *watch MSCCLPP_FOR_CALL)
 {
-    const uint2 value = packet[i].readWatched(flag, maxSpinCount, watch);
+    const uint2 value = packet[i].readWatched(flag, maxSpinCount, watch MSCCLPP_PASS_CALL);
     uint32_t *words = static_cast<uint32_t *>(data) + 2 * i;
     words[0] = value.x;
     words[1] = value.y;
 }
 MSCCLPP_DEVICE_INLINE void fromPacket(void *data, const LL8Packet *packet, uint64_t i,
-                                      uint32_t flag, int64_t maxSpinCount, Watch *watch)
+                                      uint32_t flag, int64_t maxSpinCount,
+                                      Watch *watch MSCCLPP_FOR_CALL)
 {
-    static_cast<uint32_t *>(data)[i] = packet[i].readWatched(flag, maxSpinCount, watch);
+    static_cast<uint32_t *>(data)[i] =
+        packet[i].readWatched(flag, maxSpinCount, watch MSCCLPP_PASS_CALL);
 }
 
 template <typename PacketType>
@@ -109,13 +112,13 @@ constexpr bool isPacket =
 template <typename PacketType>
 MSCCLPP_DEVICE_INLINE void copyFromPackets(void *data, const void *packets, uint64_t bytes,
                                            uint32_t threadId, uint32_t numThreads, uint32_t flag,
-                                           int64_t maxSpinCount, Watch *watch)
+                                           int64_t maxSpinCount, Watch *watch MSCCLPP_FOR_CALL)
 {
     static_assert(isPacket<PacketType>, "a packet is an LL16Packet or an LL8Packet");
     checkMultiple("a copy from packets", bytes, sizeof(PacketType) / 2);
     const PacketType *from = static_cast<const PacketType *>(packets);
     for (uint64_t i = threadId; i < bytes / (sizeof(PacketType) / 2); i += numThreads)
-        fromPacket(data, from, i, flag, maxSpinCount, watch);
+        fromPacket(data, from, i, flag, maxSpinCount, watch MSCCLPP_PASS_CALL);
 }
 
 } // namespace detail
@@ -137,10 +140,10 @@ MSCCLPP_DEVICE_INLINE void copyToPackets(void *targetPtr, const void *originPtr,
 template <typename PacketType = LL16Packet>
 MSCCLPP_DEVICE_INLINE void
 copyFromPackets(void *originPtr, const void *targetPtr, uint64_t originBytes, uint32_t threadId,
-                uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
+                uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1 GSHMEM_SITE)
 {
     detail::copyFromPackets<PacketType>(originPtr, targetPtr, originBytes, threadId, numThreads,
-                                        flag, maxSpinCount, nullptr);
+                                        flag, maxSpinCount, nullptr MSCCLPP_AS("copyFromPackets"));
 }
 
 /* The names of 0.6 and before. */
@@ -158,11 +161,11 @@ template <typename PacketType = LL16Packet>
 MSCCLPP_DEVICE_INLINE void getPackets(const void *targetPtr, uint64_t targetOffset, void *originPtr,
                                       uint64_t originOffset, uint64_t originBytes,
                                       uint32_t threadId, uint32_t numThreads, uint32_t flag,
-                                      int64_t maxSpinCount = -1)
+                                      int64_t maxSpinCount = -1 GSHMEM_SITE)
 {
     copyFromPackets<PacketType>(static_cast<char *>(originPtr) + originOffset,
                                 static_cast<const char *>(targetPtr) + targetOffset, originBytes,
-                                threadId, numThreads, flag, maxSpinCount);
+                                threadId, numThreads, flag, maxSpinCount GSHMEM_PASS_SITE);
 }
 
 } // namespace mscclpp

@@ -101,24 +101,33 @@ MSCCLPP_HOST_DEVICE_INLINE uint64_t lapOf(uint64_t position, uint32_t sizeShift)
 struct FifoDeviceHandle {
 #if defined(MSCCLPP_DEVICE_COMPILE)
     /* Returns the trigger's position. Waits for room. */
-    MSCCLPP_DEVICE_INLINE uint64_t push(ProxyTrigger trigger, int64_t maxSpinCount = 1000000)
+    MSCCLPP_DEVICE_INLINE uint64_t push(ProxyTrigger trigger,
+                                        int64_t maxSpinCount = 1000000 GSHMEM_SITE)
+    {
+        return pushIn(trigger, maxSpinCount MSCCLPP_AS("Fifo::push"));
+    }
+
+    /* Not for programs: of that call. */
+    MSCCLPP_DEVICE_INLINE uint64_t pushIn(ProxyTrigger trigger,
+                                          int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         /* Pairs with the acquire of the host's poll. */
         gshmem::detail::fence_release();
-        return pushUnordered(trigger, maxSpinCount);
+        return pushUnordered(trigger, maxSpinCount MSCCLPP_PASS_CALL);
     }
 
     /* Not for programs: the same, and publishes nothing but the trigger, which still follows those
      * that the thread has pushed or knows to be pushed. */
-    MSCCLPP_DEVICE_INLINE uint64_t pushUnordered(ProxyTrigger trigger, int64_t maxSpinCount)
+    MSCCLPP_DEVICE_INLINE uint64_t pushUnordered(ProxyTrigger trigger,
+                                                 int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         using namespace gshmem::detail;
         const uint32_t here = threads_here();
         if (size_of(here) > 1)
-            return pushTogether(*this, trigger, here, maxSpinCount);
+            return pushTogether(*this, trigger, here, maxSpinCount MSCCLPP_PASS_CALL);
         const uint64_t cached = load_relaxed(tailCache), position = atomic_add(head, (uint64_t)1);
         if (position - cached >= (uint64_t)size)
-            awaitRoom(*this, position, maxSpinCount);
+            awaitRoom(*this, position, maxSpinCount MSCCLPP_PASS_CALL);
         write(position, trigger);
         return position;
     }
@@ -136,9 +145,10 @@ struct FifoDeviceHandle {
     }
 
     /* Waits until then. What the host did before it took the trigger out is seen. */
-    MSCCLPP_DEVICE_INLINE void sync(uint64_t position, int64_t maxSpinCount = 1000000)
+    MSCCLPP_DEVICE_INLINE void sync(uint64_t position, int64_t maxSpinCount = 1000000 GSHMEM_SITE)
     {
-        detail::waitWord(watch_, detail::Awaited::Consumed, tail, position + 1, maxSpinCount);
+        detail::waitWord(watch_, detail::Awaited::Consumed, tail, position + 1,
+                         maxSpinCount MSCCLPP_AS("Fifo::sync"));
     }
 
     /* Not for programs: these write to a position that has room, and wait for room. No order is
@@ -152,20 +162,21 @@ struct FifoDeviceHandle {
         storeTrigger(slot, words);
     }
     static __device__ __noinline__ void awaitRoom(FifoDeviceHandle fifo, uint64_t last,
-                                                  int64_t maxSpinCount)
+                                                  int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         using namespace gshmem::detail;
         const uint64_t *const tail = fifo.tail;
         const uint64_t needed = last + 1 - (uint64_t)fifo.size;
         const uint64_t seen = detail::waitUntil(
             fifo.watch_, detail::Awaited::Room, tail, last, maxSpinCount,
-            [=] { return load_relaxed(tail); }, [=](uint64_t taken) { return taken >= needed; });
+            [=] { return load_relaxed(tail); },
+            [=](uint64_t taken) { return taken >= needed; } MSCCLPP_PASS_CALL);
         store_relaxed(fifo.tailCache, seen);
     }
     /* By the threads of the warp in `here`, which all come here. */
     static __device__ __noinline__ uint64_t pushTogether(FifoDeviceHandle fifo,
                                                          ProxyTrigger trigger, uint32_t here,
-                                                         int64_t maxSpinCount)
+                                                         int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         using namespace gshmem::detail;
         uint64_t position = 0;
@@ -180,7 +191,7 @@ struct FifoDeviceHandle {
                 position = atomic_add(fifo.head, (uint64_t)size_of(group));
                 const uint64_t last = position + size_of(group) - 1;
                 if (last - cached >= (uint64_t)fifo.size)
-                    awaitRoom(fifo, last, maxSpinCount);
+                    awaitRoom(fifo, last, maxSpinCount MSCCLPP_PASS_CALL);
             }
             position = of_first(group, position) + rank_in(group);
             fifo.write(position, trigger);

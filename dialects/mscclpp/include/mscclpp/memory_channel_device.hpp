@@ -47,13 +47,13 @@ struct BaseMemoryChannelDeviceHandle {
     {
         return semaphore_.poll();
     }
-    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
     {
-        semaphore_.wait(maxSpinCount);
+        semaphore_.waitIn(maxSpinCount MSCCLPP_AS("MemoryChannel::wait"));
     }
-    MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
     {
-        semaphore_.relaxedWait(maxSpinCount);
+        semaphore_.relaxedWaitIn(maxSpinCount MSCCLPP_AS("MemoryChannel::relaxedWait"));
     }
 #endif
 };
@@ -138,32 +138,35 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     /* One packet of packetBuffer_, which the peer writes; waits for it. */
     template <typename PacketType = LL16Packet>
     MSCCLPP_DEVICE_INLINE auto unpackPacket(uint64_t index, uint32_t flag,
-                                            int64_t maxSpinCount = -1)
+                                            int64_t maxSpinCount = -1 GSHMEM_SITE)
     {
-        return static_cast<const PacketType *>(packetBuffer_)[index].readWatched(flag, maxSpinCount,
-                                                                                 semaphore_.watch_);
+        return static_cast<const PacketType *>(packetBuffer_)[index].readWatched(
+            flag, maxSpinCount, semaphore_.watch_ MSCCLPP_AS("MemoryChannel::unpackPacket"));
     }
     /* Data in src_, from packets in packetBuffer_. */
     template <typename PacketType = LL16Packet>
-    MSCCLPP_DEVICE_INLINE void
-    unpackPackets(uint64_t targetOffset, uint64_t originOffset, uint64_t originBytes,
-                  uint32_t threadId, uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
+    MSCCLPP_DEVICE_INLINE void unpackPackets(uint64_t targetOffset, uint64_t originOffset,
+                                             uint64_t originBytes, uint32_t threadId,
+                                             uint32_t numThreads, uint32_t flag,
+                                             int64_t maxSpinCount = -1 GSHMEM_SITE)
     {
         check("a memory channel's unpackPackets", 0, 0, originOffset, originBytes,
               sizeof(PacketType) / 2);
-        detail::copyFromPackets<PacketType>(static_cast<char *>(src_) + originOffset,
-                                            static_cast<const char *>(packetBuffer_) + targetOffset,
-                                            originBytes, threadId, numThreads, flag, maxSpinCount,
-                                            semaphore_.watch_);
+        detail::copyFromPackets<PacketType>(
+            static_cast<char *>(src_) + originOffset,
+            static_cast<const char *>(packetBuffer_) + targetOffset, originBytes, threadId,
+            numThreads, flag, maxSpinCount,
+            semaphore_.watch_ MSCCLPP_AS("MemoryChannel::unpackPackets"));
     }
     /* The name of 0.6 and before. */
     template <typename PacketType = LL16Packet>
-    MSCCLPP_DEVICE_INLINE void
-    getPackets(uint64_t targetOffset, uint64_t originOffset, uint64_t originBytes,
-               uint32_t threadId, uint32_t numThreads, uint32_t flag, int64_t maxSpinCount = -1)
+    MSCCLPP_DEVICE_INLINE void getPackets(uint64_t targetOffset, uint64_t originOffset,
+                                          uint64_t originBytes, uint32_t threadId,
+                                          uint32_t numThreads, uint32_t flag,
+                                          int64_t maxSpinCount = -1 GSHMEM_SITE)
     {
         unpackPackets<PacketType>(targetOffset, originOffset, originBytes, threadId, numThreads,
-                                  flag, maxSpinCount);
+                                  flag, maxSpinCount GSHMEM_PASS_SITE);
     }
 
     /* Not for programs. */

@@ -61,13 +61,14 @@ union alignas(16) LL16Packet {
         return !hasFlag(seen, flag);
     }
     /* Waits for the flag. */
-    MSCCLPP_DEVICE_INLINE uint2 read(uint32_t flag, int64_t maxSpinCount = 100000000) const
+    MSCCLPP_DEVICE_INLINE uint2 read(uint32_t flag,
+                                     int64_t maxSpinCount = 100000000 GSHMEM_SITE) const
     {
-        return readWatched(flag, maxSpinCount, nullptr);
+        return readWatched(flag, maxSpinCount, nullptr MSCCLPP_AS("LL16Packet::read"));
     }
     /* Not for programs: read by a wait that ends with that page. */
     MSCCLPP_DEVICE_INLINE uint2 readWatched(uint32_t flag, int64_t maxSpinCount,
-                                            detail::Watch *watch) const
+                                            detail::Watch *watch MSCCLPP_FOR_CALL) const
     {
         gshmem::detail::words2 seen = look();
         if (!hasFlag(seen, flag))
@@ -78,7 +79,7 @@ union alignas(16) LL16Packet {
                     seen = look();
                     return (seen.low >> 32 == flag) ? seen.high >> 32 : seen.low >> 32;
                 },
-                [&](uint64_t) { return hasFlag(seen, flag); });
+                [&](uint64_t) { return hasFlag(seen, flag); } MSCCLPP_PASS_CALL);
         return make_uint2((uint32_t)seen.low, (uint32_t)seen.high);
     }
     MSCCLPP_DEVICE_INLINE void clear()
@@ -122,12 +123,13 @@ union alignas(8) LL8Packet {
         value = (uint32_t)seen;
         return seen >> 32 != mark;
     }
-    MSCCLPP_DEVICE_INLINE uint32_t read(uint32_t mark, int64_t maxSpinCount = 1000000) const
+    MSCCLPP_DEVICE_INLINE uint32_t read(uint32_t mark,
+                                        int64_t maxSpinCount = 1000000 GSHMEM_SITE) const
     {
-        return readWatched(mark, maxSpinCount, nullptr);
+        return readWatched(mark, maxSpinCount, nullptr MSCCLPP_AS("LL8Packet::read"));
     }
     MSCCLPP_DEVICE_INLINE uint32_t readWatched(uint32_t mark, int64_t maxSpinCount,
-                                               detail::Watch *watch) const
+                                               detail::Watch *watch MSCCLPP_FOR_CALL) const
     {
         const uint64_t *word = &raw_;
         uint64_t seen = gshmem::detail::atomic_load(word);
@@ -138,7 +140,7 @@ union alignas(8) LL8Packet {
                     seen = gshmem::detail::atomic_load(word);
                     return seen >> 32;
                 },
-                [=](uint64_t is) { return is == mark; });
+                [=](uint64_t is) { return is == mark; } MSCCLPP_PASS_CALL);
         return (uint32_t)seen;
     }
     MSCCLPP_DEVICE_INLINE void clear()

@@ -42,80 +42,87 @@ struct BasePortChannelDeviceHandle {
 
 #if defined(MSCCLPP_DEVICE_COMPILE)
     MSCCLPP_DEVICE_INLINE void put(MemoryId dstId, uint64_t dstOffset, MemoryId srcId,
-                                   uint64_t srcOffset, uint64_t size)
+                                   uint64_t srcOffset, uint64_t size GSHMEM_SITE)
     {
-        ask(TriggerData, dstId, dstOffset, srcId, srcOffset, size);
+        ask(TriggerData, dstId, dstOffset, srcId, srcOffset, size MSCCLPP_AS("PortChannel::put"));
     }
-    MSCCLPP_DEVICE_INLINE void put(MemoryId dstId, MemoryId srcId, uint64_t offset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void put(MemoryId dstId, MemoryId srcId, uint64_t offset,
+                                   uint64_t size GSHMEM_SITE)
     {
-        put(dstId, offset, srcId, offset, size);
+        put(dstId, offset, srcId, offset, size GSHMEM_PASS_SITE);
     }
 
-    MSCCLPP_DEVICE_INLINE void signal()
+    MSCCLPP_DEVICE_INLINE void signal(GSHMEM_ONLY_SITE)
     {
-        ask(TriggerFlag, 0, 0, 0, 0, 1);
+        ask(TriggerFlag, 0, 0, 0, 0, 1 MSCCLPP_AS("PortChannel::signal"));
     }
 
     MSCCLPP_DEVICE_INLINE void putWithSignal(MemoryId dstId, uint64_t dstOffset, MemoryId srcId,
-                                             uint64_t srcOffset, uint64_t size)
+                                             uint64_t srcOffset, uint64_t size GSHMEM_SITE)
     {
-        ask(TriggerData | TriggerFlag, dstId, dstOffset, srcId, srcOffset, size);
+        ask(TriggerData | TriggerFlag, dstId, dstOffset, srcId, srcOffset,
+            size MSCCLPP_AS("PortChannel::putWithSignal"));
     }
     MSCCLPP_DEVICE_INLINE void putWithSignal(MemoryId dstId, MemoryId srcId, uint64_t offset,
-                                             uint64_t size)
+                                             uint64_t size GSHMEM_SITE)
     {
-        putWithSignal(dstId, offset, srcId, offset, size);
+        putWithSignal(dstId, offset, srcId, offset, size GSHMEM_PASS_SITE);
     }
 
     MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(MemoryId dstId, uint64_t dstOffset,
                                                      MemoryId srcId, uint64_t srcOffset,
-                                                     uint64_t size, int64_t maxSpinCount = 1000000)
+                                                     uint64_t size,
+                                                     int64_t maxSpinCount = 1000000 GSHMEM_SITE)
     {
-        awaitFlush(
-            ask(TriggerData | TriggerFlag | TriggerSync, dstId, dstOffset, srcId, srcOffset, size),
-            maxSpinCount);
+        const uint64_t position =
+            ask(TriggerData | TriggerFlag | TriggerSync, dstId, dstOffset, srcId, srcOffset,
+                size MSCCLPP_AS("PortChannel::putWithSignalAndFlush"));
+        awaitFlush(position, maxSpinCount MSCCLPP_AS("PortChannel::putWithSignalAndFlush"));
     }
     MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(MemoryId dstId, MemoryId srcId,
                                                      uint64_t offset, uint64_t size,
-                                                     int64_t maxSpinCount = 1000000)
+                                                     int64_t maxSpinCount = 1000000 GSHMEM_SITE)
     {
-        putWithSignalAndFlush(dstId, offset, srcId, offset, size, maxSpinCount);
+        putWithSignalAndFlush(dstId, offset, srcId, offset, size, maxSpinCount GSHMEM_PASS_SITE);
     }
 
-    MSCCLPP_DEVICE_INLINE void flush(int64_t maxSpinCount = 1000000)
+    MSCCLPP_DEVICE_INLINE void flush(int64_t maxSpinCount = 1000000 GSHMEM_SITE)
     {
         /* It asks for nothing that the thread has written. */
-        awaitFlush(
-            fifo_.pushUnordered(ProxyTrigger(TriggerSync, 0, 0, 0, 0, 1, semaphoreId_), 1000000),
-            maxSpinCount);
+        const uint64_t position =
+            fifo_.pushUnordered(ProxyTrigger(TriggerSync, 0, 0, 0, 0, 1, semaphoreId_),
+                                1000000 MSCCLPP_AS("PortChannel::flush"));
+        awaitFlush(position, maxSpinCount MSCCLPP_AS("PortChannel::flush"));
     }
 
     MSCCLPP_DEVICE_INLINE bool poll()
     {
         return semaphore_.poll();
     }
-    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
     {
-        semaphore_.wait(maxSpinCount);
+        semaphore_.waitIn(maxSpinCount MSCCLPP_AS("PortChannel::wait"));
     }
 
     /* Not for programs. */
     MSCCLPP_DEVICE_INLINE uint64_t ask(TriggerType type, MemoryId dstId, uint64_t dstOffset,
-                                       MemoryId srcId, uint64_t srcOffset, uint64_t size)
+                                       MemoryId srcId, uint64_t srcOffset,
+                                       uint64_t size MSCCLPP_FOR_CALL)
     {
         detail::checkBelow("a port channel's size", size, 1ull << TriggerBitsSize);
         detail::checkBelow("a port channel's target offset", dstOffset, 1ull << TriggerBitsOffset);
         detail::checkBelow("a port channel's source offset", srcOffset, 1ull << TriggerBitsOffset);
         detail::checkBelow("a port channel's target memory", dstId, 1ull << TriggerBitsMemoryId);
         detail::checkBelow("a port channel's source memory", srcId, 1ull << TriggerBitsMemoryId);
-        return fifo_.push(
-            ProxyTrigger(type, dstId, dstOffset, srcId, srcOffset, size, semaphoreId_));
+        return fifo_.pushIn(
+            ProxyTrigger(type, dstId, dstOffset, srcId, srcOffset, size, semaphoreId_),
+            1000000 MSCCLPP_PASS_CALL);
     }
-    MSCCLPP_DEVICE_INLINE void awaitFlush(uint64_t position, int64_t maxSpinCount)
+    MSCCLPP_DEVICE_INLINE void awaitFlush(uint64_t position, int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         const uint64_t *const done = flushDonePos_ != nullptr ? flushDonePos_ : fifo_.tail;
         detail::waitWord(fifo_.watch_, detail::flushOf(semaphoreId_), done, position + 1,
-                         maxSpinCount);
+                         maxSpinCount MSCCLPP_PASS_CALL);
     }
 #endif
 };
@@ -136,33 +143,37 @@ struct PortChannelDeviceHandle : public BasePortChannelDeviceHandle {
     }
 
 #if defined(MSCCLPP_DEVICE_COMPILE)
-    MSCCLPP_DEVICE_INLINE void put(uint64_t dstOffset, uint64_t srcOffset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void put(uint64_t dstOffset, uint64_t srcOffset,
+                                   uint64_t size GSHMEM_SITE)
     {
-        BasePortChannelDeviceHandle::put(dst_, dstOffset, src_, srcOffset, size);
+        BasePortChannelDeviceHandle::put(dst_, dstOffset, src_, srcOffset, size GSHMEM_PASS_SITE);
     }
-    MSCCLPP_DEVICE_INLINE void put(uint64_t offset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void put(uint64_t offset, uint64_t size GSHMEM_SITE)
     {
-        put(offset, offset, size);
+        put(offset, offset, size GSHMEM_PASS_SITE);
     }
 
-    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t dstOffset, uint64_t srcOffset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t dstOffset, uint64_t srcOffset,
+                                             uint64_t size GSHMEM_SITE)
     {
-        BasePortChannelDeviceHandle::putWithSignal(dst_, dstOffset, src_, srcOffset, size);
+        BasePortChannelDeviceHandle::putWithSignal(dst_, dstOffset, src_, srcOffset,
+                                                   size GSHMEM_PASS_SITE);
     }
-    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t offset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void putWithSignal(uint64_t offset, uint64_t size GSHMEM_SITE)
     {
-        putWithSignal(offset, offset, size);
+        putWithSignal(offset, offset, size GSHMEM_PASS_SITE);
     }
 
     MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(uint64_t dstOffset, uint64_t srcOffset,
-                                                     uint64_t size, int64_t maxSpinCount = 1000000)
+                                                     uint64_t size,
+                                                     int64_t maxSpinCount = 1000000 GSHMEM_SITE)
     {
         BasePortChannelDeviceHandle::putWithSignalAndFlush(dst_, dstOffset, src_, srcOffset, size,
-                                                           maxSpinCount);
+                                                           maxSpinCount GSHMEM_PASS_SITE);
     }
-    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(uint64_t offset, uint64_t size)
+    MSCCLPP_DEVICE_INLINE void putWithSignalAndFlush(uint64_t offset, uint64_t size GSHMEM_SITE)
     {
-        putWithSignalAndFlush(offset, offset, size);
+        putWithSignalAndFlush(offset, offset, size, 1000000 GSHMEM_PASS_SITE);
     }
 #endif
 };

@@ -59,10 +59,15 @@ struct Host2DeviceSemaphoreDeviceHandle {
     {
         return detail::pollSignal(inboundToken, expectedInboundToken);
     }
-    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
+    {
+        waitIn(maxSpinCount MSCCLPP_AS("Semaphore::wait"));
+    }
+    /* Not for programs: of that call. */
+    MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         detail::waitWord(watch_, detail::Awaited::Signal, inboundToken,
-                         detail::nextSignal(expectedInboundToken), maxSpinCount);
+                         detail::nextSignal(expectedInboundToken), maxSpinCount MSCCLPP_PASS_CALL);
     }
 #endif
 
@@ -78,16 +83,26 @@ struct MemoryDevice2DeviceSemaphoreDeviceHandle {
     {
         return detail::pollSignal(inboundToken, expectedInboundToken);
     }
-    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void wait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
+    {
+        waitIn(maxSpinCount MSCCLPP_AS("Semaphore::wait"));
+    }
+    /* Not for programs: of that call. */
+    MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         detail::waitWord(watch_, detail::Awaited::Signal, inboundToken,
-                         detail::nextSignal(expectedInboundToken), maxSpinCount);
+                         detail::nextSignal(expectedInboundToken), maxSpinCount MSCCLPP_PASS_CALL);
     }
     /* For what needs no data: they are not ordered. */
-    MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000)
+    MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
+    {
+        relaxedWaitIn(maxSpinCount MSCCLPP_AS("Semaphore::relaxedWait"));
+    }
+    MSCCLPP_DEVICE_INLINE void relaxedWaitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
         detail::waitWord<true>(watch_, detail::Awaited::Signal, inboundToken,
-                               detail::nextSignal(expectedInboundToken), maxSpinCount);
+                               detail::nextSignal(expectedInboundToken),
+                               maxSpinCount MSCCLPP_PASS_CALL);
     }
     MSCCLPP_DEVICE_INLINE void signal()
     {

@@ -51,32 +51,73 @@ struct Watch {
 
 constexpr uint64_t looksPerPage = gshmem::detail::is_cpu_device ? 1 : 16;
 
-/* The PE's own limit and reports. */
-MSCCLPP_DEVICE_INLINE uint64_t lookAroundAsPe(uint64_t began, const uint64_t *word, uint64_t wanted,
-                                              uint64_t seen)
+/* The public call that waits, and where it stands in the program: only files that are compiled with
+ * GSHMEM_CALL_SITES pass it on. Parameters, the same as arguments, and the call's own. */
+#if defined(GSHMEM_CALL_SITES)
+#define MSCCLPP_FOR_CALL  , const char *call GSHMEM_SITE
+#define MSCCLPP_PASS_CALL , call GSHMEM_PASS_SITE
+#define MSCCLPP_AS(NAME)  , NAME GSHMEM_PASS_SITE
+#else
+#define MSCCLPP_FOR_CALL
+#define MSCCLPP_PASS_CALL
+#define MSCCLPP_AS(NAME)
+#endif
+
+MSCCLPP_DEVICE_INLINE bool isPe()
 {
     using namespace gshmem::detail;
 #if defined(__CUDACC__)
-    const bool isPe = unit_state().magic == GSH_STATE_MAGIC;
+    return unit_state().magic == GSH_STATE_MAGIC;
 #else
-    const bool isPe = gsh_cpu_self != nullptr && gsh_cpu_self->state != nullptr;
+    return gsh_cpu_self != nullptr && gsh_cpu_self->state != nullptr;
 #endif
-    if (!isPe)
-        return began;
-    return look_around_at(gshmem::default_context(), is_cpu_device ? began | abort_bits : began,
-                          GSH_REPORT_WAIT_TIMEOUT, "a wait of mscclpp", -1, GSHMEM_CMP_GE, word,
-                          wanted, seen);
 }
+
+/* The PE's own limit and reports. */
+MSCCLPP_DEVICE_INLINE uint64_t lookAroundAsPe(uint64_t began, const uint64_t *word, uint64_t wanted,
+                                              uint64_t seen MSCCLPP_FOR_CALL)
+{
+    using namespace gshmem::detail;
+    if (!isPe())
+        return began;
+#if defined(GSHMEM_CALL_SITES)
+    const gshmem::context pe = context_at(gsh_site);
+#else
+    const char *const call = "a wait of mscclpp";
+    const gshmem::unit_context pe = gshmem::default_context();
+#endif
+    return look_around_at(pe, is_cpu_device ? began | abort_bits : began, GSH_REPORT_WAIT_TIMEOUT,
+                          call, -1, GSHMEM_CMP_GE, word, wanted, seen);
+}
+
+#if defined(GSHMEM_CALL_SITES)
+/* Of a PE: answers a hang report that asks what its threads wait for. */
+MSCCLPP_DEVICE_INLINE void answerAsPe(uint64_t waitedNs, const uint64_t *word, uint64_t wanted,
+                                      uint64_t seen MSCCLPP_FOR_CALL)
+{
+    using namespace gshmem::detail;
+    if (!isPe())
+        return;
+    const gshmem::context pe = context_at(gsh_site);
+    /* pairs with the release of the PE's host */
+    const uint32_t request = load_acquire(&control_of(pe)->wait_request);
+    if (request == 0)
+        return;
+    const trouble t = {GSH_REPORT_WAIT_TIMEOUT,          -1,     GSHMEM_CMP_GE, call,
+                       reinterpret_cast<uint64_t>(word), wanted, seen,          waitedNs};
+    call_noinline<report_trouble<gshmem::context>>(pe, &t, request);
+}
+#endif
 
 /* Between two rounds of failed polls. began: what the last call returned, 0 at first; in its low
  * bits the number of looks. Does not return once the wait has to end. */
 __device__ __noinline__ inline uint64_t lookAround(Watch *watch, uint64_t began, Awaited what,
                                                    const uint64_t *word, uint64_t wanted,
-                                                   uint64_t seen)
+                                                   uint64_t seen MSCCLPP_FOR_CALL)
 {
     using namespace gshmem::detail;
     if (watch == nullptr)
-        return lookAroundAsPe(began, word, wanted, seen);
+        return lookAroundAsPe(began, word, wanted, seen MSCCLPP_PASS_CALL);
     const uint64_t looks = (began + 1) % looksPerPage, now = clock_ns();
     const uint64_t start = began < looksPerPage ? now : began;
     if (looks == 0) {
@@ -91,6 +132,9 @@ __device__ __noinline__ inline uint64_t lookAround(Watch *watch, uint64_t began,
             for (;;)
                 spin_pause();
         }
+#if defined(GSHMEM_CALL_SITES)
+        answerAsPe(now - start, word, wanted, seen MSCCLPP_PASS_CALL);
+#endif
     }
     return start - start % looksPerPage + looks;
 }
@@ -99,7 +143,7 @@ __device__ __noinline__ inline uint64_t lookAround(Watch *watch, uint64_t began,
 template <class Load, class Test>
 MSCCLPP_DEVICE_INLINE uint64_t waitUntil(Watch *watch, Awaited what, const uint64_t *word,
                                          uint64_t wanted, int64_t maxSpinCount, Load load,
-                                         Test isEnough)
+                                         Test isEnough MSCCLPP_FOR_CALL)
 {
     using namespace gshmem::detail;
     uint64_t seen = load();
@@ -122,7 +166,7 @@ MSCCLPP_DEVICE_INLINE uint64_t waitUntil(Watch *watch, Awaited what, const uint6
                 MSCCLPP_ASSERT_DEVICE(false, "a wait has polled maxSpinCount times");
 #endif
         }
-        began = lookAround(watch, began, what, word, wanted, seen);
+        began = lookAround(watch, began, what, word, wanted, seen MSCCLPP_PASS_CALL);
     }
     spin_done();
     return seen;
@@ -132,13 +176,13 @@ MSCCLPP_DEVICE_INLINE uint64_t waitUntil(Watch *watch, Awaited what, const uint6
  * it is seen afterwards, unless the wait is relaxed. */
 template <bool isRelaxed = false>
 MSCCLPP_DEVICE_INLINE void waitWord(Watch *watch, Awaited what, const uint64_t *word,
-                                    uint64_t wanted, int64_t maxSpinCount)
+                                    uint64_t wanted, int64_t maxSpinCount MSCCLPP_FOR_CALL)
 {
     using namespace gshmem::detail;
     waitUntil(
         watch, what, word, wanted, maxSpinCount,
         [=] { return isRelaxed ? load_relaxed(word) : load_awaited(word); },
-        [=](uint64_t seen) { return seen >= wanted; });
+        [=](uint64_t seen) { return seen >= wanted; } MSCCLPP_PASS_CALL);
     if (!isRelaxed)
         acquire_awaited();
 }

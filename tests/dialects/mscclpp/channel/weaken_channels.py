@@ -62,7 +62,7 @@ WEAKENED = {
                         ["late", "1"]),
     "semaphore_used": ("channel/port_channel.cc", [("channel_entry &entry(SemaphoreId id)", "memory_order_acquire",
                                                     "memory_order_relaxed")], "channels", ["late", "1"]),
-    "push": ("fifo_device.hpp", [("uint64_t push(", "gshmem::detail::" + RELEASE, ";")], "handles", ["ports"]),
+    "push": ("fifo_device.hpp", [("uint64_t pushIn(", "gshmem::detail::" + RELEASE, ";")], "handles", ["ports"]),
     "host_poll": ("channel/fifo.cc", [("bool Fifo::poll(ProxyTrigger &trigger)", "__ATOMIC_ACQUIRE",
                                        "__ATOMIC_RELAXED")], "fifo", []),
     "host_pop": ("channel/fifo.cc", [("void Fifo::pop()", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED")], "fifo", []),
