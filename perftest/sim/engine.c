@@ -169,6 +169,12 @@ static uint64_t busy_ns(const struct sim_way_costs *costs, const struct sim_mess
     return (uint64_t)(gaps > bytes ? gaps : bytes);
 }
 
+/* Of the sender, and of the receiver. */
+static double cpu_ns(const struct sim_way_costs *costs, const struct sim_message *m)
+{
+    return costs->cpu * m->parts + costs->byte * (double)m->bytes;
+}
+
 static void send(struct sim *s, struct sim_pe *from, const struct sim_message *message)
 {
     const struct sim_way_costs *costs = &s->model.way[message->way];
@@ -176,7 +182,7 @@ static void send(struct sim *s, struct sim_pe *from, const struct sim_message *m
               b = sim_node_of(&s->model, place_of(s, message->to));
     const uint32_t m = sim_mail_new(&s->mail);
     s->mail.messages[m] = *message;
-    spend(s, from, 0, costs->cpu * message->parts);
+    spend(s, from, 0, cpu_ns(costs, message));
     uint64_t begins = from->cpu_free;
     double latency = costs->latency + costs->hop * sim_hops(&s->model, a, b);
     if (a != b) {
@@ -462,7 +468,7 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
         sim_mail_end(&s->mail, m);
         return;
     }
-    spend(s, pe, ns, s->model.way[its->way].cpu * its->parts);
+    spend(s, pe, ns, cpu_ns(&s->model.way[its->way], its));
     if (is_heard_at_once(s, pe, its)) {
         const int culprit = (int)its->value[0];
         sim_mail_end(&s->mail, m);

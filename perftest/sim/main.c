@@ -21,8 +21,8 @@ static int usage(void)
     fprintf(stderr,
             "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER] [--threads]\n"
             "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE]\n"
-            "           [job | scale | failures | sync | reduce | broadcast | fcollect |\n"
-            "            alltoall | reducescatter | votes | parameters]\n");
+            "           [job | scale | exchanges | failures | sync | reduce | broadcast |\n"
+            "            fcollect | alltoall | reducescatter | votes | parameters]\n");
     return 2;
 }
 
@@ -175,6 +175,9 @@ static int simulate(const struct options *o, const struct sim_fault *fault, bool
         is_known = true;
     } else if (strcmp(o->what, "scale") == 0) {
         sim_add_scale(s);
+        is_known = true;
+    } else if (strcmp(o->what, "exchanges") == 0) {
+        sim_add_exchanges(s);
         is_known = true;
     } else if (strcmp(o->what, "sync") == 0) {
         sim_add_sync(s);

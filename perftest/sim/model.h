@@ -11,13 +11,13 @@
 enum sim_way { SIM_NEAR, SIM_FAR, SIM_TCP, SIM_LOCAL, SIM_N_WAYS };
 
 struct sim_way_costs {
-    double cpu, gap, latency, hop, bandwidth;
+    double cpu, byte, gap, latency, hop, bandwidth;
 };
 
 struct sim_model {
     double node_pes, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
-    double tcp_connect, tcp_watch, local_connect, far_loss;
+    double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
     double cores, core_switch, begin, open, close;
     double message_max, address_bytes, key_bytes, team_units, far_piece, far_flat, half_slot;
     double reserve, grow, timeout;

@@ -101,7 +101,6 @@ void sim_add_grow(struct sim *s)
 
 void sim_add_free(struct sim *s)
 {
-    barrier(s, "free", SIM_FAR);
     vote(s, "free", SIM_FAR, SIM_ALL_ALIKE);
 }
 
@@ -160,6 +159,29 @@ void sim_add_scale(struct sim *s)
     sim_name_phases(s, NULL);
     sim_add_free(s);
     sim_add_finalize(s);
+}
+
+const struct sim_exchange sim_exchanges[SIM_N_EXCHANGES] = {
+    {"links", SIM_RENDEZVOUS, 0, 1},
+    {"barrier", SIM_BARRIER, 0, 20},
+    {"vote", SIM_VOTE, 0, 10},
+    {"gather 8", SIM_ALLGATHER, 8, 10},
+    {"gather 260", SIM_ALLGATHER, SIM_EXCHANGE_MAX_BYTES, 10},
+};
+
+void sim_add_exchanges(struct sim *s)
+{
+    const enum sim_way tcp = SIM_TCP;
+    for (int i = 0; i < SIM_N_EXCHANGES; i++) {
+        const struct sim_exchange *e = &sim_exchanges[i];
+        for (int k = 0; k < e->times; k++) {
+            sim_add(s, e->name, (struct sim_call){.kind = e->kind, .way = tcp, .bytes = e->bytes});
+        }
+        if (e->kind == SIM_RENDEZVOUS) {
+            sim_add(s, e->name, (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
+        }
+    }
+    barrier(s, "end", tcp);
 }
 
 void sim_add_coll(struct sim *s, const char *name, enum gsh_coll coll, uint64_t bytes,

@@ -23,6 +23,19 @@ void sim_add_finalize(struct sim *s);
 /* What perftest/scale.c does, in phases of its names. */
 enum { SIM_SCALE_BARRIERS = 20 };
 void sim_add_scale(struct sim *s);
+
+/* Exchanges over TCP one after another, which exchanges.c makes among real PEs, too: each so often.
+ * The first is the rendezvous and the links. */
+struct sim_exchange {
+    const char *name;
+    enum sim_kind kind;
+    uint64_t bytes; /* of an allgather */
+    int times;
+};
+enum { SIM_N_EXCHANGES = 5, SIM_EXCHANGE_MAX_BYTES = 260 };
+extern const struct sim_exchange sim_exchanges[SIM_N_EXCHANGES];
+void sim_add_exchanges(struct sim *s);
+
 /* A collective of kernels; `name` lives as long as s. */
 void sim_add_coll(struct sim *s, const char *name, enum gsh_coll coll, uint64_t bytes,
                   bool is_by_leaders);

@@ -217,7 +217,7 @@ static enum sim_next next_of_member(struct sim_view *v, struct sim_action *a, in
                              .parts = 1,
                              .bytes = sizeof(struct gsh_hello),
                              .key = w->stage == AWAIT ? RELAYED_KEY : MEMBER_KEY,
-                             .ns = v->model->local_connect};
+                             .ns = v->model->tcp_listen + v->model->local_connect};
     switch (w->stage++) {
     case CONNECT:
         return SIM_TAKES_TIME;
@@ -244,12 +244,13 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
     if (v->pe != first) {
         return next_of_member(v, a, first);
     }
-    *a = (struct sim_action){.other = v->n_pes,
-                             .way = SIM_TCP,
-                             .parts = 1,
-                             .bytes = sizeof(struct gsh_hello),
-                             .ns = w->stage == CONNECT ? v->model->tcp_connect
-                                                       : v->model->local_connect};
+    *a =
+        (struct sim_action){.other = v->n_pes,
+                            .way = SIM_TCP,
+                            .parts = 1,
+                            .bytes = sizeof(struct gsh_hello),
+                            .ns = w->stage == CONNECT ? v->model->tcp_listen + v->model->tcp_connect
+                                                      : v->model->local_connect};
     const struct greeting own = {first + w->i, v->n_pes, first};
     switch (w->stage) {
     case CONNECT:
