@@ -3,6 +3,7 @@
 gigabytes: PYTHON_TEST_PACKAGES=torch."""
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 
@@ -25,6 +26,42 @@ def test_symmetric_memory(tmp_path):
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'torch_calls.py')
     status, text = run('gshmemrun', '-n', '3', sys.executable, program, STORE_FILE=str(tmp_path / 'store'))
     assert status == 0 and text.splitlines() == ['right'] * 3, text
+
+
+WAITS = """
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever it inherits: shells ignore it in the background
+import torch, torch.distributed as dist, torch.distributed._symmetric_memory as symm_mem
+import gshmem, gshmem.torch
+from gshmem import _native
+def say_that_it_waits():
+    while _native.main_wait() is None or 'symmetric memory' not in _native.main_wait()[0]:
+        time.sleep(0.001)
+    print('waits', flush=True)
+dist.init_process_group('gloo', store=dist.FileStore(sys.argv[1], 1), rank=0, world_size=1)
+with gshmem.init():
+    gshmem.torch.use_symmetric_memory()
+    handle = symm_mem.rendezvous(symm_mem.empty(4, device='cpu'), dist.group.WORLD)
+    threading.Thread(target=say_that_it_waits, daemon=True).start()
+    handle.wait_signal(0, channel=1, timeout_ms=int(sys.argv[2]))
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize('timeout_ms', ['0', '10000000'])
+def test_interrupt_in_wait_signal(tmp_path, timeout_ms):
+    """Other threads run while it waits: one of them says so."""
+    with subprocess.Popen([sys.executable, '-c', WAITS, str(tmp_path / 'store'), timeout_ms], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env={**os.environ, 'GSHMEM_WAIT_TIMEOUT': '0'}) as p:
+        try:
+            lines = [p.stdout.readline()]
+            while lines[-1] not in ('waits\n', ''):
+                lines.append(p.stdout.readline())
+            p.send_signal(signal.SIGINT)
+            text = ''.join(lines) + p.communicate(timeout=300)[0]
+        finally:
+            p.kill()
+    assert p.returncode == 130 and 'gshmem: interrupted in wait_signal of symmetric memory' in text, text
 
 
 @needs_torch

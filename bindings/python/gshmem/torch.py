@@ -74,8 +74,17 @@ def _plug_in():
         with open(source, encoding='utf-8') as file:
             _unit, path = load_compiled('gshmem.torch', options, file.read(), _torch.__version__)
         _unit.path = path
+        _tell_of_waits(_unit)
         _unit.gshmem_torch_register()
     return _unit
+
+
+def _tell_of_waits(unit):
+    """Waits of the C++ part are as those of this package: other threads run, and Ctrl-C ends them (_start.py)."""
+    from . import _native
+    python = [_ctypes.cast(getattr(_ctypes.pythonapi, name), _ctypes.c_void_p) for name in (
+        'PyGILState_Ensure', 'PyGILState_Release', 'PyEval_SaveThread', 'PyEval_RestoreThread')]
+    unit.gshmem_torch_tell_of_waits(*map(_ctypes.c_void_p, _native.wait_functions()), *python)
 
 
 def use_symmetric_memory() -> None:

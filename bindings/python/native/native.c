@@ -73,7 +73,8 @@ static PyMethodDef methods[] = {METHOD(bind_library),   METHOD(bind_package),
                                 METHOD(barrier),        METHOD(sync),
                                 METHOD(reduce),         METHOD(broadcast),
                                 METHOD(fcollect),       METHOD(alltoall),
-                                METHOD(check_streams),  {NULL, NULL, 0, NULL}};
+                                METHOD(check_streams),  METHOD(wait_functions),
+                                {NULL, NULL, 0, NULL}};
 
 static PyModuleDef definition = {
     .head = {.references = 1}, .name = "gshmem._native", .size = -1, .methods = methods};

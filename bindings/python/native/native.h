@@ -131,7 +131,8 @@ python_function native_stream_of, native_use_torch_streams;
 void wait_starts(const char *what); /* a text that stays */
 void wait_ends(void);
 
-python_function native_watch_waits, native_wait_starts, native_wait_ends, native_main_wait;
+python_function native_watch_waits, native_wait_starts, native_wait_ends, native_wait_functions,
+    native_main_wait;
 
 /* ---- compare.c ----
  *

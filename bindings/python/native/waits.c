@@ -59,6 +59,15 @@ PyObject *native_wait_ends(PyObject *module, PyObject *const *arguments, Py_ssiz
     return none();
 }
 
+/* (): the addresses of wait_starts and wait_ends, for other C code of the package; called with the
+ * interpreter's lock. */
+PyObject *native_wait_functions(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module, (void)arguments, (void)n;
+    return Py_BuildValue("KK", (unsigned long long)(uintptr_t)wait_starts,
+                         (unsigned long long)(uintptr_t)wait_ends);
+}
+
 /* (): None, or what the main thread waits in and the wait's number. */
 PyObject *native_main_wait(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {

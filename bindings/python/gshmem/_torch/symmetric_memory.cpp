@@ -61,6 +61,41 @@ template <class Number> std::string text_of(Number n)
     return std::to_string(n);
 }
 
+/* Of _native and of Python, given by torch.py. */
+struct {
+    void (*wait_starts)(const char *what);
+    void (*wait_ends)();
+    int (*ensure)();
+    void (*release)(int);
+    void *(*save)();
+    void (*restore)(void *);
+} python;
+
+/* While one lives, this thread may wait for other PEs: other threads of Python run, and Ctrl-C ends
+ * the wait, in the main thread. Mutexes are taken after it is made: another thread might hold
+ * Python's lock while it waits for one. what: a text that stays. */
+class waiting
+{
+  public:
+    explicit waiting(const char *what) : lock(python.ensure())
+    {
+        python.wait_starts(what);
+        thread = python.save();
+    }
+    waiting(const waiting &) = delete;
+    waiting &operator=(const waiting &) = delete;
+    ~waiting()
+    {
+        python.restore(thread);
+        python.wait_ends();
+        python.release(lock);
+    }
+
+  private:
+    int lock;
+    void *thread;
+};
+
 size_t round_up(size_t n)
 {
     return (n + alignment - 1) / alignment * alignment;
@@ -153,13 +188,13 @@ class memory : public sm::SymmetricMemory
         for (size_t i = 0; i < pes.size(); i++)
             arrive(0, channel, (int)i);
         for (size_t i = 0; i < pes.size(); i++)
-            take("barrier", 0, channel, (int)i, timeout_ms);
+            take("barrier", "barrier of symmetric memory", 0, channel, (int)i, timeout_ms);
     }
 
     void put_signal(int to, int channel, size_t) override { arrive(1, channel, to); }
     void wait_signal(int from, int channel, size_t timeout_ms) override
     {
-        take("wait_signal", 1, channel, from, timeout_ms);
+        take("wait_signal", "wait_signal of symmetric memory", 1, channel, from, timeout_ms);
     }
 
   private:
@@ -194,15 +229,9 @@ class memory : public sm::SymmetricMemory
 #endif
     }
 
-    void take(const char *call, size_t kind, int channel, int from, size_t timeout_ms)
+#if !defined(GSHMEM_TORCH_CUDA)
+    static void await(const char *call, uint64_t *here, int channel, int from, size_t timeout_ms)
     {
-        uint64_t *here = word(kind, channel, check(channel, from));
-#if defined(GSHMEM_TORCH_CUDA)
-        (void)call, (void)timeout_ms; /* the library's limit GSHMEM_WAIT_TIMEOUT holds */
-        gshmemx_signal_wait_until_on_stream(here, GSHMEM_CMP_GE, 1, stream());
-        gshmemx_signal_op_on_stream(here, ~(uint64_t)0, GSHMEM_SIGNAL_ADD, gshmem_my_pe(),
-                                    stream());
-#else
         if (timeout_ms == 0)
             gshmem_uint64_wait_until(here, GSHMEM_CMP_GE, 1);
         auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -210,6 +239,24 @@ class memory : public sm::SymmetricMemory
             if (std::chrono::steady_clock::now() >= end)
                 fail(std::string(call) + ": rank " + text_of(from) + " has not come within " +
                      text_of(timeout_ms) + " ms on channel " + text_of(channel));
+    }
+#endif
+
+    void take(const char *call, const char *wait, size_t kind, int channel, int from,
+              size_t timeout_ms)
+    {
+        uint64_t *here = word(kind, channel, check(channel, from));
+#if defined(GSHMEM_TORCH_CUDA)
+        (void)call, (void)wait,
+            (void)timeout_ms; /* the library's limit GSHMEM_WAIT_TIMEOUT holds */
+        gshmemx_signal_wait_until_on_stream(here, GSHMEM_CMP_GE, 1, stream());
+        gshmemx_signal_op_on_stream(here, ~(uint64_t)0, GSHMEM_SIGNAL_ADD, gshmem_my_pe(),
+                                    stream());
+#else
+        if (!gshmem_uint64_test(here, GSHMEM_CMP_GE, 1)) {
+            waiting until_it_has_come(wait);
+            await(call, here, channel, from, timeout_ms);
+        }
         std::atomic_thread_fence(std::memory_order_seq_cst);
         gshmem_uint64_atomic_add(here, ~(uint64_t)0, gshmem_my_pe());
 #endif
@@ -236,6 +283,7 @@ class allocator : public sm::SymmetricMemoryAllocator
   public:
     void *alloc(size_t size, int device, const std::optional<std::string> &) override
     {
+        waiting for_all("empty of symmetric memory");
         std::lock_guard<std::mutex> one_at_a_time(collective);
         free_marked();
         allocation a;
@@ -354,6 +402,14 @@ class allocator : public sm::SymmetricMemoryAllocator
 } // namespace
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
+
+/* Before the others: addresses of functions. */
+EXPORTED void gshmem_torch_tell_of_waits(void (*wait_starts)(const char *), void (*wait_ends)(),
+                                         int (*ensure)(), void (*release)(int), void *(*save)(),
+                                         void (*restore)(void *))
+{
+    python = {wait_starts, wait_ends, ensure, release, save, restore};
+}
 
 /* Once a process. */
 EXPORTED void gshmem_torch_register(void)
