@@ -9,6 +9,7 @@ import gshmem
 import gshmem.mscclpp as mscclpp
 
 SOURCE = r'''
+#include <mscclpp/fifo_device.hpp>
 #include <mscclpp/memory_channel_device.hpp>
 #include <mscclpp/port_channel_device.hpp>
 #include <mscclpp/semaphore_device.hpp>
@@ -36,6 +37,14 @@ __global__ void meet(mscclpp::MemoryDevice2DeviceSemaphoreDeviceHandle semaphore
 {
     semaphore.signal();
     semaphore.wait();
+}
+__global__ void push_all(mscclpp::FifoDeviceHandle fifo, int n, int *seen)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < n; i++)
+        last = fifo.push({(uint64_t)(i + 1), (uint64_t)(2 * i)});
+    fifo.sync(last);
+    *seen = n;
 }
 __global__ void wait_for_host(mscclpp::Host2DeviceSemaphoreDeviceHandle semaphore) { semaphore.wait(); }
 '''
@@ -82,6 +91,77 @@ def of_a_group(module, group, others):
     check(array, 'port channels')
     group.barrier()
     service.stop_proxy()
+
+
+def of_a_service(module, group, others):
+    """Port channels whose destination is another array, and those whose memories the kernel names; an end for each
+    rank by itself; messages."""
+    me = gshmem.my_pe()
+    place = me * BYTES
+    ends = {rank: mscclpp.Transport.CudaIpc if (rank + me) % 2 else mscclpp.EndpointConfig(mscclpp.Transport.Ethernet)
+            for rank in others}
+    connections = group.make_connection(others, ends)
+    assert {rank: c.transport() for rank, c in connections.items()} == {
+        rank: mscclpp.Transport.CudaIpc if (rank + me) % 2 else mscclpp.Transport.Ethernet for rank in others}
+    array, scratch, service = new_array(), new_array(), mscclpp.ProxyService()
+    channels = group.make_port_channels_with_scratch(service, array, scratch, connections)
+    service.start_proxy()
+    group.barrier()
+    for rank in others:
+        module.by_port(1, 1, channels[rank].device_handle().raw, place, place, BYTES)
+    check(scratch, 'make_port_channels_with_scratch')
+    array = new_array()
+    memories = group.register_memory_with_proxy(service, array, connections)
+    semaphores = group.register_semaphore_with_proxy(service, connections)
+    group.barrier()
+    for rank in others:
+        channel = service.base_port_channel(semaphores[rank])
+        module.by_base_port(1, 1, channel.device_handle().raw, memories[rank], memories[me], place, BYTES)
+    check(array, 'register_memory_with_proxy')
+    group.barrier()
+    service.stop_proxy()
+
+    for rank in others:
+        group.send(numpy.array([me, rank, 7], 'int32'), rank, 5)
+    for rank in others:
+        got = numpy.zeros(3, 'int32')
+        group.recv(got, rank, 5)
+        assert got.tolist() == [rank, me, 7]
+    assert group.nranks_per_node == gshmem.n_pes() and group.my_ib_device(3) == mscclpp.Transport.IB3
+
+
+def of_fifo(module):
+    """More triggers than it has room for, which the program takes out."""
+    fifo, seen, n = mscclpp.Fifo(4), gshmem.zeros(1, 'int32'), 11
+    assert fifo.size() == 4 and fifo.poll() is None
+    module.push_all(1, 1, fifo.device_handle().raw, n, seen)
+    for i in range(n):
+        trigger = fifo.poll()
+        while trigger is None:
+            trigger = fifo.poll()
+        assert (trigger.fst, trigger.snd) == (i + 1, 2 * i) and fifo.tail() == i, (trigger, i)
+        fifo.pop()
+    gshmem.synchronize()
+    assert seen[0] == n and fifo.tail() == n and fifo.poll() is None
+    refused(gshmem.Error, 'Fifo.pop: there is no trigger', fifo.pop)
+    refused(gshmem.Error, 'mscclpp: ', lambda: mscclpp.Fifo(3))
+
+
+class LikeMpi:
+    """What a group asks of a communicator of mpi4py, by a job."""
+
+    def Get_rank(self):
+        return gshmem.my_pe()
+
+    def Get_size(self):
+        return gshmem.n_pes()
+
+    def bcast(self, object, root):
+        words = gshmem.zeros(128, 'uint8')
+        if root == gshmem.my_pe():
+            words[:] = list(object)
+        gshmem.broadcast(words, words, root)
+        return bytes(words.tolist())
 
 
 def of_objects(module, communicator, others):
@@ -175,7 +255,20 @@ def wrong(group, n):
     connection = connection.popitem()[1]
     memory = group.communicator.register_memory(numpy.zeros(4))
     refused(ValueError, f'ranks are [{n}], of {n}', lambda: group.make_connection([n]))
-    refused(ValueError, 'give either', lambda: mscclpp.CommGroup(rank=0, size=1))
+    refused(ValueError, 'give one of mpi_comm', lambda: mscclpp.CommGroup(rank=0, size=1))
+    refused(TypeError, 'mpi_comm is int, no communicator', lambda: mscclpp.CommGroup(3))
+    refused(ValueError, 'endpoints are of ranks [], and all_ranks are [0]', lambda: group.make_connection([0], {}))
+    refused(ValueError, f'send: peer is {n}, and there are {n}', lambda: group.send(numpy.zeros(1), n, 0))
+    refused(ValueError, 'my_ib_device: local_rank is 8', lambda: group.my_ib_device(8))
+    fixed = numpy.zeros(1, 'uint64')
+    fixed.flags.writeable = False
+    refused(ValueError, 'recv: array is read-only', lambda: group.recv(fixed, 0, 0))
+    refused(ValueError, 'update_and_sync: src is read-only', lambda: connection.update_and_sync(memory, 0, fixed, 1))
+    assert not mscclpp.is_nvls_supported()
+    for call in (lambda: group.make_connection([0], use_switch=True), lambda: mscclpp.NvlsConnection(1 << 20, 2),
+                 lambda: mscclpp.connect_nvls_collective(group.communicator, range(n), 1 << 20)):
+        refused(gshmem.Error, 'does not use multicast memory (isNvlsSupported() is false)', call)
+    refused(gshmem.Error, 'is_nvls_supported() is False', mscclpp.SwitchChannel)
     refused(ValueError, 'rank is 2', lambda: mscclpp.TcpBootstrap(2, 2))
     refused(ValueError, 'initialize: id is neither', lambda: mscclpp.TcpBootstrap(0, 1).initialize(b'short'))
     refused(TypeError, 'Communicator: bootstrap is int, not', lambda: mscclpp.Communicator(3))
@@ -201,7 +294,7 @@ def at_an_address():
             s.bind(('127.0.0.1', 0))
             port = s.getsockname()[1]
         try:
-            with mscclpp.MscclppGroup(f'127.0.0.1:{port}', 0, 1) as group:
+            with mscclpp.MscclppGroup(interfaceIpPortTrio=f'127.0.0.1:{port}', rank=0, size=1) as group:
                 group.barrier()
                 return
         except gshmem.Error:
@@ -220,9 +313,14 @@ def main():
     ids = [bytes(ids[i].tolist()) for i in range(2)]
     with mscclpp.CommGroup(unique_id=ids[0], rank=me, size=n) as group:
         of_a_group(module, group, others)
+        of_a_service(module, group, others)
         connection, memory = wrong(group, n)
         group.barrier()
     at_an_address()
+    with mscclpp.CommGroup(LikeMpi()) as by_mpi:
+        assert (by_mpi.my_rank, by_mpi.nranks) == (me, n)
+        by_mpi.barrier()
+    of_fifo(module)
     refused(gshmem.Error, 'the group is closed', group.barrier)
     refused(gshmem.Error, 'the communicator is closed', connection.flush)
     refused(gshmem.Error, 'the communicator is closed', memory.size)

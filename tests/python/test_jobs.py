@@ -130,7 +130,8 @@ WAITS = {
                          '    if gshmem.my_pe() == 0: print("waits", flush=True)\n    gshmem.signal_wait(s, "==", 1)\n'
                          'gshmem.run_threads(2, wait)\n',
     'interrupted in gshmem.mscclpp': 'import gshmem.mscclpp\nuid = gshmem.mscclpp.create_unique_id()\n'
-                                     'print("waits", flush=True)\ngshmem.mscclpp.CommGroup(None, 0, 2, uid)\n'}
+                                     'print("waits", flush=True)\n'
+                                     'gshmem.mscclpp.CommGroup(rank=0, size=2, unique_id=uid)\n'}
 
 
 @pytest.mark.parametrize('words', WAITS)

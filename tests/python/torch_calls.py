@@ -8,6 +8,7 @@ import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
 
 import gshmem
+import gshmem.mscclpp as mscclpp
 import gshmem.torch
 
 
@@ -114,6 +115,13 @@ def main(device):
         gshmem.put(x, torch.full_like(x, pe), (pe + 1) % n_pes)
         gshmem.barrier()
         assert (x == (pe - 1) % n_pes).all()
+    with mscclpp.CommGroup(torch_group=group) as of_torch:
+        assert (of_torch.my_rank, of_torch.nranks) == (me, n)
+        of_torch.barrier()
+    halves = [dist.new_group([0]), dist.new_group(list(range(1, n)))]
+    with mscclpp.CommGroup(torch_group=halves[me > 0]) as of_torch:
+        assert (of_torch.my_rank, of_torch.nranks) == ((me - 1, n - 1) if me else (0, 1))
+        of_torch.barrier()
     gc.collect()
     print('right')
 

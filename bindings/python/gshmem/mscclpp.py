@@ -132,7 +132,11 @@ def _functions():
         'host_semaphore_signal': (i, [p]), 'host_semaphore_poll': (i, [p, p]), 'host_semaphore_wait': (i, [p, wide]),
         'memory': (p, [p, p, p, p, p]), 'memory_handle': handle, 'service': (p, [i]), 'run_service': (i, [p, i]),
         'add_semaphore': (i, [p, p, p]), 'build_and_add_semaphore': (i, [p, p, p, p]), 'add_memory': (i, [p, p, p]),
-        'base_port': (p, [p, u]), 'base_port_handle': handle, 'port': (p, [p, u, u, u]), 'port_handle': handle}
+        'base_port': (p, [p, u]), 'base_port_handle': handle, 'port': (p, [p, u, u, u]), 'port_handle': handle,
+        'send': (i, [p, p, i, i, i]), 'recv': (i, [p, p, i, i, i]), 'ranks_per_node': (i, [p, p]),
+        'fifo': (p, [i]), 'fifo_handle': handle, 'fifo_poll': (i, [p, p]), 'fifo_pop': (i, [p]),
+        'fifo_tail': (i, [p, p]), 'nvls_supported': (i, [p]), 'connect_nvls': (i, [p, p, i, n]),
+        'nvls_connection': (i, [n, i])}
 
 
 def _library():
@@ -188,6 +192,11 @@ def _number(call, argument, value, least=0):
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:
         raise ValueError(f'{call}: {argument} is {value!r}, not a number from {least} on')
     return value
+
+
+def _need_writable(call, argument, array):
+    if not getattr(getattr(array, 'flags', None), 'writeable', True):
+        raise ValueError(f'{call}: {argument} is read-only')
 
 
 class DeviceHandle:
@@ -256,6 +265,31 @@ class TcpBootstrap(_Object):
         room[self._rank * n:(self._rank + 1) * n] = mine
         _call('all_gather', self._pointer, room, n)
         return [room.raw[i * n:(i + 1) * n] for i in range(self._n_ranks)]
+
+
+    def get_n_ranks_per_node(self) -> int:
+        """How many ranks are on this host."""
+        out = ctypes.c_int()
+        _call('ranks_per_node', self._pointer, ctypes.byref(out))
+        return out.value
+
+    def _message(self, call, array, peer, tag):
+        if hasattr(array, '__cuda_array_interface__'):
+            raise TypeError(f'{call}: array is in the memory of a GPU')
+        address, nbytes, _ = _arrays.describe(call, 'array', array, False)
+        if call == 'recv':
+            _need_writable(call, 'array', array)
+        if isinstance(peer, bool) or not isinstance(peer, int) or not 0 <= peer < self._n_ranks:
+            raise ValueError(f'{call}: peer is {peer!r}, and there are {self._n_ranks}')
+        _call(call, self._pointer, address, nbytes, peer, tag)
+
+    def send(self, array: Array, peer: int, tag: int = 0) -> None:
+        """The bytes of an array of the host, to rank peer, which receives as many with the same tag."""
+        self._message('send', array, peer, tag)
+
+    def recv(self, array: Array, peer: int, tag: int = 0) -> None:
+        """Waits for what rank peer sends with that tag, and overwrites the array with it."""
+        self._message('recv', array, peer, tag)
 
 
 class Future:
@@ -334,6 +368,7 @@ class Connection(_Object):
         """src, one element of 64 bits, and the word of the other rank become new_value, after all earlier writes."""
         self._need()
         address, nbytes, _ = _arrays.describe('update_and_sync', 'src', src, False)
+        _need_writable('update_and_sync', 'src', src)
         if nbytes != 8:
             raise ValueError(f'update_and_sync: src has {nbytes} bytes, not one element of 64 bits')
         _call('update', self._pointer, _address('update_and_sync', 'dst', dst, RegisteredMemory),
@@ -603,23 +638,119 @@ class Communicator(_Object):
         return self._rank_and_tag_of('tag_of', connection)[1]
 
 
-class CommGroup:
-    """Ranks that meet at 'ip:port' or 'interface:ip:port', where rank 0 listens, or by the bytes of create_unique_id.
-    No job of gshmem is needed. close(), or the end of a `with`, frees its connections and channels; kernels must be
-    done with them."""
+class ProxyTrigger:
+    """What a kernel has pushed into a Fifo: two words, fst and snd, of which the highest bit of snd is the Fifo's."""
 
-    def __init__(self, interfaceIpPortTrio: str | None = None, rank: int | None = None, size: int | None = None,
-                 unique_id: bytes | None = None) -> None:
+    def __init__(self, fst: int, snd: int) -> None:
+        self.fst, self.snd = fst, snd
+
+    def __repr__(self) -> str:
+        return f'ProxyTrigger({self.fst:#x}, {self.snd:#x})'
+
+
+class Fifo(_Object):
+    """Triggers that kernels push and the program takes out, in place of a ProxyService: any number of threads of
+    kernels, one of the program's. size: a power of two."""
+
+    def __init__(self, size: int = 512) -> None:
+        self._size = _number('Fifo', 'size', size, 1)
+        super().__init__(None, _call('fifo', self._size if self._size < 1 << 31 else -1))
+
+    def poll(self) -> ProxyTrigger | None:
+        """The oldest trigger, which stays in the FIFO until pop; None: there is none."""
+        out = (ctypes.c_uint64 * 3)()
+        _call('fifo_poll', self._pointer, out)
+        return ProxyTrigger(out[1], out[2]) if out[0] else None
+
+    def pop(self) -> None:
+        """Takes the trigger out that poll has found: kernels that wait for it by sync, or for room, go on."""
+        if self.poll() is None:
+            raise Error('mscclpp: Fifo.pop: there is no trigger')
+        _call('fifo_pop', self._pointer)
+
+    def tail(self) -> int:
+        """How many have been taken out."""
+        out = ctypes.c_uint64()
+        _call('fifo_tail', self._pointer, ctypes.byref(out))
+        return out.value
+
+    def size(self) -> int:
+        return self._size
+
+    def device_handle(self) -> DeviceHandle:
+        """For a parameter of type mscclpp::FifoDeviceHandle."""
+        return self._copied_handle('fifo')
+
+
+def is_nvls_supported() -> bool:
+    """Whether there are switch channels: never, since the library does not use multicast memory."""
+    out = ctypes.c_int()
+    _call('nvls_supported', ctypes.byref(out))
+    return bool(out.value)
+
+
+def connect_nvls_collective(communicator: Communicator, all_ranks: Iterable[int], buffer_size: int) -> NvlsConnection:
+    """Raises Error: is_nvls_supported() is False."""
+    ranks = list(all_ranks)
+    address = _address('connect_nvls_collective', 'communicator', communicator, Communicator)
+    _call('connect_nvls', address, (ctypes.c_int * len(ranks))(*ranks), len(ranks),
+          _number('connect_nvls_collective', 'buffer_size', buffer_size))
+    raise Error('mscclpp: connect_nvls_collective: this package has no switch channels')
+
+
+class NvlsConnection:
+    """Raises Error: is_nvls_supported() is False."""
+
+    def __init__(self, buffer_size: int, num_devices: int) -> None:
+        _call('nvls_connection', _number('NvlsConnection', 'buffer_size', buffer_size),
+              _number('NvlsConnection', 'num_devices', num_devices))
+        raise Error('mscclpp: NvlsConnection: this package has no switch channels')
+
+
+class SwitchChannel:
+    """Kernels reduce and broadcast by the switch. They come of an NvlsConnection alone, so there are none."""
+
+    def __init__(self, *unused: Any) -> None:
+        raise Error('mscclpp: SwitchChannel: an NvlsConnection makes it, and is_nvls_supported() is False')
+
+
+def _by_torch(group):
+    """Rank, number of ranks and an id, by a process group of torch."""
+    import torch.distributed as dist
+    if not isinstance(group, dist.ProcessGroup):
+        raise TypeError(f'CommGroup: torch_group is {type(group).__name__}, no process group of torch.distributed')
+    box = [create_unique_id() if dist.get_rank(group) == 0 else None]
+    dist.broadcast_object_list(box, dist.get_global_rank(group, 0), group)
+    return dist.get_rank(group), dist.get_world_size(group), box[0]
+
+
+class CommGroup:
+    """Ranks that meet by one of these: mpi_comm, a communicator of mpi4py; torch_group, a process group of
+    torch.distributed; interfaceIpPortTrio, 'ip:port' or 'interface:ip:port', where rank 0 listens; unique_id, the bytes
+    of create_unique_id. The last two need rank and size. No job of gshmem is needed. close(), or the end of a `with`,
+    frees its connections and channels; kernels must be done with them."""
+
+    def __init__(self, mpi_comm: Any = None, torch_group: Any = None, interfaceIpPortTrio: str = '',
+                 rank: int | None = None, size: int | None = None, unique_id: bytes | None = None) -> None:
+        given = [mpi_comm is not None, torch_group is not None, bool(interfaceIpPortTrio), unique_id is not None]
+        if sum(given) != 1:
+            raise ValueError('CommGroup: give one of mpi_comm, torch_group, interfaceIpPortTrio and unique_id')
+        if given[0]:
+            if not all(hasattr(mpi_comm, name) for name in ('Get_rank', 'Get_size', 'bcast')):
+                raise TypeError(f'CommGroup: mpi_comm is {type(mpi_comm).__name__}, no communicator of mpi4py')
+            rank, size = mpi_comm.Get_rank(), mpi_comm.Get_size()
+            unique_id = mpi_comm.bcast(create_unique_id() if rank == 0 else None, root=0)
+        elif given[1]:
+            rank, size, unique_id = _by_torch(torch_group)
         if rank is None or size is None or not 0 <= rank < size:
             raise ValueError(f'CommGroup: rank is {rank} and size is {size}')
-        if (interfaceIpPortTrio is None) == (unique_id is None):
-            raise ValueError('CommGroup: give either interfaceIpPortTrio or unique_id')
         if unique_id is not None and len(unique_id) != 128:
             raise ValueError(f'CommGroup: unique_id has {len(unique_id)} bytes, not 128')
         self.my_rank, self.nranks = rank, size
         self.bootstrap = TcpBootstrap(rank, size)
         self.bootstrap.initialize(interfaceIpPortTrio if unique_id is None else unique_id)
         self.communicator = Communicator(self.bootstrap)
+        self.nranks_per_node = self.bootstrap.get_n_ranks_per_node()
 
     def _need(self):
         if self.communicator._pointer is None:
@@ -639,14 +770,37 @@ class CommGroup:
         self._need()
         self.bootstrap.barrier()
 
-    def make_connection(self, ranks: Iterable[int],
-                        transport: Transport | EndpointConfig = Transport.CudaIpc) -> dict[int, Connection]:
-        """{rank: connection} with each of these ranks, which make the same call."""
+    def send(self, tensor: Array, peer: int, tag: int) -> None:
+        """The bytes of an array of the host to rank peer."""
         self._need()
-        ranks = list(ranks)
+        self.bootstrap.send(tensor, peer, tag)
+
+    def recv(self, tensor: Array, peer: int, tag: int) -> None:
+        """Overwrites the array with as many bytes that rank peer sends with that tag."""
+        self._need()
+        self.bootstrap.recv(tensor, peer, tag)
+
+    def my_ib_device(self, local_rank: int) -> Transport:
+        """IB0 to IB7 for the local ranks 0 to 7."""
+        if isinstance(local_rank, bool) or not isinstance(local_rank, int) or not 0 <= local_rank < 8:
+            raise ValueError(f'my_ib_device: local_rank is {local_rank!r}, not 0 to 7')
+        return Transport(Transport.IB0 + local_rank)
+
+    def make_connection(self, all_ranks: Iterable[int],
+                        endpoints: Transport | EndpointConfig | dict[int, Any] = Transport.CudaIpc,
+                        use_switch: bool = False) -> dict[int, Connection]:
+        """{rank: connection} with each of these ranks, which make the same call. endpoints: what the ends are to be, of
+        all of them or {rank: what that one}. use_switch: raises Error, as connect_nvls_collective."""
+        self._need()
+        ranks = list(all_ranks)
         if not all(isinstance(r, int) and 0 <= r < self.nranks for r in ranks) or len(set(ranks)) != len(ranks):
             raise ValueError(f'make_connection: ranks are {ranks}, of {self.nranks}')
-        futures = {rank: self.communicator.connect(transport, rank) for rank in ranks}
+        if use_switch:
+            connect_nvls_collective(self.communicator, ranks, 0)
+        ends = endpoints if isinstance(endpoints, dict) else dict.fromkeys(ranks, endpoints)
+        if not set(ranks) <= set(ends):
+            raise ValueError(f'make_connection: endpoints are of ranks {sorted(ends)}, and all_ranks are {ranks}')
+        futures = {rank: self.communicator.connect(ends[rank], rank) for rank in ranks}
         return {rank: future.get() for rank, future in futures.items()}
 
     def register_tensor_with_connections(self, array: Array,
@@ -699,7 +853,29 @@ class CommGroup:
                                                  numbers[self.my_rank])
                 for rank, semaphore in self.make_semaphores(connections).items()}
 
-    make_sm_channels = make_memory_channels  # the names of 0.6 and before
+    def make_port_channels_with_scratch(self, proxy_service: ProxyService, array: Array, scratch: Array,
+                                        connections: dict[int, Connection]) -> dict[int, PortChannel]:
+        """As make_port_channels; the destination is the other rank's scratch."""
+        memories = self.register_tensor_with_connections(scratch, connections)
+        source = proxy_service.add_memory(self._register(array, connections))
+        return {rank: proxy_service.port_channel(proxy_service.add_semaphore(semaphore),
+                                                 proxy_service.add_memory(memories[rank]), source)
+                for rank, semaphore in self.make_semaphores(connections).items()}
+
+    def register_semaphore_with_proxy(self, proxy_service: ProxyService,
+                                      connections: dict[int, Connection]) -> dict[int, int]:
+        """{rank: the number in the service of a new semaphore}. The ranks make the same call."""
+        return {rank: proxy_service.add_semaphore(semaphore)
+                for rank, semaphore in self.make_semaphores(connections).items()}
+
+    def register_memory_with_proxy(self, proxy_service: ProxyService, array: Array,
+                                   connections: dict[int, Connection]) -> dict[int, int]:
+        """{rank: the number in the service of the array that it has given, own rank: of this array}."""
+        memories = self.register_tensor_with_connections(array, connections)
+        return {rank: proxy_service.add_memory(memory) for rank, memory in memories.items()}
+
+    make_semaphore = make_semaphores  # the names of 0.6 and before
+    make_sm_channels = make_memory_channels
     make_sm_channels_with_scratch = make_memory_channels_with_scratch
 
     def make_proxy_channels(self, proxy_service: ProxyService, array: Array,

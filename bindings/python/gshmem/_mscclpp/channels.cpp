@@ -6,8 +6,11 @@
  * waits for, <mscclpp/core.hpp> and its siblings say. */
 #include <cuda_runtime.h>
 #include <mscclpp/core.hpp>
+#include <mscclpp/fifo.hpp>
+#include <mscclpp/gpu_utils.hpp>
 #include <mscclpp/memory_channel.hpp>
 #include <mscclpp/port_channel.hpp>
+#include <mscclpp/switch_channel.hpp>
 #include <algorithm>
 #include <cstring>
 #include <list>
@@ -146,6 +149,13 @@ DOES(start_by, (void *b, const void *id, int64_t timeout_s), UniqueId unique;
 DOES(barrier, (void *b), as<bootstrap>(b).of->barrier())
 DOES(all_gather, (void *b, void *all, int bytes), as<bootstrap>(b).of->allGather(all, bytes))
 
+DOES(send, (void *b, void *data, int bytes, int rank, int tag),
+     as<bootstrap>(b).of->send(data, bytes, rank, tag))
+DOES(recv, (void *b, void *data, int bytes, int rank, int tag),
+     as<bootstrap>(b).of->recv(data, bytes, rank, tag))
+/* *out: a number. */
+DOES(ranks_per_node, (void *b, int *out), *out = as<bootstrap>(b).of->getNranksPerNode())
+
 /* ---- communicators ---- */
 
 MAKES(communicator, (void *b), new communicator(as<bootstrap>(b).of))
@@ -262,3 +272,22 @@ MAKES(port, (void *service, unsigned semaphore, unsigned dst, unsigned src),
       of_process().keep(as<ProxyService>(service).portChannel((SemaphoreId)semaphore, (MemoryId)dst,
                                                               (MemoryId)src)))
 HANDLE(port, PortChannel)
+
+/* ---- FIFOs: of a program that takes its kernels' triggers out by itself ---- */
+
+MAKES(fifo, (int size), of_process().keep(std::make_shared<Fifo>(size)))
+HANDLE(fifo, Fifo)
+/* out: whether there is one, its two words. */
+DOES(fifo_poll, (void *fifo, uint64_t *out), ProxyTrigger trigger = {};
+     out[0] = as<Fifo>(fifo).poll(trigger); out[1] = trigger.fst; out[2] = trigger.snd)
+DOES(fifo_pop, (void *fifo), as<Fifo>(fifo).pop())
+DOES(fifo_tail, (const void *fifo, uint64_t *out), *out = as<Fifo>(fifo).tail())
+
+/* ---- switch channels, which throw without multicast memory ---- */
+
+DOES(nvls_supported, (int *out), *out = isNvlsSupported())
+DOES(connect_nvls, (void *c, const int *ranks, int n, size_t bytes),
+     connectNvlsCollective(std::shared_ptr<Communicator>(std::shared_ptr<void>(),
+                                                         &as_communicator(c)->of),
+                           std::vector<int>(ranks, ranks + n), bytes))
+DOES(nvls_connection, (size_t bytes, int n_devices), NvlsConnection(bytes, n_devices))
