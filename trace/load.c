@@ -194,6 +194,7 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
         case GSH_TRACE_REQUEST:
         case GSH_TRACE_TRANSFER:
         case GSH_TRACE_RANGE:
+        case GSH_TRACE_NIC:                                              /* in no row */
             add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false); /* until rows.h */
             break;
         default: {

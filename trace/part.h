@@ -56,6 +56,8 @@ enum gsh_trace_kind {
     GSH_TRACE_REQUEST,  /* one that the proxy carried out, for a kernel or a host thread */
     GSH_TRACE_TRANSFER, /* what the network was given for it */
     GSH_TRACE_RANGE,    /* the program's, which another thread may have begun */
+    /* At end_ns: of `value` requests that kernels have posted to NICs, `seen` are not done. */
+    GSH_TRACE_NIC,
     GSH_TRACE_KINDS
 };
 

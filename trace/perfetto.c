@@ -336,7 +336,13 @@ static void write_slices(struct writer *w, struct gsh_timeline_item *const *item
 
 /* ---- counters ---- */
 
-enum { COUNTER_HEAP, COUNTER_OUTSTANDING, COUNTER_PEERS };
+enum {
+    COUNTER_HEAP,
+    COUNTER_OUTSTANDING,
+    COUNTER_NIC_POSTED,
+    COUNTER_NIC_OUTSTANDING,
+    COUNTER_PEERS
+};
 
 static int order_times(const void *x, const void *y)
 {
@@ -375,6 +381,26 @@ static void write_outstanding(struct writer *w, uint32_t part,
         write_counter(w, uuid, items[i]->slot.end_ns, begun - ended);
     }
     free(begins);
+}
+
+/* What kernels have posted to NICs. The items are one part's, by time of their end. */
+static void write_nic(struct writer *w, uint32_t part, struct gsh_timeline_item *const *items,
+                      size_t n)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < n; i++) {
+        const struct gsh_trace_slot *s = &items[i]->slot;
+        if (s->kind != GSH_TRACE_NIC) {
+            continue;
+        }
+        if (is_first) {
+            describe_counter(w, part, COUNTER_NIC_POSTED, "NIC requests posted", 2);
+            describe_counter(w, part, COUNTER_NIC_OUTSTANDING, "NIC requests outstanding", 2);
+            is_first = false;
+        }
+        write_counter(w, counter_uuid(part, COUNTER_NIC_POSTED), s->end_ns, s->value);
+        write_counter(w, counter_uuid(part, COUNTER_NIC_OUTSTANDING), s->end_ns, s->seen);
+    }
 }
 
 /* The items are one part's, by time of their end. */
@@ -492,6 +518,7 @@ static void write_all(struct writer *w, struct gsh_timeline_item **sorted)
         }
         write_counters(w, i, sorted + at, end - at);
         write_outstanding(w, i, sorted + at, end - at);
+        write_nic(w, i, sorted + at, end - at);
         write_notes(w, i, at < end ? sorted[at]->slot.end_ns : t->parts[i].head.begin_ns,
                     at < end ? sorted[end - 1]->slot.end_ns : t->parts[i].head.begin_ns);
         at = end;

@@ -90,6 +90,9 @@ struct gsh_nic_unfinished {
     int pe;
 };
 bool gsh_far_nic_find_unfinished(struct gsh_instance *pe, struct gsh_nic_unfinished *u);
+/* For gsh_trace_kernels_count_nic_by; nic_counts.c. One thread at a time. */
+struct gsh_trace_nic;
+bool gsh_far_nic_count(struct gsh_instance *pe, struct gsh_trace_nic *counts);
 /* Makes some progress; for threads that wait. */
 void gsh_far_nic_help(struct gsh_instance *pe);
 

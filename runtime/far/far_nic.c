@@ -15,6 +15,7 @@
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+#include "runtime/trace/kernels.h"
 
 #define ADDRESS_MAX 128
 
@@ -345,6 +346,7 @@ static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
     gsh_nic_used_destroy(pe, &nic->used);
     free(nic->sites);
     free(nic->looks);
+    free(nic->counted);
     free(nic);
 }
 
@@ -377,6 +379,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
         r = GSH_OK;
     } else {
         pe->far->nic = nic;
+        gsh_trace_kernels_count_nic_by(gsh_far_nic_count);
         for (int i = 0; i < pe->n_pes; i++) {
             pe->route_of[i] = gsh_is_far(pe, i) ? GSH_ROUTE_NIC : pe->route_of[i];
         }

@@ -8,6 +8,7 @@
 #include "nic/nic.h"
 #include "runtime/far/nic_used.h"
 #include "runtime/instance/instance.h"
+#include "wire/wq.h"
 
 #define GSH_NIC_STRIPES_MAX 4
 
@@ -31,6 +32,8 @@ struct gsh_far_nic {
     uint32_t n_queues;              /* to each PE, in the default context */
     struct gsh_adapter_site *sites; /* [gsh_nic_n_all_queues]; of far PEs alone */
     struct gsh_nic_look *looks;     /* as sites; NULL: nobody has looked */
+    uint16_t *counted;              /* as sites: the index that nic_counts.c has seen; or NULL */
+    uint64_t n_posted;              /* up to these */
     struct gsh_nic_used used;
     struct gsh_nic_wake wake; /* of all stripes */
 };
@@ -72,6 +75,50 @@ static inline uint32_t gsh_nic_stripe_queues_to(const struct gsh_far_nic *nic)
 static inline uint32_t gsh_nic_in_stripe(const struct gsh_far_nic *nic, int peer, uint32_t k)
 {
     return (uint32_t)peer * gsh_nic_stripe_queues_to(nic) + k / nic->n_stripes;
+}
+
+/* ---- what memory says of a queue: relaxed loads, since it is reported, and nothing is done by it
+ * ---- */
+
+static inline uint32_t gsh_nic_word_at(const struct gsh_adapter *a, uint64_t off)
+{
+    return __atomic_load_n((const uint32_t *)(const void *)((const uint8_t *)a->memory + off),
+                           __ATOMIC_RELAXED);
+}
+
+static inline uint64_t gsh_nic_first_word(const struct gsh_adapter *a,
+                                          const struct gsh_adapter_site *site, uint16_t position)
+{
+    const uint64_t block = position & (a->options.depth - 1);
+    const uint8_t *entry = (const uint8_t *)a->memory + site->entries + block * GSH_WQ_BLOCK;
+    return gsh_wq_be64(__atomic_load_n((const uint64_t *)(const void *)entry, __ATOMIC_RELAXED));
+}
+
+/* The index that kernels have rung for; a queue without a record has its doorbell in memory. */
+static inline uint16_t gsh_nic_rung_index(const struct gsh_adapter *a,
+                                          const struct gsh_adapter_site *site)
+{
+    if (site->record != GSH_ADAPTER_NO_RECORD) {
+        return (uint16_t)gsh_wq_be32(gsh_nic_word_at(a, site->record));
+    }
+    const uint8_t *doorbell = (const uint8_t *)a->memory + site->doorbell;
+    return (uint16_t)gsh_wq_rung_index(
+        __atomic_load_n((const uint64_t *)(const void *)doorbell, __ATOMIC_RELAXED));
+}
+
+/* How many entries are at positions from .. to - 1. They have not been written anew, or only part
+ * of them is counted. */
+static inline uint32_t gsh_nic_count_entries(const struct gsh_adapter *a,
+                                             const struct gsh_adapter_site *site, uint16_t from,
+                                             uint16_t to)
+{
+    uint32_t n = 0;
+    for (uint16_t at = from; (uint16_t)(to - at) != 0 && (uint16_t)(to - at) <= a->options.depth;
+         n++) {
+        const uint32_t ds = (uint32_t)gsh_nic_first_word(a, site, at) & 0x3f;
+        at = (uint16_t)(at + (ds > 4 ? 2 : 1));
+    }
+    return n;
 }
 
 #endif

@@ -8,51 +8,19 @@
 #include "nic/names.h"
 #include "runtime/far/far.h"
 #include "runtime/far/nic_queues.h"
-#include "wire/wq.h"
-
-/* Relaxed loads: what is seen is reported, and nothing is done by it. */
-static uint32_t word_at(const struct gsh_adapter *a, uint64_t off)
-{
-    return __atomic_load_n((const uint32_t *)(const void *)((const uint8_t *)a->memory + off),
-                           __ATOMIC_RELAXED);
-}
-
-static uint64_t first_word(const struct gsh_adapter *a, const struct gsh_adapter_site *site,
-                           uint16_t position)
-{
-    const uint64_t block = position & (a->options.depth - 1);
-    const uint8_t *entry = (const uint8_t *)a->memory + site->entries + block * GSH_WQ_BLOCK;
-    return gsh_wq_be64(__atomic_load_n((const uint64_t *)(const void *)entry, __ATOMIC_RELAXED));
-}
-
-/* The index that kernels have rung for; a queue without a record has its doorbell in memory. */
-static uint16_t rung_index(const struct gsh_adapter *a, const struct gsh_adapter_site *site)
-{
-    if (site->record != GSH_ADAPTER_NO_RECORD) {
-        return (uint16_t)gsh_wq_be32(word_at(a, site->record));
-    }
-    const uint8_t *doorbell = (const uint8_t *)a->memory + site->doorbell;
-    return (uint16_t)gsh_wq_rung_index(
-        __atomic_load_n((const uint64_t *)(const void *)doorbell, __ATOMIC_RELAXED));
-}
 
 /* Adds the entries of a queue from position `done` on that its doorbell covers. */
 static void add_entries(struct gsh_nic_unfinished *u, const struct gsh_adapter *a,
                         const struct gsh_adapter_site *site, uint16_t done, uint16_t end, int peer,
                         uint64_t since_ns)
 {
-    const uint64_t first = first_word(a, site, done);
+    const uint64_t first = gsh_nic_first_word(a, site, done);
     if (u->n == 0 || since_ns < u->since_ns) {
         u->since_ns = since_ns;
         u->name = gsh_nic_opcode_name((unsigned)(first >> 32 & 0xff));
         u->pe = peer;
     }
-    for (uint16_t at = done;
-         (uint16_t)(end - at) != 0 && (uint16_t)(end - at) <= a->options.depth;) {
-        const uint32_t ds = (uint32_t)first_word(a, site, at) & 0x3f;
-        u->n++;
-        at = (uint16_t)(at + (ds > 4 ? 2 : 1));
-    }
+    u->n += gsh_nic_count_entries(a, site, done, end);
 }
 
 static void look_at(struct gsh_nic_unfinished *u, struct gsh_far_nic *nic, int peer, uint32_t k)
@@ -61,8 +29,8 @@ static void look_at(struct gsh_nic_unfinished *u, struct gsh_far_nic *nic, int p
     const uint32_t queue = gsh_nic_queue_to(nic, peer, k);
     const struct gsh_adapter_site *site = &nic->sites[queue];
     struct gsh_nic_look *look = &nic->looks[queue];
-    const uint32_t last = word_at(a, site->completion + GSH_WQ_COMPLETION_LAST);
-    const uint16_t end = rung_index(a, site);
+    const uint32_t last = gsh_nic_word_at(a, site->completion + GSH_WQ_COMPLETION_LAST);
+    const uint16_t end = gsh_nic_rung_index(a, site);
     const bool has_completed = gsh_wq_completed_opcode(last) == GSH_WQ_DONE;
     const uint16_t done = has_completed ? (uint16_t)gsh_wq_completed_end(last, 0) : look->done;
     if (done == end) {

@@ -59,7 +59,16 @@ struct gsh_trace_kernels {
     uint64_t clock_seen, clock_step; /* of a CLOCK; both atomic, the step is stored first */
     uint64_t names[NAMES];           /* addresses whose text is written, by their hash */
     uint64_t batch[BATCH][2];
+    struct gsh_trace_nic nic; /* as it was written last */
+    bool has_nic;
 };
+
+static gsh_trace_nic_counter *nic_counter; /* atomic; the process's */
+
+void gsh_trace_kernels_count_nic_by(gsh_trace_nic_counter *counter)
+{
+    __atomic_store_n(&nic_counter, counter, __ATOMIC_RELEASE);
+}
 
 struct table {
     struct gsh_trace_device device;
@@ -405,6 +414,32 @@ static uint64_t take_all(struct gsh_trace_kernels *k, bool is_last)
     return most;
 }
 
+/* ---- NICs ---- */
+
+/* Writes what has changed. Returns whether anything has. */
+static bool look_at_nic(struct gsh_trace_kernels *k)
+{
+    gsh_trace_nic_counter *const counter = __atomic_load_n(&nic_counter, __ATOMIC_ACQUIRE);
+    struct gsh_trace_nic now;
+    /* acquire: pairs with the release at the end of set-up */
+    if (counter == NULL || gsh_load_acquire_u32(&k->pe->is_set_up) == 0 || !counter(k->pe, &now) ||
+        (k->has_nic && now.posted == k->nic.posted && now.outstanding == k->nic.outstanding)) {
+        return false;
+    }
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_NIC,
+                                  .pe = -1,
+                                  .begin_ns = gsh_now_ns(),
+                                  .off = GSH_TRACE_NONE,
+                                  .word_off = GSH_TRACE_NONE,
+                                  .value = now.posted,
+                                  .seen = now.outstanding};
+    slot.end_ns = slot.begin_ns;
+    gsh_trace_write(k->pe->trace, NULL, &slot);
+    k->nic = now;
+    k->has_nic = true;
+    return true;
+}
+
 /* Until the next look. A GPU's clock is bounded by looks, so they are frequent while events come;
  * elsewhere a look is due before a ring is a quarter full, at twice the rate of the last one. */
 static uint64_t next_wait(const struct gsh_trace_kernels *k, uint64_t wait_ns, uint64_t most)
@@ -426,10 +461,12 @@ static void *run(void *arg)
     /* acquire: pairs with the release in stop */
     while (__atomic_load_n(&k->is_over, __ATOMIC_ACQUIRE) == 0) {
         wait_ns = next_wait(k, wait_ns, take_all(k, false));
+        wait_ns = look_at_nic(k) ? BUSY_NS : wait_ns;
         const struct timespec wait = {.tv_nsec = (long)wait_ns};
         nanosleep(&wait, NULL);
     }
     take_all(k, true);
+    (void)look_at_nic(k);
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #ifndef GSH_TRACE_KERNELS_H
 #define GSH_TRACE_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "runtime/instance/device_ops.h"
 
@@ -23,6 +24,14 @@ void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t
 void gsh_trace_kernels_note_clock(struct gsh_instance *pe);
 /* The number of a stream, which its track has. Any thread; there are rings. */
 uint32_t gsh_trace_kernels_number_stream(struct gsh_instance *pe, gsh_stream stream);
+/* How many requests kernels have posted to NICs so far, and which of them are not done. */
+struct gsh_trace_nic {
+    uint64_t posted, outstanding;
+};
+/* Per process, before any timeline: the thread looks by that function at each set-up PE. False:
+ * the PE has no NIC. */
+typedef bool gsh_trace_nic_counter(struct gsh_instance *pe, struct gsh_trace_nic *counts);
+void gsh_trace_kernels_count_nic_by(gsh_trace_nic_counter *counter);
 /* Kernels are done: takes the rest. */
 void gsh_trace_kernels_stop(struct gsh_instance *pe);
 void gsh_trace_kernels_destroy(struct gsh_instance *pe);

@@ -174,7 +174,7 @@ static void test_parts(void)
     size_t bytes = make_part(data);
     struct gsh_timeline t = {0};
     CHECK_EQ(gsh_timeline_load(&t, data, bytes), GSH_OK);
-    CHECK_EQ(t.n_items, 8); /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE */
+    CHECK_EQ(t.n_items, 9); /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE, NIC */
     CHECK_STR(t.items[0].name, "somename");
     CHECK_STR(t.tracks[0].name, "somename");
     gsh_timeline_free(&t);
