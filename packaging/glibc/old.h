@@ -19,6 +19,9 @@ GSH_OLD_VERSION(dladdr, 2.2.5);
 GSH_OLD_VERSION(dlerror, 2.2.5);
 GSH_OLD_VERSION(dlopen, 2.2.5);
 GSH_OLD_VERSION(dlsym, 2.2.5);
+GSH_OLD_VERSION(__pthread_register_cancel, 2.3.3); /* this and two below: of pthread_cleanup_push */
+GSH_OLD_VERSION(__pthread_unregister_cancel, 2.3.3);
+GSH_OLD_VERSION(__pthread_unwind_next, 2.3.3);
 GSH_OLD_VERSION(pthread_attr_getstack, 2.2.5);
 GSH_OLD_VERSION(pthread_condattr_setclock, 2.3.3);
 GSH_OLD_VERSION(pthread_create, 2.2.5);
