@@ -390,8 +390,8 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
     const uint64_t first = *count;
     uint64_t piece = first;
     stripe s = {};
-    if (detail::is_given_up(c, has_left))
-        return;
+    /* Threads that see this differ: those that go on must not wait for the others at a barrier. */
+    detail::leave_if_given_up(c, has_left);
     for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
          at = next_of(a, row, channel, at + 1, &s)) {
         const gsh_nccl_transfer &t = a.transfers[at];
