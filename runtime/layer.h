@@ -308,7 +308,11 @@ void gshmemx_layer_trace_as(const char *call);
 enum gshmemx_layer_traced_kind {
     GSHMEMX_LAYER_TRACED_MESSAGE, /* a transfer to or from pe that is asked for */
     GSHMEMX_LAYER_TRACED_LAUNCH,  /* of such transfers */
-    GSHMEMX_LAYER_TRACED_WAIT     /* until the symmetric word of 64 bits is at least `value` */
+    GSHMEMX_LAYER_TRACED_WAIT,    /* until the symmetric word of 64 bits is at least `value` */
+    /* Of the calling thread alone: */
+    GSHMEMX_LAYER_TRACED_WRITE,  /* bytes to `offset` in `memory` */
+    GSHMEMX_LAYER_TRACED_UPDATE, /* the word at `offset` in `memory` becomes `value` */
+    GSHMEMX_LAYER_TRACED_CALL    /* another call */
 };
 struct gshmemx_layer_traced_call {
     const char *call; /* stays as it is */
@@ -319,6 +323,7 @@ struct gshmemx_layer_traced_call {
     const void *word;
     uint64_t value;
     gshmemx_stream_t stream;
+    uint64_t memory, offset; /* memory: a number of gshmemx_layer_trace_memory */
 };
 struct gshmemx_layer_traced {
     uint64_t reserved[20];
@@ -326,6 +331,10 @@ struct gshmemx_layer_traced {
 void gshmemx_layer_trace_begin(struct gshmemx_layer_traced *traced,
                                const struct gshmemx_layer_traced_call *call);
 void gshmemx_layer_trace_end(struct gshmemx_layer_traced *traced);
+/* The bytes at this process's address are memory with that number, which no other has in the job:
+ * the calling thread's PE's own, or another PE's that is mapped here. So the timeline knows whom
+ * calls concern that know only an address. */
+void gshmemx_layer_trace_memory(const void *address, size_t bytes, uint64_t number, bool is_own);
 
 /* ---- without a job ----
  *

@@ -147,6 +147,13 @@ static void take_op(struct gsh_trace_slot *slot, uint32_t op)
     }
 }
 
+static int32_t pe_of(uint32_t bits)
+{
+    return bits == GSH_TRACE_NO_PE           ? -1
+           : bits == GSH_TRACE_PE_BY_ADDRESS ? GSH_TRACE_PE_BY_ADDRESS_OF
+                                             : (int32_t)bits;
+}
+
 static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t kind,
                        uint64_t payload, gsh_kernel_call_fn take, void *context)
 {
@@ -160,9 +167,7 @@ static void take_event(struct gsh_kernel_events *k, struct thread *t, uint32_t k
     struct gsh_trace_slot none, *slot = t->depth <= DEPTH ? &t->open[t->depth - 1].slot : &none;
     switch (kind) {
     case GSH_TRACE_EVENT_TO:
-        slot->pe = (payload & GSH_TRACE_NO_PE) == GSH_TRACE_NO_PE
-                       ? -1
-                       : (int32_t)(payload & GSH_TRACE_NO_PE);
+        slot->pe = pe_of((uint32_t)payload & GSH_TRACE_NO_PE);
         slot->bytes = payload >> 20;
         break;
     case GSH_TRACE_EVENT_AT:

@@ -194,8 +194,10 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
         case GSH_TRACE_REQUEST:
         case GSH_TRACE_TRANSFER:
         case GSH_TRACE_RANGE:
-        case GSH_TRACE_NIC:                                              /* in no row */
-            add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false); /* until rows.h */
+        case GSH_TRACE_MEMORY:
+        case GSH_TRACE_NIC:
+            /* until rows.h, which has none for some */
+            add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false);
             break;
         default: {
             add_item(r, slot, name_of(part, slot), find_track(r, GSH_TRACK_THREAD, chunk.track),

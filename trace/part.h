@@ -32,6 +32,7 @@ struct gsh_trace_head {
     uint64_t device_step_ns; /* by how much the kernels' clock moves */
     int32_t full_errno;      /* why there was no room; 0: the part's limit */
     int32_t reserved;
+    uint64_t heap_base, heap_bytes; /* the PE's own segment, as its kernels see it */
 };
 
 /* What a slot says. New ones are appended. */
@@ -58,6 +59,9 @@ enum gsh_trace_kind {
     GSH_TRACE_RANGE,    /* the program's, which another thread may have begun */
     /* At end_ns: of `value` requests that kernels have posted to NICs, `seen` are not done. */
     GSH_TRACE_NIC,
+    /* bytes at the address `off` of this process are memory number `value` of a dialect, a number
+     * of the whole job: op 1: this PE's own, 0: another PE's, as it is mapped here. */
+    GSH_TRACE_MEMORY,
     GSH_TRACE_KINDS
 };
 
@@ -94,6 +98,12 @@ struct gsh_trace_chunk {
     uint64_t reserved2[6];
 };
 _Static_assert(sizeof(struct gsh_trace_chunk) == 64, "gsh_trace_chunk is a file's");
+
+/* In a call's `pe`, until merging (memories.h) knows whom it concerns: whose memory is at word_off
+ * or else off, by this PE's addresses less the heap's base, of 48 bits; or whose memory number
+ * `seen` is, in which word_off and off are offsets. */
+#define GSH_TRACE_PE_BY_ADDRESS_OF (-2)
+#define GSH_TRACE_PE_BY_MEMORY     (-3)
 
 #define GSH_TRACE_CHUNK_SLOTS (GSH_TRACE_CHUNK_BYTES / sizeof(struct gsh_trace_slot))
 #define GSH_TRACE_PES_MAX     (1u << 20)

@@ -108,8 +108,11 @@ static void annotate_text(struct writer *w, int name, const char *text)
 static void annotate_address(struct writer *w, int name, const struct gsh_timeline_item *item,
                              uint64_t off)
 {
-    char text[96];
-    gsh_objects_name(&w->objects[item->part], off, item->slot.end_ns, text, sizeof(text));
+    char text[96] = "outside of the heap";
+    const uint64_t heap_bytes = w->t->parts[item->part].head.heap_bytes;
+    if (heap_bytes == 0 || off < heap_bytes) { /* 0: not known */
+        gsh_objects_name(&w->objects[item->part], off, item->slot.end_ns, text, sizeof(text));
+    }
     annotate_text(w, name, text);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job's timeline in memory: what its parts say, in one list. Built in steps, each of which uses
- * what those before it have filled in: load.h, clocks.h, rows.h, flows.h; perfetto.h writes it. */
+ * what those before it have filled in: load.h, clocks.h, rows.h, memories.h,
+ * flows.h; perfetto.h writes it. */
 #ifndef GSH_TRACE_TIMELINE_H
 #define GSH_TRACE_TIMELINE_H
 

@@ -58,7 +58,8 @@ enum gsh_trace_event_call {
 #define GSH_TRACE_EVENT_WORD_4 8u
 #define GSH_TRACE_EVENT_WORD_2 32u
 
-#define GSH_TRACE_NO_PE 0xfffffu
+#define GSH_TRACE_NO_PE         0xfffffu
+#define GSH_TRACE_PE_BY_ADDRESS 0xffffeu /* whose memory is at WORD or AT */
 
 /* From this bit of BEGIN's payload on, 4 bits: how many numbers, from this one on, are the call's;
  * 0: not said. The last one is its END's, which may be written long after later numbers. */

@@ -16,6 +16,23 @@ void gshmemx_layer_trace_as(const char *call)
     gsh_trace_as(call);
 }
 
+static void begin_own(struct traced *t, struct gsh_instance *pe,
+                      const struct gshmemx_layer_traced_call *c)
+{
+    gsh_trace_data(&t->scope, pe, c->call, -1, NULL, c->bytes);
+    if (c->kind != GSHMEMX_LAYER_TRACED_CALL) {
+        t->scope.slot.pe = GSH_TRACE_PE_BY_MEMORY;
+        t->scope.slot.seen = c->memory;
+    }
+    if (c->kind == GSHMEMX_LAYER_TRACED_WRITE) {
+        t->scope.slot.off = c->offset;
+    } else if (c->kind == GSHMEMX_LAYER_TRACED_UPDATE) {
+        t->scope.slot.word_off = c->offset;
+        t->scope.slot.op = GSH_TRACE_OP_SET;
+        t->scope.slot.value = c->value;
+    }
+}
+
 static void begin(struct traced *t, struct gsh_instance *pe,
                   const struct gshmemx_layer_traced_call *c)
 {
@@ -27,6 +44,10 @@ static void begin(struct traced *t, struct gsh_instance *pe,
                                                .word_bytes = sizeof(uint64_t),
                                                .op = GSH_TRACE_EVENT_AWAIT + GSHMEM_CMP_GE,
                                                .value = c->value};
+    if (c->kind >= GSHMEMX_LAYER_TRACED_WRITE) {
+        begin_own(t, pe, c);
+        return;
+    }
     if (c->kind != GSHMEMX_LAYER_TRACED_MESSAGE) {
         gsh_trace_stream_begin(&t->scope, &t->on, pe, c->call, c->stream, &what);
         return;
@@ -52,4 +73,22 @@ void gshmemx_layer_trace_end(struct gshmemx_layer_traced *traced)
     struct traced *t = (struct traced *)traced;
     gsh_trace_stream_leave(&t->on);
     gsh_trace_leave(&t->scope);
+}
+
+void gshmemx_layer_trace_memory(const void *address, size_t bytes, uint64_t number, bool is_own)
+{
+    struct gsh_instance *pe = gsh_trace_is_recording() ? gsh_instance_current() : NULL;
+    if (pe == NULL || pe->trace == NULL) {
+        return;
+    }
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_MEMORY,
+                                  .op = is_own,
+                                  .pe = -1,
+                                  .begin_ns = gsh_now_ns(),
+                                  .bytes = bytes,
+                                  .off = (uint64_t)(uintptr_t)address,
+                                  .word_off = GSH_TRACE_NONE,
+                                  .value = number};
+    slot.end_ns = slot.begin_ns;
+    gsh_trace_write(pe->trace, NULL, &slot);
 }

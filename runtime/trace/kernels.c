@@ -86,7 +86,10 @@ void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t
     struct gsh_trace_kernels *k = pe->trace_kernels;
     if (k != NULL) {
         struct table *t = table;
+        struct gsh_trace_head *head = gsh_trace_head(pe->trace);
         k->counts_at = address + offsetof(struct table, counts);
+        head->heap_base = pe->state.base;
+        head->heap_bytes = pe->state.stride;
         t->device = (struct gsh_trace_device){.counts = k->counts_at,
                                               .events = k->device_events,
                                               .n_events = k->n_events,

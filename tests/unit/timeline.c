@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The timeline's steps after the job: clocks of two hosts and of a GPU become one within the error
+ * The timeline's steps after the job: calls that know an address alone concern whose memory it is;
+ * clocks of two hosts and of a GPU become one within the error
  * that the file states, events of kernels become calls, also around a loss, a part that was cut
  * anywhere is read as far as it goes, a file that is none is refused, and what found no room in a
  * part is counted, with the reason. */
@@ -16,10 +17,53 @@
 #include "trace/flows.h"
 #include "trace/kernel_events.h"
 #include "trace/load.h"
+#include "trace/memories.h"
 #include "trace/merge.h"
 #include "trace/read.h"
 #include "trace/record.h"
 #include "wire/trace.h"
+
+/* ---- whose memory ---- */
+
+/* PE 1's memory 7 lies at 0x9000 there, outside of its heap, and is mapped at 0x500 here, before
+ * the heap. Its memory 8 is in its heap. */
+static void test_memories(void)
+{
+    const struct gsh_trace_head heads[2] = {
+        {.pe = 0, .n_pes = 2, .heap_base = 0x1000, .heap_bytes = 0x100},
+        {.pe = 1, .n_pes = 2, .heap_base = 0x2000, .heap_bytes = 0x100}};
+    struct gsh_timeline_part parts[2] = {{.head = heads[0]}, {.head = heads[1]}};
+    const uint64_t none = GSH_TRACE_NONE, of_7 = 0x9000 - 0x2000 + 8;
+    struct gsh_timeline_item items[] = {
+        {.part = 1, .slot = {GSH_TRACE_MEMORY, 1, .off = 0x9000, .bytes = 64, .value = 7}},
+        {.part = 1, .slot = {GSH_TRACE_MEMORY, 1, .off = 0x2010, .bytes = 64, .value = 8}},
+        {.part = 0, .slot = {GSH_TRACE_MEMORY, 0, .off = 0x500, .bytes = 64, .value = 7}},
+        /* by its address, less the base, in 48 bits; one that nobody has told of; by its number */
+        {.slot = {GSH_TRACE_CALL, GSH_TRACE_OP_ADD, .pe = GSH_TRACE_PE_BY_ADDRESS_OF, .off = none,
+                  .word_off = (0x508 - UINT64_C(0x1000)) & UINT64_C(0xffffffffffff)}},
+        {.slot = {GSH_TRACE_CALL, GSH_TRACE_OP_ADD, .pe = GSH_TRACE_PE_BY_ADDRESS_OF, .off = 0x30,
+                  .word_off = 0x40}},
+        {.slot = {GSH_TRACE_CALL, .pe = GSH_TRACE_PE_BY_MEMORY, .off = 8, .word_off = none,
+                  .seen = 8}},
+        {.slot = {GSH_TRACE_CALL, .pe = GSH_TRACE_PE_BY_MEMORY, .off = 8, .word_off = none,
+                  .seen = 7}},
+        {.slot = {GSH_TRACE_CALL, .pe = GSH_TRACE_PE_BY_MEMORY, .off = 64, .word_off = none,
+                  .seen = 8}},
+        {.slot = {GSH_TRACE_CALL, .pe = 1, .off = 0x30, .word_off = none}}};
+    const struct {
+        int32_t pe;
+        uint64_t off, word_off;
+    } wanted[] = {{1, none, of_7}, {-1, none, none}, {1, 0x18, none},
+                  {1, none, none}, {-1, none, none}, {1, 0x30, none}};
+    struct gsh_timeline t = {.parts = parts, .n_parts = 2, .items = items, .n_items = 9};
+    CHECK_EQ(gsh_timeline_find_memories(&t), GSH_OK);
+    for (int i = 0; i < 6; i++) {
+        const struct gsh_trace_slot *s = &items[i + 3].slot;
+        CHECK_EQ(s->pe, wanted[i].pe);
+        CHECK_EQ(s->off, wanted[i].off);
+        CHECK_EQ(s->word_off, wanted[i].word_off);
+    }
+}
 
 /* ---- clocks ---- */
 
@@ -174,7 +218,8 @@ static void test_parts(void)
     size_t bytes = make_part(data);
     struct gsh_timeline t = {0};
     CHECK_EQ(gsh_timeline_load(&t, data, bytes), GSH_OK);
-    CHECK_EQ(t.n_items, 9); /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE, NIC */
+    /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE, NIC, MEMORY */
+    CHECK_EQ(t.n_items, 10);
     CHECK_STR(t.items[0].name, "somename");
     CHECK_STR(t.tracks[0].name, "somename");
     gsh_timeline_free(&t);
@@ -302,6 +347,7 @@ static void test_try_file(void)
 int main(void)
 {
     gsh_log_setup(GSH_LOG_NONE, GSH_LOG_ALL, NULL);
+    test_memories();
     test_clocks();
     test_device_clock();
     test_kernel_events();

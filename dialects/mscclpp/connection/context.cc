@@ -6,6 +6,7 @@
 
 #include "dialects/mscclpp/base/bytes.h"
 #include "dialects/mscclpp/base/check.h"
+#include "dialects/mscclpp/base/traced.h"
 #include "dialects/mscclpp/connection/connection.h"
 
 namespace mscclpp
@@ -207,6 +208,7 @@ void Connection::write(RegisteredMemory dst, uint64_t dstOffset, RegisteredMemor
     if (src.pimpl_->data == nullptr) {
         refuse("Connection::write: src is not in this process's memory");
     }
+    const traced slice(traced::write("Connection::write", dst.pimpl_->id, dstOffset, size));
     if (size > 0) {
         c.write(*dst.pimpl_, dstOffset, *src.pimpl_, srcOffset, size);
     }
@@ -229,6 +231,8 @@ void Connection::updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_
                                uint64_t newValue)
 {
     checkUpdate(dst, dstOffset);
+    const traced slice(
+        traced::update("Connection::updateAndSync", dst.pimpl_->id, dstOffset, newValue));
     if (src != nullptr) {
         *src = newValue;
     }
@@ -241,12 +245,16 @@ bool Connection::flushInto(uint64_t *done, uint64_t value, const RegisteredMemor
     if (dst != nullptr) {
         checkUpdate(*dst, 0);
     }
+    const traced slice(
+        dst != nullptr ? traced::update("Connection::updateAndSync", dst->pimpl_->id, 0, newValue)
+                       : traced::call("Connection::flush"));
     return need(impl_, "a Connection")
         .flush_into(done, value, dst != nullptr ? dst->pimpl_.get() : nullptr, newValue);
 }
 
 void Connection::flush(int64_t timeoutUsec)
 {
+    const traced slice(traced::call("Connection::flush"));
     need(impl_, "a Connection")
         .flush(timeoutUsec < 0 ? gshmemx_layer_timeout_ns()
                                : static_cast<uint64_t>(timeoutUsec) * 1000);

@@ -63,6 +63,9 @@ std::shared_ptr<RegisteredMemory::Impl> register_memory(void *ptr, size_t size,
               "registerMemory");
         memory->has_range = true;
     }
+    if (transports.any()) { /* else it may be another PE's, by gshmem_ptr */
+        gshmemx_layer_trace_memory(ptr, size, memory->id, true);
+    }
     std::unique_lock<std::shared_mutex> hold(table().mutex);
     table().memories[memory->id] = memory;
     table().live[memory->id] = memory.get();
@@ -189,6 +192,7 @@ RegisteredMemory RegisteredMemory::deserialize(const std::vector<char> &data)
             throw Error("RegisteredMemory::deserialize: this process has released that memory",
                         ErrorCode::RemoteError);
         }
+        gshmemx_layer_trace_memory(own->data, own->size, own->id, false);
         return RegisteredMemory(own);
     }
     if (m->has_range && m->host == own_host()) {
@@ -200,6 +204,7 @@ RegisteredMemory RegisteredMemory::deserialize(const std::vector<char> &data)
         }
         check(gshmemx_layer_range_open(m->range_key.data(), &m->opened, &m->data),
               "RegisteredMemory::deserialize");
+        gshmemx_layer_trace_memory(m->data, m->size, m->id, false);
     }
     return RegisteredMemory(m);
 }

@@ -94,6 +94,8 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     {
         static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
         check("a memory channel's put", targetOffset, originBytes, originOffset, originBytes, 4);
+        MSCCLPP_TRACED(threadId == 0, "MemoryChannel::put", CALL, originBytes,
+                       static_cast<char *>(dst_) + targetOffset);
         detail::copyBytes<gshmem::detail::direction::put>(static_cast<char *>(dst_) + targetOffset,
                                                           static_cast<char *>(src_) + originOffset,
                                                           originBytes, threadId, numThreads);
@@ -112,6 +114,8 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     {
         static_assert(detail::isAlignment<Alignment>, "Alignment is 4, 8 or 16");
         check("a memory channel's get", targetOffset, originBytes, originOffset, originBytes, 4);
+        MSCCLPP_TRACED(threadId == 0, "MemoryChannel::get", GET, originBytes,
+                       static_cast<char *>(dst_) + targetOffset);
         detail::copyBytes<gshmem::detail::direction::get>(static_cast<char *>(src_) + originOffset,
                                                           static_cast<char *>(dst_) + targetOffset,
                                                           originBytes, threadId, numThreads);
@@ -131,6 +135,8 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     {
         check("a memory channel's putPackets", targetOffset, detail::times(originBytes, 2),
               originOffset, originBytes, sizeof(PacketType) / 2);
+        MSCCLPP_TRACED(threadId == 0, "MemoryChannel::putPackets", CALL, originBytes,
+                       static_cast<char *>(dst_) + targetOffset);
         copyToPackets<PacketType>(static_cast<char *>(dst_) + targetOffset,
                                   static_cast<char *>(src_) + originOffset, originBytes, threadId,
                                   numThreads, flag);
@@ -152,6 +158,7 @@ struct MemoryChannelDeviceHandle : public BaseMemoryChannelDeviceHandle {
     {
         check("a memory channel's unpackPackets", 0, 0, originOffset, originBytes,
               sizeof(PacketType) / 2);
+        MSCCLPP_TRACED(threadId == 0, "MemoryChannel::unpackPackets", CALL, originBytes, nullptr);
         detail::copyFromPackets<PacketType>(
             static_cast<char *>(src_) + originOffset,
             static_cast<const char *>(packetBuffer_) + targetOffset, originBytes, threadId,

@@ -114,12 +114,14 @@ struct BasePortChannelDeviceHandle {
         detail::checkBelow("a port channel's source offset", srcOffset, 1ull << TriggerBitsOffset);
         detail::checkBelow("a port channel's target memory", dstId, 1ull << TriggerBitsMemoryId);
         detail::checkBelow("a port channel's source memory", srcId, 1ull << TriggerBitsMemoryId);
+        MSCCLPP_TRACED(true, call, CALL, (type & TriggerData) != 0 ? size : 0, nullptr);
         return fifo_.pushIn(
             ProxyTrigger(type, dstId, dstOffset, srcId, srcOffset, size, semaphoreId_),
             1000000 MSCCLPP_PASS_CALL);
     }
     MSCCLPP_DEVICE_INLINE void awaitFlush(uint64_t position, int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
+        MSCCLPP_TRACED(true, call, CALL, 0, nullptr);
         const uint64_t *const done = flushDonePos_ != nullptr ? flushDonePos_ : fifo_.tail;
         detail::waitWord(fifo_.watch_, detail::flushOf(semaphoreId_), done, position + 1,
                          maxSpinCount MSCCLPP_PASS_CALL);

@@ -66,8 +66,10 @@ struct Host2DeviceSemaphoreDeviceHandle {
     /* Not for programs: of that call. */
     MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken,
-                         detail::nextSignal(expectedInboundToken), maxSpinCount MSCCLPP_PASS_CALL);
+        const uint64_t number = detail::nextSignal(expectedInboundToken);
+        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
+        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken, number,
+                         maxSpinCount MSCCLPP_PASS_CALL);
     }
 #endif
 
@@ -90,8 +92,10 @@ struct MemoryDevice2DeviceSemaphoreDeviceHandle {
     /* Not for programs: of that call. */
     MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken,
-                         detail::nextSignal(expectedInboundToken), maxSpinCount MSCCLPP_PASS_CALL);
+        const uint64_t number = detail::nextSignal(expectedInboundToken);
+        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
+        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken, number,
+                         maxSpinCount MSCCLPP_PASS_CALL);
     }
     /* For what needs no data: they are not ordered. */
     MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
@@ -100,18 +104,21 @@ struct MemoryDevice2DeviceSemaphoreDeviceHandle {
     }
     MSCCLPP_DEVICE_INLINE void relaxedWaitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        detail::waitWord<true>(watch_, detail::Awaited::Signal, inboundToken,
-                               detail::nextSignal(expectedInboundToken),
+        const uint64_t number = detail::nextSignal(expectedInboundToken);
+        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
+        detail::waitWord<true>(watch_, detail::Awaited::Signal, inboundToken, number,
                                maxSpinCount MSCCLPP_PASS_CALL);
     }
     MSCCLPP_DEVICE_INLINE void signal()
     {
         /* Pairs with the acquire of wait() and poll(): data before the signal. */
+        MSCCLPP_TRACED_SIGNAL("MemoryChannel::signal", remoteInboundToken);
         gshmem::detail::fence_release();
         gshmem::detail::reduce_add(remoteInboundToken, (uint64_t)1);
     }
     MSCCLPP_DEVICE_INLINE void relaxedSignal()
     {
+        MSCCLPP_TRACED_SIGNAL("MemoryChannel::relaxedSignal", remoteInboundToken);
         gshmem::detail::reduce_add(remoteInboundToken, (uint64_t)1);
     }
     /* The name of 0.6 and before, for data that are in packets. */

@@ -51,9 +51,10 @@ struct Watch {
 
 constexpr uint64_t looksPerPage = gshmem::detail::is_cpu_device ? 1 : 16;
 
-/* The public call that waits, and where it stands in the program: only files that are compiled with
- * GSHMEM_CALL_SITES pass it on. Parameters, the same as arguments, and the call's own. */
-#if defined(GSHMEM_CALL_SITES)
+/* The public call, and where it stands in the program: only files that are compiled with
+ * GSHMEM_CALL_SITES or GSHMEM_TRACE_KERNELS pass it on. Parameters, the same as arguments, and the
+ * call's own. */
+#if defined(GSHMEM_CALL_SITES) || defined(GSHMEM_TRACE_KERNELS)
 #define MSCCLPP_FOR_CALL  , const char *call GSHMEM_SITE
 #define MSCCLPP_PASS_CALL , call GSHMEM_PASS_SITE
 #define MSCCLPP_AS(NAME)  , NAME GSHMEM_PASS_SITE
@@ -73,6 +74,39 @@ MSCCLPP_DEVICE_INLINE bool isPe()
 #endif
 }
 
+#if defined(GSHMEM_TRACE_KERNELS)
+/* Of a process that is no PE: one whose calls nobody records. */
+MSCCLPP_DEVICE_INLINE gshmem::unit_context recordedPe()
+{
+#if defined(__CUDACC__)
+    return gshmem::default_context();
+#else
+    static const gsh_state nobody = {};
+    return {isPe() ? gshmem::detail::unit_state() : nobody, 0};
+#endif
+}
+/* A call in the timeline, until the end of the block: with bytes at DATA, which may be NULL, to the
+ * PE whose memory that is; one that adds 1 to a peer's WORD; one that waits until a word of this
+ * side's is VALUE. */
+#define MSCCLPP_TRACED(IS_FIRST, CALL, KIND, BYTES, DATA)                                      \
+    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), IS_FIRST, CALL,        \
+                                         GSH_TRACE_EVENT_##KIND, (int)GSH_TRACE_PE_BY_ADDRESS, \
+                                         (uint64_t)(BYTES), DATA, nullptr, 0, 0)
+#define MSCCLPP_TRACED_SIGNAL(CALL, WORD)                                                       \
+    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), true, CALL,             \
+                                         GSH_TRACE_EVENT_CALL, (int)GSH_TRACE_PE_BY_ADDRESS, 0, \
+                                         nullptr, WORD, GSH_TRACE_EVENT_ADD, 1)
+#define MSCCLPP_TRACED_WAIT(CALL, WORD, VALUE)                                          \
+    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), true, CALL,     \
+                                         GSH_TRACE_EVENT_WAIT, -1, 0, nullptr, WORD,    \
+                                         GSH_TRACE_EVENT_AWAIT + GSHMEM_CMP_GE, VALUE); \
+    mscclppTraced.saw(VALUE)
+#else
+#define MSCCLPP_TRACED(...)        ((void)0)
+#define MSCCLPP_TRACED_SIGNAL(...) ((void)0)
+#define MSCCLPP_TRACED_WAIT(...)   ((void)0)
+#endif
+
 /* The PE's own limit and reports. */
 MSCCLPP_DEVICE_INLINE uint64_t lookAroundAsPe(uint64_t began, const uint64_t *word, uint64_t wanted,
                                               uint64_t seen MSCCLPP_FOR_CALL)
@@ -83,8 +117,10 @@ MSCCLPP_DEVICE_INLINE uint64_t lookAroundAsPe(uint64_t began, const uint64_t *wo
 #if defined(GSHMEM_CALL_SITES)
     const gshmem::context pe = context_at(gsh_site);
 #else
-    const char *const call = "a wait of mscclpp";
     const gshmem::unit_context pe = gshmem::default_context();
+#endif
+#if !defined(GSHMEM_CALL_SITES) && !defined(GSHMEM_TRACE_KERNELS)
+    const char *const call = "a wait of mscclpp";
 #endif
     return look_around_at(pe, is_cpu_device ? began | abort_bits : began, GSH_REPORT_WAIT_TIMEOUT,
                           call, -1, GSHMEM_CMP_GE, word, wanted, seen);
