@@ -49,6 +49,16 @@ MSCCLPP_DEVICE_INLINE bool pollSignal(const uint64_t *inbound, uint64_t *expecte
     return false;
 }
 
+/* Takes the next signal, and waits until it has come. */
+template <bool isRelaxed = false>
+MSCCLPP_DEVICE_INLINE void awaitSignal(Watch *watch, const uint64_t *inbound, uint64_t *expected,
+                                       int64_t maxSpinCount MSCCLPP_FOR_CALL)
+{
+    const uint64_t number = nextSignal(expected);
+    MSCCLPP_TRACED_WAIT(call, inbound, number);
+    waitWord<isRelaxed>(watch, Awaited::Signal, inbound, number, maxSpinCount MSCCLPP_PASS_CALL);
+}
+
 } // namespace detail
 #endif
 
@@ -66,10 +76,8 @@ struct Host2DeviceSemaphoreDeviceHandle {
     /* Not for programs: of that call. */
     MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        const uint64_t number = detail::nextSignal(expectedInboundToken);
-        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
-        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken, number,
-                         maxSpinCount MSCCLPP_PASS_CALL);
+        detail::awaitSignal(watch_, inboundToken, expectedInboundToken,
+                            maxSpinCount MSCCLPP_PASS_CALL);
     }
 #endif
 
@@ -92,10 +100,8 @@ struct MemoryDevice2DeviceSemaphoreDeviceHandle {
     /* Not for programs: of that call. */
     MSCCLPP_DEVICE_INLINE void waitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        const uint64_t number = detail::nextSignal(expectedInboundToken);
-        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
-        detail::waitWord(watch_, detail::Awaited::Signal, inboundToken, number,
-                         maxSpinCount MSCCLPP_PASS_CALL);
+        detail::awaitSignal(watch_, inboundToken, expectedInboundToken,
+                            maxSpinCount MSCCLPP_PASS_CALL);
     }
     /* For what needs no data: they are not ordered. */
     MSCCLPP_DEVICE_INLINE void relaxedWait(int64_t maxSpinCount = 10000000 GSHMEM_SITE)
@@ -104,10 +110,8 @@ struct MemoryDevice2DeviceSemaphoreDeviceHandle {
     }
     MSCCLPP_DEVICE_INLINE void relaxedWaitIn(int64_t maxSpinCount MSCCLPP_FOR_CALL)
     {
-        const uint64_t number = detail::nextSignal(expectedInboundToken);
-        MSCCLPP_TRACED_WAIT(call, inboundToken, number);
-        detail::waitWord<true>(watch_, detail::Awaited::Signal, inboundToken, number,
-                               maxSpinCount MSCCLPP_PASS_CALL);
+        detail::awaitSignal<true>(watch_, inboundToken, expectedInboundToken,
+                                  maxSpinCount MSCCLPP_PASS_CALL);
     }
     MSCCLPP_DEVICE_INLINE void signal()
     {
