@@ -13,6 +13,7 @@
 #include <mscclpp/memory_channel.hpp>
 #include <mscclpp/port_channel.hpp>
 
+#include "tests/dialects/mscclpp/shared_id.hpp"
 #include "tests/test.h"
 
 using namespace mscclpp;
@@ -43,24 +44,6 @@ __global__ static void put_one(int *memory, int value, int peer)
 {
     gshmem_int_p(memory, value, peer);
     gshmem_quiet();
-}
-
-static UniqueId shared_id(int me)
-{
-    char *symmetric = static_cast<char *>(gshmem_malloc(UniqueIdBytes));
-    UniqueId id = {};
-    if (me == 0) {
-        id = TcpBootstrap::createUniqueId();
-        gpuMemcpy(symmetric, reinterpret_cast<const char *>(id.data()), UniqueIdBytes,
-                  cudaMemcpyHostToDevice);
-    }
-    gshmem_barrier_all();
-    gshmem_broadcastmem(GSHMEM_TEAM_WORLD, symmetric, symmetric, UniqueIdBytes, 0);
-    gpuMemcpy(reinterpret_cast<char *>(id.data()), static_cast<const char *>(symmetric),
-              UniqueIdBytes, cudaMemcpyDeviceToHost);
-    gshmem_barrier_all();
-    gshmem_free(symmetric);
-    return id;
 }
 
 static void check_received(const int *memory, int peer)

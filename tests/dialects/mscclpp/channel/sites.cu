@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/dialects/mscclpp/shared_id.hpp"
 #include "tests/test.h"
 
 using namespace mscclpp;
@@ -81,19 +82,8 @@ __global__ static void wait_kernel(int number, MemoryChannelDeviceHandle near,
 static void run(int number)
 {
     const int me = gshmem_my_pe(), peer = 1 - me;
-    char *ids = static_cast<char *>(gshmem_malloc(UniqueIdBytes));
-    UniqueId id = {};
-    if (me == 0) {
-        id = TcpBootstrap::createUniqueId();
-        gpuMemcpy(ids, reinterpret_cast<const char *>(id.data()), UniqueIdBytes,
-                  cudaMemcpyHostToDevice);
-    }
-    gshmem_barrier_all();
-    gshmem_broadcastmem(GSHMEM_TEAM_WORLD, ids, ids, UniqueIdBytes, 0);
-    gpuMemcpy(reinterpret_cast<char *>(id.data()), static_cast<const char *>(ids), UniqueIdBytes,
-              cudaMemcpyDeviceToHost);
     auto bootstrap = std::make_shared<TcpBootstrap>(me, 2);
-    bootstrap->initialize(id);
+    bootstrap->initialize(shared_id(me));
     Communicator communicator(bootstrap);
     auto memory = GpuBuffer<char>(3 * n_bytes);
     const RegisteredMemory mine =

@@ -9,6 +9,7 @@
 #include <mscclpp/memory_channel.hpp>
 #include <mscclpp/port_channel.hpp>
 
+#include "tests/dialects/mscclpp/shared_id.hpp"
 #include "tests/test.h"
 
 using namespace mscclpp;
@@ -35,19 +36,8 @@ static void run()
 {
     const int me = gshmem_my_pe(), peer = 1 - me;
     char *const memory = static_cast<char *>(gshmem_malloc(2 * BYTES));
-    char *const ids = static_cast<char *>(gshmem_malloc(UniqueIdBytes));
-    UniqueId id = {};
-    if (me == 0) {
-        id = TcpBootstrap::createUniqueId();
-        gpuMemcpy(ids, reinterpret_cast<const char *>(id.data()), UniqueIdBytes,
-                  cudaMemcpyHostToDevice);
-    }
-    gshmem_barrier_all();
-    gshmem_broadcastmem(GSHMEM_TEAM_WORLD, ids, ids, UniqueIdBytes, 0);
-    gpuMemcpy(reinterpret_cast<char *>(id.data()), static_cast<const char *>(ids), UniqueIdBytes,
-              cudaMemcpyDeviceToHost);
     auto bootstrap = std::make_shared<TcpBootstrap>(me, 2);
-    bootstrap->initialize(id);
+    bootstrap->initialize(shared_id(me));
     Communicator communicator(bootstrap);
     const RegisteredMemory mine =
         communicator.registerMemory(memory, 2 * BYTES, Transport::CudaIpc);
@@ -65,7 +55,6 @@ static void run()
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     service.stopProxy();
     bootstrap->barrier();
-    gshmem_free(ids);
     gshmem_free(memory);
 }
 
