@@ -245,13 +245,10 @@ static bool is_of_library(const char *file)
 static bool find_call_site(const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     uint32_t cmp = e->cmp;
-    const char *by_call, *by_item;
-    uint32_t call_line, item_line;
-    gsh_waits_split_call(w->call, &by_call, &call_line);
-    gsh_waits_split_cmp(&cmp, &by_item, &item_line);
+    const char *file;
+    uint32_t line;
+    gsh_waits_split(w->call, &cmp, &file, &line);
     w->cmp = cmp <= 5 ? (int)cmp : 0;
-    const char *file = item_line != 0 ? by_item : by_call;
-    const uint32_t line = item_line != 0 ? item_line : call_line;
     if (line == 0 || is_of_library(file)) {
         return false;
     }

@@ -292,14 +292,12 @@ static void print(struct gsh_instance *pe, const struct gsh_report *reported)
     struct gsh_report own = *reported;
     const struct gsh_report *r = &own;
     char text[512], more[160] = "", call[sizeof(r->call)], at[80] = "";
-    const char *by_call, *by_item;
-    uint32_t call_line, item_line;
+    const char *file;
+    uint32_t line;
     gsh_copy_name(call, sizeof(call), r->call);
-    gsh_waits_split_call(call, &by_call, &call_line);
-    gsh_waits_split_cmp(&own.cmp, &by_item, &item_line);
-    if (call_line != 0 || item_line != 0) {
-        snprintf(at, sizeof(at), " at %s:%u", item_line != 0 ? by_item : by_call,
-                 item_line != 0 ? item_line : call_line);
+    gsh_waits_split(call, &own.cmp, &file, &line);
+    if (line != 0) {
+        snprintf(at, sizeof(at), " at %s:%u", file, line);
     }
     if (!word_timeout(pe, r, text, sizeof(text))) {
         word_mistake(pe, r, text, sizeof(text));

@@ -124,26 +124,17 @@ void gsh_waits_copy_call(char *to, size_t room, const char *call)
     }
 }
 
-static void tell_known_site(unsigned long number, const char **file, uint32_t *line)
-{
-    const struct known_site *known = known_site_of(number);
-    *file = known != NULL ? without_folders(known->file) : NULL;
-    *line = known != NULL ? known->line : 0;
-}
-
-void gsh_waits_split_call(char *call, const char **file, uint32_t *line)
+void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line)
 {
     char *mark = strchr(call, SITE_MARK);
-    tell_known_site(mark != NULL ? strtoul(mark + 1, NULL, 10) : 0, file, line);
+    const struct known_site *known = known_site_of(*cmp >> GSH_REPORT_SITE_SHIFT);
+    *cmp &= (1u << GSH_REPORT_SITE_SHIFT) - 1;
     if (mark != NULL) {
+        known = known != NULL ? known : known_site_of(strtoul(mark + 1, NULL, 10));
         *mark = '\0';
     }
-}
-
-void gsh_waits_split_cmp(uint32_t *cmp, const char **file, uint32_t *line)
-{
-    tell_known_site(*cmp >> GSH_REPORT_SITE_SHIFT, file, line);
-    *cmp &= (1u << GSH_REPORT_SITE_SHIFT) - 1;
+    *file = known != NULL ? without_folders(known->file) : NULL;
+    *line = known != NULL ? known->line : 0;
 }
 
 /* ---- answers ---- */

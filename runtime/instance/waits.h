@@ -38,10 +38,10 @@ uint32_t gsh_waits_use_site(uint32_t site);
 /* The call's name, for a kernel to give back in reports. If the place is known, its number is
  * behind the name, which is cut for it. */
 void gsh_waits_copy_call(char *to, size_t room, const char *call);
-/* Takes the number off such a name. *line becomes 0 if there is none. */
-void gsh_waits_split_call(char *call, const char **file, uint32_t *line);
-/* Takes the number off a report's comparison (GSH_REPORT_CMP_AT), as above. */
-void gsh_waits_split_cmp(uint32_t *cmp, const char **file, uint32_t *line);
+/* Takes the numbers off a report's call, which is such a name, and off its comparison
+ * (GSH_REPORT_CMP_AT), and says which place they mean: the comparison's, if both have one. *line
+ * becomes 0 if neither has. */
+void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line);
 
 /* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
  * thread. */
