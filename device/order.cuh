@@ -26,7 +26,7 @@ template <class Context> __device__ __forceinline__ void fence(const Context &c)
  * after an earlier put to another address. */
 template <class Context> __device__ __forceinline__ void quiet(const Context &c)
 {
-    GSHMEM_TRACED(c, group_thread(), "gshmem_quiet", -1, 0, nullptr);
+    GSHMEM_TRACED_ALONE(c, "gshmem_quiet");
     /* The fence comes after, so that the data of far gets are ordered with the rest. */
     if (detail::has_far(c))
         detail::far_quiet(c);

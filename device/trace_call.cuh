@@ -42,14 +42,12 @@ __device__ __forceinline__ uint64_t trace_team(const gsh_team_state *)
     return trace_none;
 }
 
-/* What is known of a call when it begins. */
+/* What is known of a call when it begins. Functions take it apart, since a structure that is passed
+ * by its address is in memory, and a put's fence waits for what its thread stores. */
 struct trace_call {
     uint64_t name;                /* address, and enum gsh_trace_event_call << 48 */
     uint64_t to, at, word, value; /* payloads; trace_none: not there */
     uint64_t team;                /* likewise */
-    uint64_t begin_ns;
-    uint64_t *end;      /* where the event of its end is to be; NULL: nothing is written yet */
-    uint64_t end_words; /* what that event begins with */
 
     __device__ __forceinline__ uint32_t n_events() const
     {
@@ -73,57 +71,62 @@ struct trace_call {
     }
 };
 
+/* Where the event of a wait's end is to be, and what it begins with. */
+struct trace_end {
+    uint64_t slot, first;
+};
+
 /* Writes all but its end. */
-__device__ __noinline__ inline void trace_begin_wait(const gsh_trace_device *device,
-                                                     trace_call *call)
+__device__ __noinline__ inline trace_end trace_begin_wait(uint64_t counts, uint64_t rings,
+                                                          uint64_t name, uint64_t to, uint64_t at,
+                                                          uint64_t word, uint64_t value,
+                                                          uint64_t team, uint64_t begin_ns)
 {
-    trace_writer w(device, call->n_events());
-    w.set_time(call->begin_ns);
-    call->put_on(w, call->n_events());
-    call->end = w.slot();
-    call->end_words = w.first(GSH_TRACE_EVENT_END);
+    const trace_call call = {name, to, at, word, value, team};
+    trace_writer w({counts, rings}, begin_ns, call.n_events());
+    call.put_on(w, call.n_events());
+    return {reinterpret_cast<uint64_t>(w.slot()), w.first(GSH_TRACE_EVENT_END)};
 }
 
-__device__ __noinline__ inline void trace_end_call(const gsh_trace_device *device,
-                                                   const trace_call *call, uint64_t seen)
+/* Loads nothing: often a put follows, for which a peer waits. */
+__device__ __forceinline__ void trace_end_wait(trace_target to, trace_end end, uint64_t seen)
+{
+    trace_writer::store(reinterpret_cast<uint64_t *>(end.slot), end.first, clock_ns(), seen);
+#if defined(__CUDACC__)
+    reduce_add(&counts_of(to)->ends[trace_ring()], 1u);
+#else
+    (void)to;
+#endif
+}
+
+__device__ __noinline__ inline void trace_write_call(uint64_t counts, uint64_t rings, uint64_t name,
+                                                     uint64_t to, uint64_t at, uint64_t word,
+                                                     uint64_t value, uint64_t begin_ns)
 {
     const uint64_t now = clock_ns();
-    if (call->end) {
-        trace_writer::store(call->end, call->end_words, now, seen);
-#if defined(__CUDACC__)
-        reduce_add(&counts_of(device)->ends[trace_ring()], 1u);
-#endif
-        return;
-    }
-    trace_writer w(device, call->n_events());
-    w.set_time(call->begin_ns);
-    call->put_on(w, 0);
+    const trace_call call = {name, to, at, word, value, trace_none};
+    trace_writer w({counts, rings}, begin_ns, call.n_events());
+    call.put_on(w, 0);
     w.set_time(now);
-    w.put(GSH_TRACE_EVENT_END, seen);
+    w.put(GSH_TRACE_EVENT_END, 0);
 }
 
-__device__ __noinline__ inline void trace_begin_span(const gsh_trace_device *device,
-                                                     const char *name)
+__device__ __noinline__ inline void trace_begin_span(trace_target to, const char *name)
 {
-    trace_writer w(device, 1);
+    trace_writer w(to, clock_ns(), 1);
     w.put(GSH_TRACE_EVENT_BEGIN, (reinterpret_cast<uint64_t>(name) & 0xffffffffffff) |
                                      (uint64_t)GSH_TRACE_EVENT_SPAN << 48);
 }
 
-__device__ __noinline__ inline void trace_end_span(const gsh_trace_device *device)
+__device__ __noinline__ inline void trace_end_span(trace_target to)
 {
-    trace_writer w(device, 1);
+    trace_writer w(to, clock_ns(), 1);
     w.put(GSH_TRACE_EVENT_END, 0);
 }
 
-template <class Context>
-__device__ __forceinline__ const gsh_trace_device *trace_of(const Context &c)
-{
-    return reinterpret_cast<const gsh_trace_device *>(state_of(c).trace);
-}
-
-/* From its construction to its end. A call for no PE in particular may wait for others. */
-class traced
+/* From its construction to its end. is_wait: the call may wait for others, and is for no PE in
+ * particular. */
+template <bool is_wait> class traced
 {
   public:
     template <class Context>
@@ -131,30 +134,34 @@ class traced
                                       uint64_t kind, int pe, uint64_t bytes, const void *data,
                                       const void *word, uint64_t op, uint64_t value,
                                       uint64_t team = trace_none)
-        : device(is_first ? trace_of(c) : nullptr)
+        : target(trace_target_of(c)), is_on(is_first && target.counts != 0)
     {
-        if (device == nullptr)
+        if (!is_on)
             return;
         const uint64_t base = state_of(c).base;
-        const uint64_t to = pe < 0 ? GSH_TRACE_NO_PE : (uint64_t)pe;
+        const uint64_t to = (uint32_t)pe & GSH_TRACE_NO_PE;
+        begin_ns = clock_ns();
         call = {(reinterpret_cast<uint64_t>(name) & 0xffffffffffff) | kind << 48,
-                pe < 0 && bytes == 0 ? trace_none : to | bytes << 20,
+                is_wait && bytes == 0 ? trace_none : to | bytes << 20,
                 data == nullptr ? trace_none : reinterpret_cast<uint64_t>(data) - base,
                 word == nullptr
                     ? trace_none
                     : ((reinterpret_cast<uint64_t>(word) - base) & 0xffffffffffff) | op << 48,
                 value,
-                team,
-                clock_ns(),
-                nullptr,
-                0};
-        if (pe < 0)
-            trace_begin_wait(device, &call);
+                team};
+        if constexpr (is_wait)
+            end = trace_begin_wait(target.counts, target.rings, call.name, call.to, call.at,
+                                   call.word, call.value, call.team, begin_ns);
     }
     __device__ __forceinline__ ~traced()
     {
-        if (device != nullptr)
-            trace_end_call(device, &call, seen_value);
+        if (!is_on)
+            return;
+        if constexpr (is_wait)
+            trace_end_wait(target, end, seen_value);
+        else
+            trace_write_call(target.counts, target.rings, call.name, call.to, call.at, call.word,
+                             call.value, begin_ns);
     }
     traced(const traced &) = delete;
     traced &operator=(const traced &) = delete;
@@ -162,9 +169,11 @@ class traced
     __device__ __forceinline__ void saw(uint64_t value) { seen_value = value; }
 
   private:
-    const gsh_trace_device *device;
-    uint64_t seen_value = 0;
-    trace_call call;
+    const trace_target target;
+    const bool is_on;
+    uint64_t seen_value = 0, begin_ns = 0;
+    trace_call call = {};
+    trace_end end = {};
 };
 
 } // namespace detail

@@ -3,6 +3,7 @@
 #ifndef GSHMEM_TRACE_WRITE_CUH
 #define GSHMEM_TRACE_WRITE_CUH
 
+#include "context.cuh"
 #include "group.cuh"
 #include "memory.cuh"
 #include "../wire/trace.h"
@@ -12,42 +13,53 @@ namespace gshmem
 namespace detail
 {
 
-__device__ __forceinline__ gsh_trace_counts *counts_of(const gsh_trace_device *device)
+/* Where events go: both words of the state, which are constants of a kernel. */
+struct trace_target {
+    uint64_t counts, rings; /* counts: 0: nowhere */
+};
+
+template <class Context> __device__ __forceinline__ trace_target trace_target_of(const Context &c)
 {
-    return reinterpret_cast<gsh_trace_counts *>(device->counts);
+    return {state_of(c).trace, state_of(c).trace_rings};
+}
+
+__device__ __forceinline__ gsh_trace_counts *counts_of(trace_target to)
+{
+    return reinterpret_cast<gsh_trace_counts *>(to.counts);
+}
+
+__device__ __forceinline__ uint32_t trace_block()
+{
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
 /* The ring of this thread's block. */
 __device__ __forceinline__ uint32_t trace_ring()
 {
-    return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) % GSH_TRACE_RINGS;
+    return trace_block() % GSH_TRACE_RINGS;
 }
 
 struct trace_writer {
-    const gsh_trace_device *to;
     uint32_t number; /* of the next event */
+    uint32_t shift;
     uint64_t *ring;
     uint64_t first_word; /* but for lap and kind */
 
-    /* Takes numbers for n events of the calling thread. */
-    __device__ __forceinline__ trace_writer(const gsh_trace_device *device, uint32_t n) : to(device)
+    /* Takes numbers for n events of the calling thread, which happened at ns. */
+    __device__ __forceinline__ trace_writer(trace_target to, uint64_t ns, uint32_t n)
+        : trace_writer(to, trace_ring(),
+                       (uint64_t)(trace_block() / GSH_TRACE_RINGS % 64) << 10 | rank_in_block(), ns,
+                       n)
     {
-        const uint32_t block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-        begin(block % GSH_TRACE_RINGS,
-              (uint64_t)(block / GSH_TRACE_RINGS % 64) << 10 | rank_in_block(), n);
     }
-    __device__ __forceinline__ trace_writer(const gsh_trace_device *device, uint32_t ring_number,
-                                            uint64_t who, uint32_t n)
-        : to(device)
+    __device__ __forceinline__ trace_writer(trace_target to, uint32_t ring_number, uint64_t who,
+                                            uint64_t ns, uint32_t n)
+        : number(atomic_add(&counts_of(to)->taken[ring_number], n)),
+          shift(GSH_TRACE_SHIFT_OF(to.rings)),
+          ring(reinterpret_cast<uint64_t *>(GSH_TRACE_EVENTS_OF(to.rings)) +
+               ((size_t)(2 * ring_number) << shift)),
+          first_word(who << GSH_TRACE_EVENT_TIME_BITS | GSH_TRACE_EVENT_TIME(ns))
     {
-        begin(ring_number, who, n);
-    }
-
-    __device__ __forceinline__ void begin(uint32_t ring_number, uint64_t who, uint32_t n)
-    {
-        number = atomic_add(&counts_of(to)->taken[ring_number], n);
-        ring = reinterpret_cast<uint64_t *>(to->events) + 2 * (size_t)ring_number * to->n_events;
-        first_word = who << GSH_TRACE_EVENT_TIME_BITS | GSH_TRACE_EVENT_TIME(clock_ns());
     }
 
     __device__ __forceinline__ void set_time(uint64_t ns)
@@ -59,11 +71,11 @@ struct trace_writer {
     /* Where the next event is to be, and its first word without a time. */
     __device__ __forceinline__ uint64_t *slot() const
     {
-        return ring + 2 * (size_t)(number & (to->n_events - 1));
+        return ring + 2 * (size_t)(number & ((1u << shift) - 1));
     }
     __device__ __forceinline__ uint64_t first(uint64_t kind) const
     {
-        const uint64_t lap = (uint64_t)GSH_TRACE_LAP(number, to->lap_shift) << 56;
+        const uint64_t lap = (uint64_t)GSH_TRACE_LAP(number, shift) << 56;
         return lap | kind << 52 |
                (first_word >> GSH_TRACE_EVENT_TIME_BITS << GSH_TRACE_EVENT_TIME_BITS);
     }

@@ -282,15 +282,14 @@ __global__ void gsh_kernel_sync(const __grid_constant__ gsh_kernel_sync_args a)
 
 __global__ void gsh_kernel_trace(const __grid_constant__ gsh_kernel_trace_args a)
 {
-    const gsh_trace_device *device =
-        pointer<const gsh_trace_device>(state_of(default_context()).trace);
-    if (device == nullptr)
+    const trace_target to = trace_target_of(default_context());
+    if (to.counts == 0)
         return;
     const uint64_t seen = a.word == 0         ? 0
                           : a.word_bytes == 2 ? load_relaxed(pointer<uint16_t>(a.word))
                           : a.word_bytes == 4 ? load_relaxed(pointer<uint32_t>(a.word))
                                               : load_relaxed(pointer<uint64_t>(a.word));
-    trace_writer w(device, GSH_TRACE_STREAM_RING, a.who, a.n);
+    trace_writer w(to, GSH_TRACE_STREAM_RING, a.who, clock_ns(), a.n);
     for (uint32_t i = 0; i < a.n && i < sizeof a.payload / sizeof *a.payload; i++)
         w.put(a.kind[i], a.kind[i] == GSH_TRACE_EVENT_END     ? seen
                          : a.kind[i] == GSH_TRACE_EVENT_CLOCK ? a.payload[i] | clock_step() << 8

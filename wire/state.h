@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 11u
+#define GSH_STATE_VERSION 12u
 
 #if defined(__CUDACC_RTC__) /* has no offsetof; other compilers have checked */
 #define GSH_STATIC_ASSERT(c, text)
@@ -372,10 +372,11 @@ struct gsh_state {
      * GPU to which each multiprocessor belongs; else 0. */
     uint64_t part_of_sm;
     uint64_t nic;   /* struct gsh_nic (wire/nic.h) in this PE's device memory; 0: no route by it */
-    uint64_t trace; /* const struct gsh_trace_device (wire/trace.h) in this PE's heap; 0: no
-                       timeline is asked for */
+    uint64_t trace; /* struct gsh_trace_counts (wire/trace.h) in this PE's heap; 0: no timeline is
+                       asked for */
+    uint64_t trace_rings; /* GSH_TRACE_RINGS_AT */
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 184, "gsh_state is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_state) == 192, "gsh_state is wire");
 GSH_STATIC_ASSERT(offsetof(struct gsh_state, routes) == 64, "gsh_state is wire");
 
 /* The constant block of a unit compiled with GSHMEM_SHARED_DEVICE: PEs that are threads of one

@@ -78,14 +78,13 @@ struct gsh_trace_counts {
     uint32_t ends[GSH_TRACE_ALL_RINGS];
 };
 
-/* What gsh_state.trace points to; read by kernels only. */
-struct gsh_trace_device {
-    uint64_t counts;    /* gsh_trace_counts */
-    uint64_t events;    /* uint64_t[GSH_TRACE_ALL_RINGS][n_events][2], in the device's memory */
-    uint32_t n_events;  /* of a ring; a power of two */
-    uint32_t lap_shift; /* its logarithm */
-};
-GSH_STATIC_ASSERT(sizeof(struct gsh_trace_device) == 24, "gsh_trace_device is wire");
+/* gsh_state.trace_rings: the address of the rings, uint64_t[GSH_TRACE_ALL_RINGS][n_events][2] in
+ * the device's memory, and the logarithm of n_events. Both are there without a load: what a wait
+ * has acquired makes a GPU forget what it had loaded before. */
+#define GSH_TRACE_RINGS_ALIGN             64u
+#define GSH_TRACE_RINGS_AT(events, shift) ((events) | (shift))
+#define GSH_TRACE_EVENTS_OF(rings)        ((rings) & ~(uint64_t)(GSH_TRACE_RINGS_ALIGN - 1))
+#define GSH_TRACE_SHIFT_OF(rings)         ((uint32_t)(rings) & (GSH_TRACE_RINGS_ALIGN - 1))
 
 /* Of event i: never 0 in the first lap, as in memory nobody has written. */
 #define GSH_TRACE_LAP(i, shift) ((uint8_t)(((i) >> (shift)) + 1))

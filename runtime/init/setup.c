@@ -184,8 +184,7 @@ static enum gsh_result write_tables(struct gsh_instance *pe)
         gsh_far_nic_fill(pe, copy + (l.nic_off - l.routes_off),
                          gsh_heap_base(pe->heap) + l.nic_off);
     }
-    gsh_trace_kernels_fill(pe, copy + (l.trace_off - l.routes_off),
-                           gsh_heap_base(pe->heap) + l.trace_off);
+    gsh_trace_kernels_begin(pe, gsh_heap_base(pe->heap) + l.trace_off);
     enum gsh_result r = pe->device_ops->copy(
         pe, GSH_CONTEXT_DEFAULT, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + l.routes_off), copy,
         bytes);
@@ -291,6 +290,9 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     }
     if (r == GSH_OK) {
         r = gsh_trace_kernels_create(pe);
+    }
+    if (r == GSH_OK) {
+        pe->state.trace_rings = gsh_trace_kernels_rings(pe);
     }
     if (r == GSH_OK) {
         r = write_tables(pe);

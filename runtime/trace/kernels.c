@@ -70,30 +70,25 @@ void gsh_trace_kernels_count_nic_by(gsh_trace_nic_counter *counter)
     __atomic_store_n(&nic_counter, counter, __ATOMIC_RELEASE);
 }
 
-struct table {
-    struct gsh_trace_device device;
-    uint8_t reserved[128 - sizeof(struct gsh_trace_device)];
-    struct gsh_trace_counts counts;
-};
-
 uint64_t gsh_trace_kernels_bytes(void)
 {
-    return sizeof(struct table);
+    return sizeof(struct gsh_trace_counts);
 }
 
-void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address)
+uint64_t gsh_trace_kernels_rings(const struct gsh_instance *pe)
+{
+    const struct gsh_trace_kernels *k = pe->trace_kernels;
+    return k != NULL ? GSH_TRACE_RINGS_AT(k->device_events, k->shift) : 0;
+}
+
+void gsh_trace_kernels_begin(const struct gsh_instance *pe, uint64_t address)
 {
     struct gsh_trace_kernels *k = pe->trace_kernels;
     if (k != NULL) {
-        struct table *t = table;
         struct gsh_trace_head *head = gsh_trace_head(pe->trace);
-        k->counts_at = address + offsetof(struct table, counts);
+        k->counts_at = address;
         head->heap_base = pe->state.base;
         head->heap_bytes = pe->state.stride;
-        t->device = (struct gsh_trace_device){.counts = k->counts_at,
-                                              .events = k->device_events,
-                                              .n_events = k->n_events,
-                                              .lap_shift = k->shift};
     }
 }
 

@@ -13,12 +13,14 @@
 #include <stdint.h>
 #include "runtime/instance/device_ops.h"
 
-/* Bytes in the PE's heap, with or without a timeline: where kernels find the rings. */
+/* Bytes in the PE's heap, with or without a timeline: of struct gsh_trace_counts. */
 uint64_t gsh_trace_kernels_bytes(void);
 /* Makes the rings; the thread starts. The device is there. */
 GSH_CHECK_RESULT enum gsh_result gsh_trace_kernels_create(struct gsh_instance *pe);
-/* What is to be at `address` of the heap; table: zeros. */
-void gsh_trace_kernels_fill(const struct gsh_instance *pe, void *table, uint64_t address);
+/* gsh_state.trace_rings; 0: there are none. */
+uint64_t gsh_trace_kernels_rings(const struct gsh_instance *pe);
+/* The counts are to be at `address` of the heap, all zeros. */
+void gsh_trace_kernels_begin(const struct gsh_instance *pe, uint64_t address);
 /* The state is uploaded, or kernels are done. Where kernels have a clock of their own: finds out
  * what it says, and in which steps; elsewhere it tells the thread which rings have anything new. */
 void gsh_trace_kernels_note_clock(struct gsh_instance *pe);

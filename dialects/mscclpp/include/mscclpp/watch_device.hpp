@@ -88,18 +88,18 @@ MSCCLPP_DEVICE_INLINE gshmem::unit_context recordedPe()
 /* A call in the timeline, until the end of the block: with bytes at DATA, which may be NULL, to the
  * PE whose memory that is; one that adds 1 to a peer's WORD; one that waits until a word of this
  * side's is VALUE. */
-#define MSCCLPP_TRACED(IS_FIRST, CALL, KIND, BYTES, DATA)                                      \
-    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), IS_FIRST, CALL,        \
-                                         GSH_TRACE_EVENT_##KIND, (int)GSH_TRACE_PE_BY_ADDRESS, \
-                                         (uint64_t)(BYTES), DATA, nullptr, 0, 0)
-#define MSCCLPP_TRACED_SIGNAL(CALL, WORD)                                                       \
-    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), true, CALL,             \
-                                         GSH_TRACE_EVENT_CALL, (int)GSH_TRACE_PE_BY_ADDRESS, 0, \
-                                         nullptr, WORD, GSH_TRACE_EVENT_ADD, 1)
-#define MSCCLPP_TRACED_WAIT(CALL, WORD, VALUE)                                          \
-    gshmem::detail::traced mscclppTraced(mscclpp::detail::recordedPe(), true, CALL,     \
-                                         GSH_TRACE_EVENT_WAIT, -1, 0, nullptr, WORD,    \
-                                         GSH_TRACE_EVENT_AWAIT + GSHMEM_CMP_GE, VALUE); \
+#define MSCCLPP_TRACED(IS_FIRST, CALL, KIND, BYTES, DATA)                      \
+    gshmem::detail::traced<false> mscclppTraced(                               \
+        mscclpp::detail::recordedPe(), IS_FIRST, CALL, GSH_TRACE_EVENT_##KIND, \
+        (int)GSH_TRACE_PE_BY_ADDRESS, (uint64_t)(BYTES), DATA, nullptr, 0, 0)
+#define MSCCLPP_TRACED_SIGNAL(CALL, WORD)                                \
+    gshmem::detail::traced<false> mscclppTraced(                         \
+        mscclpp::detail::recordedPe(), true, CALL, GSH_TRACE_EVENT_CALL, \
+        (int)GSH_TRACE_PE_BY_ADDRESS, 0, nullptr, WORD, GSH_TRACE_EVENT_ADD, 1)
+#define MSCCLPP_TRACED_WAIT(CALL, WORD, VALUE)                                                \
+    gshmem::detail::traced<true> mscclppTraced(mscclpp::detail::recordedPe(), true, CALL,     \
+                                               GSH_TRACE_EVENT_WAIT, -1, 0, nullptr, WORD,    \
+                                               GSH_TRACE_EVENT_AWAIT + GSHMEM_CMP_GE, VALUE); \
     mscclppTraced.saw(VALUE)
 #else
 #define MSCCLPP_TRACED(...)        ((void)0)
