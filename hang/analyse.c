@@ -109,6 +109,8 @@ static void add_wait(struct text *t, const struct gsh_hang_wait *w)
         add(t, ": the lock at ");
         add_site(t, w);
         break;
+    case GSH_HANG_PEER:
+        break;
     default:
         add(t, ": the network's work, %" PRIu64 " of %" PRIu64, w->seen, w->expected);
     }
@@ -292,6 +294,11 @@ static void add_omission(struct text *t, const struct gsh_hang_entry *e, int pe)
         add(t, "PE %d does not answer the network: PE %d waits in ", pe, e->pe);
         add_wait(t, w);
         break;
+    case GSH_HANG_PEER:
+        add(t, "PE %d has not done its part of ", pe);
+        add_wait(t, w);
+        add(t, ", for which PE %d waits", e->pe);
+        break;
     default:
         add(t, "PE %d has not written the word for which PE %d waits in ", pe, e->pe);
         add_wait(t, w);
@@ -398,6 +405,8 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
     char others[160] = "";
     struct text o = {others, sizeof(others)};
     add_wait(t, &e->wait);
+    const char *const omission =
+        e->wait.what == GSH_HANG_PEER ? "done its part of it" : "written it";
     int n = add_others(&o, job, e->pe), left = -1;
     if (n > 0) {
         bool is_idle = true;
@@ -405,8 +414,8 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
             is_idle =
                 is_idle && (i == e->pe || waits(job, i) || job->members[i].about.n_unfinished == 0);
         }
-        add(t, "; %s, which %s not wait, %s not written it%s", others, n == 1 ? "does" : "do",
-            n == 1 ? "has" : "have",
+        add(t, "; %s, which %s not wait, %s not %s%s", others, n == 1 ? "does" : "do",
+            n == 1 ? "has" : "have", omission,
             !is_idle ? ""
             : n == 1 ? ", and nothing is left on its streams"
                      : ", and nothing is left on their streams");
@@ -414,7 +423,8 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
         c->pe = n == 1 ? left : c->pe;
         add(t, "; every other PE waits in a kernel");
     } else if (job->n_pes > 1) {
-        add(t, "; every other PE waits, too, so none is left to write it");
+        add(t, "; every other PE waits, too%s",
+            e->wait.what == GSH_HANG_PEER ? "" : ", so none is left to write it");
     } else {
         add(t, "; there is no other PE that could write it");
     }

@@ -155,7 +155,7 @@ static void print_index(FILE *out, const char *name, const uint32_t at[3])
 
 static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
 {
-    static const char *const whats[] = {"", "word", "arrival", "lock", "network"};
+    static const char *const whats[] = {"", "word", "arrival", "lock", "network", "peer"};
     static const char *const cmps[] = {"==", "!=", ">", "<=", "<", ">="};
     static const char *const sites[] = {"elsewhere", "allocation", "globals", "library"};
     fputc('{', out);

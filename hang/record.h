@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSH_HANG_MAGIC     0x32474e48u /* "HNG2" */
+#define GSH_HANG_MAGIC     0x33474e48u /* "HNG3" */
 #define GSH_HANG_NAME      "gshmem-hang."
 #define GSH_HANG_PES_MAX   (1 << 20)
 #define GSH_HANG_WAITS_MAX 65536
@@ -74,6 +74,7 @@ enum gsh_hang_what {
     GSH_HANG_ARRIVAL,  /* for PE `other` in a call that all PEs of a team, or of the job, make */
     GSH_HANG_LOCK,
     GSH_HANG_PROXY, /* for the proxy's or the network's work */
+    GSH_HANG_PEER,  /* for what PE `other` does, such as to send a message */
 };
 
 /* Where a word lies. */
@@ -85,7 +86,7 @@ struct gsh_hang_wait {
     int32_t what; /* enum gsh_hang_what */
     int32_t cmp;  /* GSHMEM_CMP_* */
     /* ARRIVAL: the PE that has not come. LOCK: the PE before this one in the queue. PROXY: the PE
-     * that the work is for. WORD: the PE that is to write it. -1: not known */
+     * that the work is for. WORD: the PE that is to write it. PEER: that PE. -1: not known */
     int32_t other;
     int32_t holder;        /* LOCK: the PE that holds it; -1: not known */
     int32_t team, channel; /* ARRIVAL: -1: of no team; of the host's threads */

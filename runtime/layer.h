@@ -285,6 +285,29 @@ struct gshmemx_layer_wait {
 };
 bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait);
 
+/* ---- waits of the host, for hang reports ---- */
+
+/* The calling thread waits in that call, a text that stays as it is, until end: for what PE
+ * `target` does; -1: nobody in particular, or a process that is not known. Of calls inside each
+ * other the outermost counts; it is for the PE that an inner one names, if it names none. Any
+ * thread; in a process without PEs it does nothing. */
+struct gshmemx_layer_standing {
+    uint64_t room[8];
+};
+void gshmemx_layer_stand(struct gshmemx_layer_standing *wait, const char *call, int target);
+void gshmemx_layer_stand_end(struct gshmemx_layer_standing *wait);
+
+/* A PE as other processes may be told of it, whatever they are; all zeros: there is none. */
+struct gshmemx_layer_pe_name {
+    uint64_t job;
+    int32_t number; /* from 1 on */
+    int32_t zero;
+};
+/* Of the calling thread's PE. */
+void gshmemx_layer_name_pe(struct gshmemx_layer_pe_name *name);
+/* The PE of this job with that name, which may be anything; -1: there is none. */
+int gshmemx_layer_find_pe(const struct gshmemx_layer_pe_name *name);
+
 /* ---- places of calls in the program, for hang reports ---- */
 
 /* The number of the place at which the calling thread's public call stands, in this process, as

@@ -30,6 +30,7 @@
 /* What a wait is for, beyond enum gsh_report_kind; only host threads have these. */
 enum gsh_waits_kind {
     GSH_WAITS_COLLECTIVE = 64, /* a call that all PEs of a team, or of the job, make */
+    GSH_WAITS_PEER = 65,       /* what another process does, such as to send a message */
 };
 
 /* Where the call of entry n stands in the program, in files that are compiled with

@@ -216,6 +216,8 @@ static int what_of(uint32_t kind)
     case GSH_WAITS_COLLECTIVE:
     case GSH_REPORT_SYNC_TIMEOUT:
         return GSH_HANG_ARRIVAL;
+    case GSH_WAITS_PEER:
+        return GSH_HANG_PEER;
     case GSH_REPORT_LOCK_TIMEOUT:
         return GSH_HANG_LOCK;
     case GSH_REPORT_FAR_TIMEOUT:

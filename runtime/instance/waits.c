@@ -186,6 +186,87 @@ static void answer(struct gsh_instance *pe, const struct gsh_waiting *what, uint
     }
 }
 
+/* ---- waits that stand in a list ---- */
+
+static pthread_mutex_t standing_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gsh_standing_wait *standing;             /* under the lock */
+static _Thread_local struct gsh_standing_wait *stands; /* the thread's outermost one */
+
+void gsh_waits_begin(struct gsh_standing_wait *wait, const struct gsh_instance *pe,
+                     const char *call, int target)
+{
+    *wait = (struct gsh_standing_wait){.pe = NULL};
+    if (stands != NULL) {
+        pthread_mutex_lock(&standing_lock);
+        if (stands->target < 0 && target >= 0) {
+            stands->target = target;
+            wait->outer = stands;
+        }
+        pthread_mutex_unlock(&standing_lock);
+        return;
+    }
+    if (pe == NULL) {
+        return;
+    }
+    *wait = (struct gsh_standing_wait){.pe = pe,
+                                       .call = call,
+                                       .file = this_file,
+                                       .since_ns = gsh_now_ns(),
+                                       .target = target,
+                                       .line = this_line,
+                                       .thread = (uint32_t)syscall(SYS_gettid)};
+    stands = wait;
+    pthread_mutex_lock(&standing_lock);
+    wait->next = standing;
+    standing = wait;
+    pthread_mutex_unlock(&standing_lock);
+}
+
+void gsh_waits_end(struct gsh_standing_wait *wait)
+{
+    pthread_mutex_lock(&standing_lock);
+    if (wait->outer != NULL) {
+        wait->outer->target = -1;
+    }
+    if (wait->pe != NULL) {
+        struct gsh_standing_wait **w = &standing;
+        while (*w != wait) {
+            w = &(*w)->next;
+        }
+        *w = wait->next;
+        stands = NULL;
+    }
+    pthread_mutex_unlock(&standing_lock);
+}
+
+/* Those of the PE, behind n others. Returns how many there are now. */
+static uint32_t read_standing(const struct gsh_instance *pe, uint32_t n, struct gsh_report *out,
+                              struct gsh_waits_site *sites, uint32_t max)
+{
+    const uint64_t now = gsh_now_ns();
+    pthread_mutex_lock(&standing_lock);
+    for (const struct gsh_standing_wait *w = standing; w != NULL; w = w->next) {
+        if (w->pe != pe) {
+            continue;
+        }
+        if (n < max) {
+            const struct gsh_waiting what = {
+                .call = w->call, .kind = GSH_WAITS_PEER, .pe = w->target, .team = -1};
+            out[n] = (struct gsh_report){.state = n};
+            fill(&out[n], &what, now - w->since_ns, w->thread);
+            sites[n] = (struct gsh_waits_site){.line = w->line};
+            if (w->line > 0) {
+                gsh_copy_name(sites[n].file, sizeof(sites[n].file), without_folders(w->file));
+            }
+        }
+        n++;
+    }
+    pthread_mutex_unlock(&standing_lock);
+    return n;
+}
+
+/* ---- what asks ---- */
+
 void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
 {
     /* acquire: pairs with the release in gsh_waits_ask */
@@ -230,7 +311,7 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_re
             n++;
         }
     }
-    return n;
+    return read_standing(pe, n, out, sites, max);
 }
 
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe)

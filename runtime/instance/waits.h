@@ -43,6 +43,23 @@ void gsh_waits_copy_call(char *to, size_t room, const char *call);
  * becomes 0 if neither has. */
 void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line);
 
+/* A wait in which the thread cannot look around, as in a system call: who asks finds it in a list
+ * of the process. Of calls inside each other the outermost one stands there, and for the PE that an
+ * inner one names if it names none itself. pe: NULL: no wait of a PE, and nothing is done. It is
+ * the thread's own until it ends. */
+struct gsh_standing_wait {
+    struct gsh_standing_wait *next;
+    const struct gsh_instance *pe;   /* NULL: it is not in the list */
+    struct gsh_standing_wait *outer; /* whose `target` is this one's; NULL: none */
+    const char *call, *file;
+    uint64_t since_ns;
+    int target; /* the PE that is waited for; -1: none in particular */
+    uint32_t line, thread;
+};
+void gsh_waits_begin(struct gsh_standing_wait *wait, const struct gsh_instance *pe,
+                     const char *call, int target);
+void gsh_waits_end(struct gsh_standing_wait *wait);
+
 /* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
  * thread. */
 void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns);
@@ -51,8 +68,9 @@ void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uin
  * the same for all PEs of the process, and larger each time. */
 void gsh_waits_ask(struct gsh_instance *pe, uint32_t request);
 void gsh_waits_close(struct gsh_instance *pe);
-/* In between: how many have answered, and of these the first `max`, copied. `state` becomes the
- * place of the entry's site in sites[max], whose line is 0 if it is not known. */
+/* In between: how many have answered, or stand in the list, and of these the first `max`, copied.
+ * `state` becomes the place of the entry's site in sites[max], whose line is 0 if it is not known.
+ */
 uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
                         struct gsh_waits_site *sites, uint32_t max);
 /* At least so many more wait. */

@@ -199,6 +199,16 @@ static void test_causes(void)
     add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
     expect(&job, GSH_HANG_CYCLE, 0, "PE 0 waits for PE 1");
 
+    job = job_of(2); /* a message that does not come */
+    add_wait(&job, 0, GSH_HANG_PEER, 1);
+    expect(&job, GSH_HANG_FIRST, 1,
+           "PE 1 has not done its part of gshmem_call, for which PE 0 waits");
+
+    job = job_of(3); /* whose part is missing is not known */
+    add_wait(&job, 0, GSH_HANG_PEER, -1);
+    add_wait(&job, 1, GSH_HANG_PEER, -1);
+    expect(&job, GSH_HANG_UNSENT, 0, "PE 2, which does not wait, has not done its part of it");
+
     job = job_of(2);
     add_wait(&job, 1, GSH_HANG_LOCK, 1);
     expect(&job, GSH_HANG_OWN, 1, "its own thread that has the lock");
@@ -259,7 +269,7 @@ static void test_bounds(void)
     refuse(bad);
     bad = r, bad.wait.cmp = 6;
     refuse(bad);
-    bad = r, bad.wait.what = 5;
+    bad = r, bad.wait.what = GSH_HANG_PEER + 1;
     refuse(bad);
     bad = r, bad.wait.site = -1;
     refuse(bad);

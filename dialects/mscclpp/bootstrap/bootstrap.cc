@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dialects/mscclpp/base/check.h"
+#include "dialects/mscclpp/base/waiting.h"
 
 namespace mscclpp
 {
@@ -28,6 +29,7 @@ void Bootstrap::broadcast(void *data, int size, int root)
         refuse("broadcast: there is no rank " + std::to_string(root));
     }
     if (getRank() != root) {
+        const waiting wait("Bootstrap::broadcast");
         recv(data, size, root, tag_of_broadcast);
         return;
     }
@@ -47,6 +49,7 @@ void Bootstrap::groupBarrier(const std::vector<int> &ranks)
     if (me == n) {
         refuse("groupBarrier: rank " + std::to_string(getRank()) + " is not in the group");
     }
+    const waiting wait("Bootstrap::groupBarrier");
     for (size_t by = 1; by < n; by *= 2) {
         char token = 0;
         send(&token, sizeof(token), ranks[(me + by) % n], tag_of_group);

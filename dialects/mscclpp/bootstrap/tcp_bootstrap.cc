@@ -15,6 +15,7 @@
 
 #include "dialects/mscclpp/base/check.h"
 #include "dialects/mscclpp/base/host.h"
+#include "dialects/mscclpp/base/waiting.h"
 #include "dialects/mscclpp/bootstrap/mailbox.h"
 
 namespace mscclpp
@@ -32,6 +33,7 @@ const char text_mark[] = "gshmem at ";
 struct Contact {
     uint8_t key[GSHMEMX_LAYER_ENTRY_KEY];
     uint64_t host;
+    gshmemx_layer_pe_name pe;
 };
 
 // Of a part of a message.
@@ -80,6 +82,7 @@ class TcpBootstrap::Impl
   private:
     struct Peer {
         Contact contact = {};
+        int pe = -1;      // of this process's job
         std::mutex mutex; // for sending
         void *link = nullptr;
     };
@@ -127,6 +130,7 @@ void TcpBootstrap::Impl::start(const UniqueId &id, int64_t timeoutSec)
         start(std::string(begin, strnlen(begin, id.size() - sizeof(text_mark) + 1)), timeoutSec);
     } else {
         gshmemx_uniqueid_t made;
+        const waiting wait("TcpBootstrap::initialize");
         begin(timeoutSec);
         std::memcpy(&made, id.data(), sizeof(made));
         check(gshmemx_layer_ranks_start(&made, rank_, nRanks_, timeout_ns_, &ranks_),
@@ -138,6 +142,7 @@ void TcpBootstrap::Impl::start(const UniqueId &id, int64_t timeoutSec)
 
 void TcpBootstrap::Impl::start(const std::string &text, int64_t timeoutSec)
 {
+    const waiting wait("TcpBootstrap::initialize");
     begin(timeoutSec);
     check(gshmemx_layer_ranks_start_at(text.c_str(), rank_, nRanks_, timeout_ns_, &ranks_),
           "TcpBootstrap::initialize of rank " + std::to_string(rank_));
@@ -151,11 +156,13 @@ void TcpBootstrap::Impl::exchange_contacts()
     check(gshmemx_layer_entry_open(on_message, on_loss, this, &entry_, mine.key),
           "TcpBootstrap::initialize");
     mine.host = own_host();
+    gshmemx_layer_name_pe(&mine.pe);
     check(gshmemx_layer_ranks_allgather(ranks_, &mine, sizeof(mine), contacts.data()),
           "TcpBootstrap::initialize");
     peers_ = std::vector<Peer>(static_cast<size_t>(nRanks_));
     for (size_t i = 0; i < contacts.size(); i++) {
         peers_[i].contact = contacts[i];
+        peers_[i].pe = gshmemx_layer_find_pe(&contacts[i].pe);
         nRanksPerNode_ += contacts[i].host == mine.host;
     }
     // Only now may messages come: everybody has somewhere to put them.
@@ -258,6 +265,7 @@ void TcpBootstrap::Impl::receive(void *data, size_t bytes, int from, int tag)
     const std::string what =
         "TcpBootstrap::recv from rank " + std::to_string(from) + " with tag " + std::to_string(tag);
     need_rank("recv", from);
+    const waiting wait("TcpBootstrap::recv", peers_[static_cast<size_t>(from)].pe);
     for (bool is_watched = from == rank_;;) {
         size_t has = 0;
         // Before the look, so that what came first is not missed.
@@ -294,6 +302,7 @@ void TcpBootstrap::Impl::receive(void *data, size_t bytes, int from, int tag)
 void TcpBootstrap::Impl::all_gather(void *all, size_t bytes)
 {
     need_start("allGather");
+    const waiting wait("TcpBootstrap::allGather");
     std::lock_guard<std::mutex> hold(collective_);
     const char *own = static_cast<const char *>(all) + bytes * static_cast<size_t>(rank_);
     const std::vector<char> mine(own, own + bytes);
@@ -304,6 +313,7 @@ void TcpBootstrap::Impl::all_gather(void *all, size_t bytes)
 void TcpBootstrap::Impl::barrier()
 {
     need_start("barrier");
+    const waiting wait("TcpBootstrap::barrier");
     std::lock_guard<std::mutex> hold(collective_);
     check(gshmemx_layer_ranks_barrier(ranks_), "TcpBootstrap::barrier");
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <utility>
 
+#include "dialects/mscclpp/base/waiting.h"
 #include "dialects/mscclpp/channel/watch.h"
 
 namespace mscclpp
@@ -162,6 +163,7 @@ void Proxy::start(bool blocking)
     detail::resume_waits(page);
     p.thread = std::thread([&p, page] { run(p, page); });
     if (blocking) {
+        const waiting wait("Proxy::start");
         started.get();
     }
 }
@@ -173,7 +175,10 @@ void Proxy::stop()
         return;
     }
     p.is_to_stop.store(true, std::memory_order_release);
-    p.thread.join();
+    {
+        const waiting wait("Proxy::stop");
+        p.thread.join();
+    }
     if (p.error) {
         std::rethrow_exception(std::exchange(p.error, nullptr));
     }

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <sched.h>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "dialects/mscclpp/base/waiting.h"
 #include "dialects/mscclpp/channel/watch.h"
 
 namespace mscclpp
@@ -146,12 +148,16 @@ void Host2HostSemaphore::wait(int64_t maxSpinCount)
                         std::to_string(seen) + ": " + why,
                     code);
     };
+    std::optional<waiting> wait; /* in the list once it takes long */
     for (int64_t spins = 0; !poll(); spins++) {
         if (maxSpinCount >= 0 && spins == maxSpinCount) {
             fail(std::to_string(spins) + " polls in vain", ErrorCode::Timeout);
         }
         if (spins % 1024 != 1023) {
             continue;
+        }
+        if (!wait) {
+            wait.emplace("Host2HostSemaphore::wait", connection().remotePe());
         }
         if (connection().isLost()) {
             if (poll()) { /* its last signal */

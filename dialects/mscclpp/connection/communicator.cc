@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dialects/mscclpp/base/check.h"
+#include "dialects/mscclpp/base/waiting.h"
 #include "dialects/mscclpp/connection/connection.h"
 
 namespace mscclpp
@@ -153,6 +154,7 @@ std::shared_future<RegisteredMemory> Communicator::recvMemory(int remoteRank, in
     pimpl_->need_rank("recvMemory", remoteRank);
     return std::async(std::launch::deferred,
                       [awaited = pimpl_->await(remoteRank, tag)] {
+                          const waiting wait("Communicator::recvMemory");
                           return RegisteredMemory::deserialize(awaited->get());
                       })
         .share();
@@ -175,6 +177,7 @@ std::shared_future<Connection> Communicator::connect(const Endpoint &localEndpoi
                [awaited = pimpl_->await(remoteRank, tag), context = pimpl_->context,
                 known = pimpl_->known, own_rank = pimpl_->bootstrap->getRank(), localEndpoint,
                 remoteRank, tag] {
+                   const waiting wait("Communicator::connect");
                    const Endpoint remote = Endpoint::deserialize(awaited->get());
                    Connection connection = context->connect(localEndpoint, remote);
                    connection.impl_->own_rank = own_rank;
@@ -194,6 +197,7 @@ std::shared_future<Semaphore> Communicator::buildSemaphore(const Connection &con
     pimpl_->bootstrap->send(local.serialize(), remoteRank, own_tag(tag));
     return std::async(std::launch::deferred,
                       [awaited = pimpl_->await(remoteRank, tag), local] {
+                          const waiting wait("Communicator::buildSemaphore");
                           return Semaphore(local, SemaphoreStub::deserialize(awaited->get()));
                       })
         .share();

@@ -20,7 +20,8 @@ class BaseConnection
   public:
     BaseConnection(std::shared_ptr<Context> context, std::shared_ptr<Endpoint::Impl> local,
                    std::shared_ptr<Endpoint::Impl> remote)
-        : context_(std::move(context)), local_(std::move(local)), remote_(std::move(remote))
+        : context_(std::move(context)), local_(std::move(local)), remote_(std::move(remote)),
+          remote_pe(gshmemx_layer_find_pe(&remote_->pe))
     {
     }
     virtual ~BaseConnection() = default;
@@ -45,6 +46,7 @@ class BaseConnection
 
     const std::shared_ptr<Context> context_;
     const std::shared_ptr<Endpoint::Impl> local_, remote_;
+    const int remote_pe; // the other end's, for hang reports; -1: it is none of this job
     int own_rank = -1, remote_rank = -1; // of the communicator that made it
 };
 

@@ -7,6 +7,7 @@
 #include "dialects/mscclpp/base/bytes.h"
 #include "dialects/mscclpp/base/check.h"
 #include "dialects/mscclpp/base/traced.h"
+#include "dialects/mscclpp/base/waiting.h"
 #include "dialects/mscclpp/connection/connection.h"
 
 namespace mscclpp
@@ -71,6 +72,7 @@ std::vector<char> Endpoint::serialize() const
     out.add(e.process);
     out.add(e.process_key);
     out.add(e.entry_key);
+    out.add(e.pe);
     return out.take();
 }
 
@@ -87,6 +89,7 @@ Endpoint Endpoint::deserialize(const std::vector<char> &data)
     e->process = in.read<uint64_t>();
     e->process_key = in.read<ProcessKey>();
     e->entry_key = in.read<decltype(e->entry_key)>();
+    e->pe = in.read<gshmemx_layer_pe_name>();
     in.expect_end();
     return Endpoint(e);
 }
@@ -140,6 +143,7 @@ Endpoint Context::createEndpoint(EndpointConfig config)
     e->host = own_host();
     e->process = own_process();
     e->process_key = own_process_key();
+    gshmemx_layer_name_pe(&e->pe);
     e->is_own = true;
     if (is_far(config.transport)) {
         e->receiver = std::make_unique<Receiver>(e->entry_key);
@@ -255,9 +259,10 @@ bool Connection::flushInto(uint64_t *done, uint64_t value, const RegisteredMemor
 void Connection::flush(int64_t timeoutUsec)
 {
     const traced slice(traced::call("Connection::flush"));
-    need(impl_, "a Connection")
-        .flush(timeoutUsec < 0 ? gshmemx_layer_timeout_ns()
-                               : static_cast<uint64_t>(timeoutUsec) * 1000);
+    BaseConnection &connection = need(impl_, "a Connection");
+    const waiting wait("Connection::flush", connection.remote_pe);
+    connection.flush(timeoutUsec < 0 ? gshmemx_layer_timeout_ns()
+                                     : static_cast<uint64_t>(timeoutUsec) * 1000);
 }
 
 Transport Connection::transport() const
@@ -298,6 +303,11 @@ int Connection::localRank() const
 int Connection::remoteRank() const
 {
     return need(impl_, "a Connection").remote_rank;
+}
+
+int Connection::remotePe() const
+{
+    return need(impl_, "a Connection").remote_pe;
 }
 
 } // namespace mscclpp

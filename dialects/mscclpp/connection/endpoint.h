@@ -26,6 +26,7 @@ struct Endpoint::Impl {
     uint64_t host = 0, process = 0;
     ProcessKey process_key = {};
     std::array<uint8_t, GSHMEMX_LAYER_ENTRY_KEY> entry_key = {}; /* far */
+    gshmemx_layer_pe_name pe = {}; /* of its process, for hang reports */
     bool is_own = false;
     std::unique_ptr<Receiver> receiver; /* own and far */
 };

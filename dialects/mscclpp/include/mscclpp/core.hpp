@@ -355,6 +355,7 @@ class Connection
     /* The two ends' ranks in the communicator that made it; -1: none did. */
     int localRank() const;
     int remoteRank() const;
+    int remotePe() const; /* of this process's job; -1: it is none */
 
     bool operator==(const Connection &other) const { return impl_ == other.impl_; }
 
