@@ -322,7 +322,8 @@ uint32_t gshmemx_layer_use_site(uint32_t site);
  * While nothing is recorded each of these costs a call and a branch. */
 
 /* From now on the timeline shows what the calling thread does under this name, and not under the
- * names of the public calls that do it. The string stays as it is. NULL: no longer. */
+ * names of the public calls that do it; so do hang reports and errors of what it puts on streams.
+ * The string stays as it is. NULL: no longer. */
 void gshmemx_layer_trace_as(const char *call);
 
 /* What no public call does: a slice of the calling thread from begin to end, and, but for a

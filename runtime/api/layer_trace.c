@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dialects' calls in the timeline under their own names (runtime/layer.h). */
 #include "runtime/instance/binding.h"
+#include "runtime/instance/waits.h"
 #include "runtime/layer.h"
 #include "runtime/trace/stream.h"
 
@@ -14,6 +15,7 @@ _Static_assert(sizeof(struct traced) <= sizeof(struct gshmemx_layer_traced),
 void gshmemx_layer_trace_as(const char *call)
 {
     gsh_trace_as(call);
+    gsh_waits_call_as(call);
 }
 
 static void begin_own(struct traced *t, struct gsh_instance *pe,

@@ -25,6 +25,13 @@ const char *gsh_waits_call(void)
     return this_call;
 }
 
+static _Thread_local const char *as; /* NULL: under its own name */
+
+void gsh_waits_call_as(const char *call)
+{
+    as = call;
+}
+
 /* The public call's place in the program; line 0: not known. */
 static _Thread_local const char *this_file;
 static _Thread_local uint32_t this_line;
@@ -118,7 +125,7 @@ static void append_site(char *to, size_t room)
 
 void gsh_waits_copy_call(char *to, size_t room, const char *call)
 {
-    gsh_copy_name(to, room, call);
+    gsh_copy_name(to, room, as != NULL ? as : call);
     if (this_line != 0) {
         append_site(to, room);
     }

@@ -28,6 +28,10 @@ struct gsh_waiting {
 void gsh_waits_name_call(const char *call);
 const char *gsh_waits_call(void);
 
+/* Until it is called with NULL, a text that stays as it is: what this thread gives to streams has
+ * this name in reports, whichever public call does it. */
+void gsh_waits_call_as(const char *call);
+
 /* Where that call stands; file: a literal, or NULL: not known. */
 void gsh_waits_set_site(const char *file, uint32_t line);
 /* The number by which work that this thread hands to a kernel or to another thread names that

@@ -97,7 +97,7 @@ static void wait_on_host(int number)
         ncclGroupEnd();
         break;
     case 13:
-        /* 13 waits in gshmemx_int32_sum_reduce_on_stream */
+        /* 13 waits in ncclAllReduce */
         ncclAllReduce(window, window, COUNT, ncclInt, ncclSum, comm, stream);
         break;
     case 14:
