@@ -89,14 +89,12 @@ void sim_add_init(struct sim *s, enum sim_start start)
 void sim_add_malloc(struct sim *s)
 {
     vote(s, "malloc", SIM_FAR, SIM_ALL_ALIKE);
-    barrier(s, "malloc", SIM_FAR);
 }
 
 void sim_add_grow(struct sim *s)
 {
     vote(s, "malloc that grows", SIM_FAR, SIM_ALL_ALIKE);
     grow(s, "malloc that grows");
-    barrier(s, "malloc that grows", SIM_FAR);
 }
 
 void sim_add_free(struct sim *s)

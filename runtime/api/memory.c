@@ -25,13 +25,14 @@ static void *allocate(enum gsh_heap_call kind, const char *call, size_t alignmen
     if (r != GSH_OK || p == NULL || gsh_setup_publish_allocations(pe) != GSH_OK) {
         return NULL;
     }
-    if (kind == GSH_HEAP_CALLOC) {
-        gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
-    }
     gsh_trace_memory(pe, call, p, bytes, GSH_TRACE_ALLOC);
     gsh_sites_note(pe, (uint64_t)(uintptr_t)p - pe->state.base, caller);
-    /* malloc's last barrier: no PE returns before all may use the memory */
-    gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    /* All have called, and have the memory: the last vote says so, and is the barrier of malloc. */
+    if (kind == GSH_HEAP_CALLOC) {
+        gsh_require(pe, call, gsh_heap_zero(pe->heap, p, bytes));
+        /* no PE writes before all have their zeros */
+        gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
+    }
     return p;
 }
 
@@ -89,12 +90,12 @@ void *gshmem_realloc(void *ptr, size_t size)
     }
     gsh_require(pe, call,
                 pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, p, ptr, gsh_min_u64(before, size)));
-    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr)); /* detects pointers that differ */
+    /* Detects pointers that differ. No PE returns before all have copied. */
+    gsh_require(pe, call, gsh_heap_free(pe->heap, ptr));
     gsh_trace_memory(pe, call, p, size, GSH_TRACE_ALLOC);
     gsh_sites_note(pe, (uint64_t)(uintptr_t)p - pe->state.base, __builtin_return_address(0));
     gsh_trace_memory(pe, call, ptr, 0, GSH_TRACE_FREE);
     gsh_require(pe, call, gsh_setup_publish_allocations(pe));
-    gsh_require(pe, call, pe->job_bootstrap->ops->barrier(pe->job_bootstrap));
     return p;
 }
 
