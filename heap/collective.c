@@ -80,7 +80,7 @@ enum gsh_result gsh_heap_alloc(struct gsh_heap *heap, enum gsh_heap_call call, u
     };
     r = gsh_agree(&heap->physical.agreement, vote, what, &flags);
     if (r == GSH_OK && plan.exact > 0) {
-        r = gsh_heap_grow(heap, &plan, flags & GSH_HEAP_GENEROUS_ADMITTED, 0, what);
+        r = gsh_heap_grow(heap, &plan, flags & GSH_HEAP_GENEROUS_ADMITTED, 0, GSH_OK, what);
     }
     if (r != GSH_OK || bytes == 0) {
         return r;

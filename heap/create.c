@@ -154,15 +154,25 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
     return r;
 }
 
-static enum gsh_result commit_internal(struct gsh_heap *heap, uint64_t bytes, const char *what)
+/* PEs of one process share a range, so what they do in it next waits for all of them. */
+static bool is_range_shared(const struct entry *entries, int n)
+{
+    int pe = 0;
+    while (pe < n && has_space(entries, pe)) {
+        pe++;
+    }
+    return pe < n;
+}
+
+/* prior: this PE's outcome, which only it knows; for all that follows it may wait until the first
+ * vote of the growth. */
+static enum gsh_result commit_internal(struct gsh_heap *heap, uint64_t bytes, enum gsh_result prior,
+                                       const char *what)
 {
     const struct gsh_heap_plan plan = gsh_heap_first_plan(heap, bytes);
     uint64_t off;
-    if (bytes == 0) {
-        return GSH_OK;
-    }
     heap->internal_bytes = gsh_align_up(bytes, GSH_OFFSET_GRANULE);
-    enum gsh_result r = gsh_heap_grow(heap, &plan, true, heap->internal_bytes, what);
+    enum gsh_result r = gsh_heap_grow(heap, &plan, true, heap->internal_bytes, prior, what);
     if (r == GSH_OK) {
         r = gsh_heap_offset_alloc(heap, heap->internal_bytes, 0, &off);
     }
@@ -205,8 +215,13 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
         r = make_parts(heap, o);
     }
-    r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
-    return r == GSH_OK ? commit_internal(heap, o->internal_bytes, what) : r;
+    if (o->internal_bytes == 0 || is_range_shared(entries, o->bootstrap->size)) {
+        r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
+        if (r != GSH_OK || o->internal_bytes == 0) {
+            return r;
+        }
+    }
+    return commit_internal(heap, o->internal_bytes, r, what);
 }
 
 enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)

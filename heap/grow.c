@@ -3,6 +3,7 @@
 #include "heap/grow.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include "base/log.h"
 #include "base/util.h"
 #include "heap/memory.h"
@@ -67,7 +68,7 @@ static uint64_t chunk_limit(const struct gsh_heap *heap, uint64_t bytes)
 
 /* Grows by all of the bytes or, as long as no PE is lost, by none. */
 static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t zero_bytes,
-                               const char *what)
+                               enum gsh_result prior, const char *what)
 {
     struct gsh_physical *p = &heap->physical;
     const uint64_t before = p->committed, end = before + bytes, limit = chunk_limit(heap, bytes);
@@ -75,7 +76,7 @@ static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t z
     while (r == GSH_OK && p->committed < end) {
         uint64_t n = gsh_min_u64(end - p->committed, limit), done = p->committed - before;
         uint64_t zero = done < zero_bytes ? gsh_min_u64(zero_bytes - done, n) : 0;
-        r = gsh_physical_grow(p, n, zero, what);
+        r = gsh_physical_grow(p, n, zero, done == 0 ? prior : GSH_OK, what);
     }
     if (r == GSH_OK || gsh_is_loss(r) || p->committed == before) {
         return r;
@@ -85,17 +86,21 @@ static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t z
 }
 
 enum gsh_result gsh_heap_grow(struct gsh_heap *heap, const struct gsh_heap_plan *plan,
-                              bool try_generous, uint64_t zero_bytes, const char *what)
+                              bool try_generous, uint64_t zero_bytes, enum gsh_result prior,
+                              const char *what)
 {
     enum gsh_result r = GSH_ERR_NOMEM;
+    char why[256]; /* the first try has words of its own; a vote passes on no more */
+    snprintf(why, sizeof(why), "%s", prior == GSH_OK ? "" : gsh_last_error());
     if (try_generous && plan->generous > plan->exact) {
-        r = grow_by(heap, plan->generous, zero_bytes, NULL);
+        r = grow_by(heap, plan->generous, zero_bytes, prior, NULL);
         if (gsh_is_loss(r)) {
             return r;
         }
     }
     if (r != GSH_OK) {
-        r = grow_by(heap, plan->exact, zero_bytes, what);
+        prior = prior == GSH_OK ? GSH_OK : gsh_note(prior, "%s", why);
+        r = grow_by(heap, plan->exact, zero_bytes, prior, what);
     }
     if (r == GSH_OK) {
         r = gsh_heap_offset_grow(heap);

@@ -23,10 +23,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_heap_plan(const struct gsh_heap *heap, uint
                                                uint16_t *flags);
 
 /* Collective: takes the generous amount, if it is to be tried and can be had, else the exact one.
- * zero_bytes, what: as for gsh_physical_grow. On failure the heap is as before, as long as no PE is
- * lost. */
+ * zero_bytes, prior, what: as for gsh_physical_grow. On failure the heap is as before, as long as
+ * no PE is lost. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_grow(struct gsh_heap *heap,
                                                const struct gsh_heap_plan *plan, bool try_generous,
-                                               uint64_t zero_bytes, const char *what);
+                                               uint64_t zero_bytes, enum gsh_result prior,
+                                               const char *what);
 
 #endif

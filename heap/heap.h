@@ -44,6 +44,10 @@ struct gsh_heap_events {
     /* The memory that came at off is about to go; no PE uses it. Called for all memory for which
      * `came` returned GSH_OK; of the heap's own parts, the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);
+    /* NULL, or whether, in the latest `came`, prior and this subscriber's own part were GSH_OK on
+     * all members: these have exchanged them there, and so all get the same. Not collective. The
+     * first subscriber's `came` is then called before peers' memory is mapped. */
+    bool (*are_all_well)(void *context);
     /* NULL, or: `came` has returned GSH_OK on all members. Not collective. */
     void (*settled)(void *context, uint64_t off, const struct gsh_heap_members *members);
     void *context;

@@ -14,11 +14,11 @@ static uint64_t own_address(const struct gsh_physical *p, uint64_t off)
 
 static const struct gsh_heap_members everybody = {0};
 
-/* Tells the first n subscribers, the latest first. */
-static void tell_goes(struct gsh_physical *p, int n, uint64_t off,
+/* Tells the subscribers from `first` on, before `end`, the latest first. */
+static void tell_goes(struct gsh_physical *p, int first, int end, uint64_t off,
                       const struct gsh_heap_members *members)
 {
-    for (int i = n - 1; i >= 0; i--) {
+    for (int i = end - 1; i >= first; i--) {
         p->subscribers[i].goes(p->subscribers[i].context, off, members);
     }
 }
@@ -26,7 +26,7 @@ static void tell_goes(struct gsh_physical *p, int n, uint64_t off,
 void gsh_physical_finish(struct gsh_physical *p)
 {
     for (int c = p->n_chunks - 1; c >= 0; c--) {
-        tell_goes(p, p->n_subscribers, p->chunks[c].off, &everybody);
+        tell_goes(p, 0, p->n_subscribers, p->chunks[c].off, &everybody);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }
     if (p->memory != NULL) {
@@ -83,60 +83,126 @@ static struct gsh_vote step(enum gsh_result outcome, uint64_t off, uint64_t phas
         .call = GSH_VOTE_STEP, .outcome = (uint16_t)outcome, .args = {off, phase}};
 }
 
-/* A phase for each subscriber: its work may be collective, so all members must know whether to
- * continue with the next. The first one's has the outcome of what came before, too. */
+static struct gsh_heap_members members_of(const struct gsh_agreement *group)
+{
+    return (struct gsh_heap_members){
+        .bootstrap = group->bootstrap, .pes = group->pes, .n = group->bootstrap->size};
+}
+
+static enum gsh_result tell_came(struct gsh_physical *p, int subscriber,
+                                 struct gsh_agreement *group, struct gsh_chunk chunk,
+                                 enum gsh_result prior)
+{
+    const struct gsh_heap_events *to = &p->subscribers[subscriber];
+    const struct gsh_heap_members members = members_of(group);
+    void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
+    return to->came(to->context, memory, chunk.off, chunk.bytes, prior, &members);
+}
+
+static void settle(struct gsh_physical *p, int subscriber, struct gsh_agreement *group,
+                   struct gsh_chunk chunk)
+{
+    const struct gsh_heap_events *to = &p->subscribers[subscriber];
+    const struct gsh_heap_members members = members_of(group);
+    if (to->settled != NULL) {
+        to->settled(to->context, chunk.off, &members);
+    }
+}
+
+/* A phase for each subscriber from `first` on: its work may be collective, so all members must know
+ * whether to continue with the next. The first one's has the outcome of what came before, too. */
+static enum gsh_result tell_from(struct gsh_physical *p, int first, struct gsh_agreement *group,
+                                 struct gsh_chunk chunk, enum gsh_result prior, const char *what)
+{
+    const struct gsh_heap_members members = members_of(group);
+    if (p->n_subscribers == first) {
+        return gsh_agree(group, step(prior, chunk.off, 2), what, NULL);
+    }
+    for (int i = first; i < p->n_subscribers; i++) {
+        enum gsh_result mine = tell_came(p, i, group, chunk, i == first ? prior : GSH_OK);
+        enum gsh_result all = gsh_agree(group, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
+        if (all != GSH_OK) {
+            tell_goes(p, first, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
+            return all;
+        }
+        settle(p, i, group, chunk);
+    }
+    return GSH_OK;
+}
+
 enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
                                   struct gsh_chunk chunk, enum gsh_result prior, const char *what)
 {
-    void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
-    const struct gsh_heap_members members = {
-        .bootstrap = group->bootstrap, .pes = group->pes, .n = group->bootstrap->size};
-    if (p->n_subscribers == 0) {
-        return gsh_agree(group, step(prior, chunk.off, 2), what, NULL);
-    }
-    for (int i = 0; i < p->n_subscribers; i++) {
-        const struct gsh_heap_events *to = &p->subscribers[i];
-        const enum gsh_result before = i == 0 ? prior : GSH_OK;
-        enum gsh_result mine =
-            to->came(to->context, memory, chunk.off, chunk.bytes, before, &members);
-        enum gsh_result all = gsh_agree(group, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
-        if (all != GSH_OK) {
-            tell_goes(p, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
-            return all;
-        }
-        if (to->settled != NULL) {
-            to->settled(to->context, chunk.off, &members);
-        }
-    }
-    return GSH_OK;
+    return tell_from(p, 0, group, chunk, prior, what);
 }
 
 void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
                             const struct gsh_heap_members *members)
 {
-    tell_goes(p, p->n_subscribers, off, members);
+    tell_goes(p, 0, p->n_subscribers, off, members);
+}
+
+/* Whether the first subscriber tells all PEs what the first phase has come to, so that no vote need
+ * follow. */
+static bool is_told_first(const struct gsh_physical *p)
+{
+    return p->n_subscribers > 0 && p->subscribers[0].are_all_well != NULL;
+}
+
+/* Ends the first phase. *told: the first subscriber's result, or else committed. */
+static enum gsh_result end_commit(struct gsh_physical *p, struct gsh_chunk chunk,
+                                  enum gsh_result committed, const char *what,
+                                  enum gsh_result *told)
+{
+    struct gsh_agreement *group = &p->agreement;
+    *told = committed;
+    if (is_told_first(p)) {
+        *told = tell_came(p, 0, group, chunk, committed);
+        if (p->subscribers[0].are_all_well(p->subscribers[0].context)) {
+            return GSH_OK;
+        }
+    }
+    enum gsh_result r = gsh_agree(group, step(*told, chunk.off, 1), what, NULL);
+    return r == GSH_OK && is_told_first(p)
+               ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote")
+               : r;
+}
+
+/* Every PE has committed the chunk. told: as above; those that a PE of the node waits for go on
+ * even so. */
+static enum gsh_result map_and_tell(struct gsh_physical *p, struct gsh_chunk chunk,
+                                    enum gsh_result told, const char *what)
+{
+    const int n_told = is_told_first(p) ? 1 : 0;
+    const enum gsh_result mapped = gsh_peers_map(&p->peers, p->memory, chunk);
+    const enum gsh_result all =
+        tell_from(p, n_told, &p->agreement, chunk, mapped == GSH_OK ? told : mapped, what);
+    if (all == GSH_OK && n_told > 0) {
+        settle(p, 0, &p->agreement, chunk);
+    }
+    if (all != GSH_OK && mapped == GSH_OK) {
+        gsh_peers_unmap(&p->peers, chunk);
+    }
+    return all;
 }
 
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
-                                  const char *what)
+                                  enum gsh_result prior, const char *what)
 {
     struct gsh_chunk chunk = {.off = p->committed, .bytes = bytes};
-    enum gsh_result mine = commit(p, chunk, zero_bytes);
-    enum gsh_result all = gsh_agree(&p->agreement, step(mine, chunk.off, 1), what, NULL);
-    if (all != GSH_OK) {
+    const enum gsh_result committed = prior == GSH_OK ? commit(p, chunk, zero_bytes) : prior;
+    enum gsh_result told;
+    enum gsh_result all = end_commit(p, chunk, committed, what, &told);
+    if (all == GSH_OK) {
+        all = map_and_tell(p, chunk, told, what);
+    } else {
         gsh_peers_unshare(&p->peers);
-        if (mine == GSH_OK) {
+    }
+    if (all != GSH_OK) {
+        tell_goes(p, 0, is_told_first(p) && told == GSH_OK ? 1 : 0, chunk.off, &everybody);
+        if (committed == GSH_OK) {
             take_back(p, chunk);
         }
-        return all;
-    }
-    mine = gsh_peers_map(&p->peers, p->memory, chunk);
-    all = gsh_physical_tell(p, &p->agreement, chunk, mine, what);
-    if (all != GSH_OK) {
-        if (mine == GSH_OK) {
-            gsh_peers_unmap(&p->peers, chunk);
-        }
-        take_back(p, chunk);
         return all;
     }
     p->chunks[p->n_chunks++] = chunk;
@@ -155,7 +221,7 @@ enum gsh_result gsh_physical_shrink(struct gsh_physical *p, uint64_t end, uint64
         return GSH_OK;
     }
     for (int c = p->n_chunks - 1; c >= kept; c--) {
-        tell_goes(p, p->n_subscribers, p->chunks[c].off, &everybody);
+        tell_goes(p, 0, p->n_subscribers, p->chunks[c].off, &everybody);
         gsh_peers_unmap(&p->peers, p->chunks[c]);
         p->memory->ops->unmap(own_address(p, p->chunks[c].off), p->chunks[c].bytes);
     }

@@ -2,8 +2,10 @@
  * The physical memory of a heap: grows and shrinks at its end, on all PEs together or on none.
  * Growing has two phases, each ended by a vote: every PE commits its own chunk and makes what
  * others need to map it; then every process maps its peers' chunks. Then each subscriber is told of
- * the chunk, followed by a vote on its results on all PEs. A failure on any PE undoes everything on
- * all PEs. */
+ * the chunk, followed by a vote on its results on all PEs; the second phase has its vote with the
+ * first subscriber's. If the first subscriber gathers something of all PEs anyway, it comes at the
+ * end of the first phase and says what that has come to, in place of a vote; its own result is then
+ * voted on with the second phase. A failure on any PE undoes everything on all PEs. */
 #ifndef GSH_PHYSICAL_H
 #define GSH_PHYSICAL_H
 
@@ -26,10 +28,12 @@ struct gsh_physical {
 /* Not collective; accepts all zeros. */
 void gsh_physical_finish(struct gsh_physical *p);
 
-/* Collective: adds one chunk of `bytes` at the end; the first zero_bytes of it are zeroed. what:
- * as for gsh_agree. On failure nothing has changed. */
+/* Collective: adds one chunk of `bytes` at the end; the first zero_bytes of it are zeroed. prior:
+ * the outcome of this PE's steps so far, which the others do not know yet, nor wait for. what: as
+ * for gsh_agree. On failure nothing has changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes,
-                                                   uint64_t zero_bytes, const char *what);
+                                                   uint64_t zero_bytes, enum gsh_result prior,
+                                                   const char *what);
 
 /* Collective: no PE uses anything at or beyond `end`, a multiple of 2 MiB. Of the chunks there,
  * gives back as few as leave at most keep_bytes. A failure only means that a PE was lost; the

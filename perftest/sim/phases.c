@@ -47,13 +47,12 @@ static void keep_told(struct sim *s, double bytes)
              gsh_book_shared_bytes(n, (size_t)bytes) / (uint64_t)on_node + gsh_book_sums_bytes(n));
 }
 
-/* heap/physical.c: memory is committed, mapped, and told to the network. */
+/* heap/physical.c: memory is committed, told to the network, and mapped. */
 static void grow(struct sim *s, const char *phase)
 {
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, m->grow);
-    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
-    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes);
+    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes); /* and that all have committed */
     keep_told(s, m->key_bytes);
     vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
 }
@@ -81,9 +80,10 @@ void sim_add_init(struct sim *s, enum sim_start start)
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);
-    vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
+    if (start == SIM_THREADS && m->node_pes > 1) { /* PEs of a process share a range */
+        vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
+    }
     grow(s, "heap");
-    barrier(s, "heap", SIM_FAR);
 }
 
 void sim_add_malloc(struct sim *s)

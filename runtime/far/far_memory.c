@@ -226,6 +226,12 @@ static void goes(void *context, uint64_t off, const struct gsh_heap_members *mem
     (void)!gsh_proxy_remove_region(pe->proxy, off);
 }
 
+static bool are_all_well(void *context)
+{
+    const struct gsh_instance *pe = context;
+    return pe->far->alone_off == UINT64_MAX;
+}
+
 static void settled(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
@@ -236,7 +242,11 @@ static void settled(void *context, uint64_t off, const struct gsh_heap_members *
 
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
 {
-    return (struct gsh_heap_events){.came = came, .goes = goes, .settled = settled, .context = pe};
+    return (struct gsh_heap_events){.came = came,
+                                    .goes = goes,
+                                    .are_all_well = are_all_well,
+                                    .settled = settled,
+                                    .context = pe};
 }
 
 /* ---- rings ---- */

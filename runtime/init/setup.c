@@ -340,9 +340,8 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
     if (r == GSH_OK) {
         gsh_affinity_proxy(pe);
     }
-    if (r == GSH_OK) {
-        r = pe->job_bootstrap->ops->barrier(pe->job_bootstrap);
-    }
+    /* Since the heap's last vote others may write into this PE's memory: into what has been zeros
+     * from the beginning, not into the tables, which are this PE's own. */
     if (r == GSH_OK) {
         pe->is_device_ready = true;
         /* release: pairs with the acquire in hang/collect.c */
