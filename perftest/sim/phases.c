@@ -67,15 +67,12 @@ void sim_add_init(struct sim *s, enum sim_start start)
     gather(s, "identities", tcp, 8);   /* versions */
     gather(s, "identities", tcp, 104); /* processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
-    sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
-    /* pages, and the monitor's pipes, within nodes */
-    for (int i = 0; i < (start == SIM_PROCESSES ? 3 : 1); i++) {
-        vote(s, "node", tcp, SIM_ALL_ALIKE);
-    }
+    sim_keep(s, n * sizeof(int));        /* the members of team WORLD */
+    vote(s, "node", tcp, SIM_ALL_ALIKE); /* listeners for the pages of a node */
     work(s, "addresses", m->open);
-    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes);
+    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all have pages */
     keep_told(s, m->address_bytes);
-    gather(s, "addresses", tcp, 4); /* that they are good */
+    vote(s, "addresses", tcp, SIM_ALL_ALIKE); /* and on the monitor of a node */
     gather(s, "devices", SIM_FAR, 184);
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);

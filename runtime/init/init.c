@@ -317,11 +317,12 @@ static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *sta
     return GSH_OK;
 }
 
-/* Over the pages where all PEs share them, else over the network. */
-static enum gsh_result make_job_bootstrap(struct gsh_instance *pe)
+/* Over the pages where all PEs share them, else over the network. *mine: as for gsh_net_introduce.
+ */
+static enum gsh_result make_job_bootstrap(struct gsh_instance *pe, enum gsh_result *mine)
 {
     if (pe->n_nodes > 1) {
-        enum gsh_result r = gsh_net_create(pe, pe->bootstrap);
+        enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine);
         return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
     }
     pe->page_areas = calloc((size_t)pe->n_pes, sizeof(*pe->page_areas));
@@ -424,17 +425,24 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r == GSH_OK) {
         r = gsh_page_make(pe, gsh_page_bytes(pe));
     }
+    enum gsh_result mine = GSH_OK; /* if the others do not know of it */
     if (r == GSH_OK) {
-        r = gsh_page_pass(pe, gsh_page_bytes(pe));
+        r = gsh_page_pass(pe, gsh_page_bytes(pe), &mine);
     }
     if (r == GSH_OK) {
-        r = make_job_bootstrap(pe);
+        r = make_job_bootstrap(pe, &mine);
+    }
+    if (r == GSH_OK) {
+        r = gsh_monitor_create(pe, mine, &pe->monitor);
+    }
+    if (r == GSH_OK && pe->net != NULL) {
+        r = gsh_net_start(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_monitor_start(pe->monitor);
     }
     if (r == GSH_OK) {
         r = gsh_trace_job_begin(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_monitor_create(pe, &pe->monitor);
     }
     if (r == GSH_OK) {
         r = gsh_deaths_create(pe);

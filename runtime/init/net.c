@@ -26,6 +26,7 @@
 #include "runtime/instance/page.h"
 #include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
+#include "runtime/instance/vote.h"
 #include "runtime/instance/monitor.h"
 #include "runtime/instance/waits.h"
 #include "runtime/trace/proxy.h"
@@ -317,7 +318,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
 enum { GREETING_ADDRESS_BYTES = 248 };
 struct greeting {
     int32_t result;
-    uint32_t bytes;
+    uint32_t bytes; /* result is no GSH_OK: whether that was found before */
     uint8_t address[GREETING_ADDRESS_BYTES];
 };
 
@@ -336,22 +337,15 @@ static enum gsh_result fail_same(struct gsh_instance *pe, struct gsh_bootstrap *
     return r;
 }
 
-/* Whether all PEs have what they need of each other. */
-static enum gsh_result agree(struct gsh_instance *pe, struct gsh_bootstrap *b, enum gsh_result mine)
+/* The PEs know that `first` has failed. */
+static enum gsh_result fail_of(struct gsh_instance *pe, struct gsh_bootstrap *b, int first,
+                               const struct greeting *its, enum gsh_result mine)
 {
-    const int32_t outcome = (int32_t)mine;
-    int32_t *all = calloc((size_t)pe->n_pes, sizeof(*all));
-    if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
+    if (its->bytes == 0) {
+        return fail_same(pe, b, first, (enum gsh_result)its->result);
     }
-    int first = 0;
-    enum gsh_result r = b->ops->allgather(b, &outcome, sizeof(outcome), all), its = GSH_OK;
-    while (r == GSH_OK && first < pe->n_pes && all[first] == GSH_OK) {
-        first++;
-    }
-    its = r == GSH_OK && first < pe->n_pes ? (enum gsh_result)all[first] : GSH_OK;
-    free(all);
-    return its != GSH_OK ? fail_same(pe, b, first, its) : r;
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_PAGES, mine);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
 }
 
 /* addresses: with `stride` bytes between those of two PEs. */
@@ -375,75 +369,84 @@ static enum gsh_result set_peers(struct gsh_instance *pe, const struct greeting 
     return r;
 }
 
-/* Gathers addresses of up to max bytes, which greetings do not hold, and sets the peers.
- * *is_exchanged: the others await this PE in agree(). */
+/* Gathers addresses of up to max bytes, which greetings do not hold, and sets the peers. *mine: as
+ * below. */
 static enum gsh_result exchange_long(struct gsh_instance *pe, struct gsh_bootstrap *b,
                                      const struct greeting *greetings, const void *address,
-                                     size_t max, bool *is_exchanged)
+                                     size_t max, enum gsh_result *mine)
 {
-    uint8_t *mine = calloc(1, max), *all = calloc((size_t)pe->n_pes, max);
-    enum gsh_result r = mine != NULL && all != NULL ? GSH_OK : GSH_ERR_NOMEM;
+    uint8_t *own = calloc(1, max), *all = calloc((size_t)pe->n_pes, max);
+    enum gsh_result r =
+        own != NULL && all != NULL
+            ? GSH_OK
+            : gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     if (r == GSH_OK) {
-        memcpy(mine, address, greetings[pe->my_pe].bytes);
-        r = b->ops->allgather(b, mine, max, all);
+        memcpy(own, address, greetings[pe->my_pe].bytes);
+        r = b->ops->allgather(b, own, max, all);
     }
-    *is_exchanged = r == GSH_OK;
     if (r == GSH_OK) {
-        r = set_peers(pe, greetings, all, max);
+        *mine = set_peers(pe, greetings, all, max);
     }
-    free(mine);
+    free(own);
     free(all);
     return r;
 }
 
+/* Returns the same on all PEs, as long as none is lost. *mine: before, what this PE has come to,
+ * and had_failed if that was before it had a network; afterwards its outcome if it has got all
+ * addresses, of which the others do not know. */
 static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                          enum gsh_result r)
+                                          bool had_failed, enum gsh_result *mine)
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
-    struct greeting mine = {0}, *greetings = calloc((size_t)pe->n_pes, sizeof(*greetings));
+    struct greeting own = {0}, *greetings = calloc((size_t)pe->n_pes, sizeof(*greetings));
     if (greetings == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     }
-    if (r == GSH_OK) {
-        r = gsh_proxy_address(pe->proxy, &address, &bytes);
+    if (*mine == GSH_OK) {
+        *mine = gsh_proxy_address(pe->proxy, &address, &bytes);
     }
-    mine.result = (int32_t)r;
-    mine.bytes = (uint32_t)bytes;
-    if (r == GSH_OK && bytes <= sizeof(mine.address)) {
-        memcpy(mine.address, address, bytes);
+    own.result = (int32_t)*mine;
+    own.bytes = *mine == GSH_OK ? (uint32_t)bytes : had_failed;
+    if (*mine == GSH_OK && bytes <= sizeof(own.address)) {
+        memcpy(own.address, address, bytes);
     }
     int first = 0;
-    r = b->ops->allgather(b, &mine, sizeof(mine), greetings);
+    enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), greetings);
     for (; r == GSH_OK && first < pe->n_pes && greetings[first].result == GSH_OK; first++) {
         max = gsh_max_u64(max, greetings[first].bytes);
     }
-    bool is_exchanged = r == GSH_OK && first == pe->n_pes;
-    if (r == GSH_OK && !is_exchanged) {
-        r = fail_same(pe, b, first, (enum gsh_result)greetings[first].result);
+    if (r == GSH_OK && first < pe->n_pes) {
+        r = fail_of(pe, b, first, &greetings[first], *mine);
+    } else if (r == GSH_OK && max > sizeof(own.address)) {
+        r = exchange_long(pe, b, greetings, address, max, mine);
     } else if (r == GSH_OK) {
-        r = max <= sizeof(mine.address)
-                ? set_peers(pe, greetings, greetings[0].address, sizeof(greetings[0]))
-                : exchange_long(pe, b, greetings, address, max, &is_exchanged);
+        *mine = set_peers(pe, greetings, greetings[0].address, sizeof(greetings[0]));
     }
     free(greetings);
-    return is_exchanged ? agree(pe, b, r) : r;
+    return r;
 }
 
-enum gsh_result gsh_net_create(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap)
+enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap,
+                                  enum gsh_result *mine)
 {
+    const bool had_failed = *mine != GSH_OK;
     pe->net = calloc(1, sizeof(*pe->net));
     if (pe->net == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the network");
     }
     pe->net->pe = pe;
     pe->net->lost_pe = -1;
-    enum gsh_result r = gsh_far_check(pe);
-    r = exchange_addresses(pe, bootstrap, r == GSH_OK ? create_proxy(pe) : r);
-    if (r == GSH_OK) {
-        gsh_book_settle(pe->book, GSH_PROXY_ADDRESS);
-        r = gsh_proxy_start(pe->proxy);
-    }
+    *mine = *mine == GSH_OK ? gsh_far_check(pe) : *mine;
+    *mine = *mine == GSH_OK ? create_proxy(pe) : *mine;
+    return exchange_addresses(pe, bootstrap, had_failed, mine);
+}
+
+enum gsh_result gsh_net_start(struct gsh_instance *pe)
+{
+    gsh_book_settle(pe->book, GSH_PROXY_ADDRESS);
+    enum gsh_result r = gsh_proxy_start(pe->proxy);
     if (r == GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "far PEs are reached over %s",
                 gsh_proxy_transport_name(pe->proxy));

@@ -15,6 +15,7 @@
 #include "runtime/init/domains.h"
 #include "runtime/init/net.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/vote.h"
 
 static uint64_t pow2_above(uint64_t v, uint64_t least)
 {
@@ -275,6 +276,15 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
     return GSH_OK;
 }
 
+/* Collective, over the job's bootstrap, which is not the network's. */
+static enum gsh_result make_net(struct gsh_instance *pe)
+{
+    enum gsh_result mine = GSH_OK;
+    enum gsh_result r = gsh_net_introduce(pe, pe->job_bootstrap, &mine);
+    r = r == GSH_OK ? gsh_init_vote(pe, GSH_STEP_NET, mine) : r;
+    return r == GSH_OK ? gsh_net_start(pe) : r;
+}
+
 enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                                     uint64_t *stride_bytes)
 {
@@ -299,7 +309,7 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
                         "init: PEs share GPUs, and not all of these have access to each other");
     }
     if (r == GSH_OK && !is_whole && pe->proxy == NULL) {
-        r = gsh_net_create(pe, pe->job_bootstrap); /* one node, and some of its GPUs are far */
+        r = make_net(pe); /* one node, and some of its GPUs are far */
     }
     if (r == GSH_OK) {
         r = number_slots(pe);

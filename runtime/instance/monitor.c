@@ -357,7 +357,7 @@ static bool has_other_process(const struct gsh_instance *pe, int node)
 
 /* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
  * need none, but get one so that all PEs behave alike. */
-static enum gsh_result make_links(struct gsh_monitor *w)
+static enum gsh_result make_links(struct gsh_monitor *w, enum gsh_result prior)
 {
     struct gsh_instance *pe = w->pe;
     int node = pe->peers[pe->my_pe].node;
@@ -386,14 +386,16 @@ static enum gsh_result make_links(struct gsh_monitor *w)
     int launcher = pe->is_one_process ? -1 : gsh_process_note_ancestor(pe->env.launcher);
     w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
     struct gsh_uds_key of;
-    enum gsh_result r = GSH_OK;
+    enum gsh_result r = prior;
     gsh_uds_key(&of, pe->secret, "monitor");
-    if (is_linked) { /* what may be missing is made before the others rely on this PE */
+    if (is_linked && r == GSH_OK) {
+        /* what may be missing is made before the others rely on this PE */
         r = w->is_centre ? gsh_uds_listen(&of, centre, &w->listener)
                          : gsh_uds_connection_create(&w->connection);
         r = r == GSH_OK ? r : gsh_note(r, "socket of the monitor: %s", strerror(errno));
     }
-    if (!pe->is_one_process) { /* else no PE of the job is linked */
+    /* in one process no PE of the job is linked; several nodes have addresses to vote on */
+    if (!pe->is_one_process || pe->n_nodes > 1) {
         r = gsh_init_vote(pe, GSH_STEP_MONITOR, r);
     }
     if (r == GSH_OK && is_linked) {
@@ -415,7 +417,8 @@ static enum gsh_result start(struct gsh_monitor *w)
     return GSH_OK;
 }
 
-enum gsh_result gsh_monitor_create(struct gsh_instance *pe, struct gsh_monitor **out)
+enum gsh_result gsh_monitor_create(struct gsh_instance *pe, enum gsh_result prior,
+                                   struct gsh_monitor **out)
 {
     struct gsh_monitor *w = calloc(1, sizeof(*w));
     if (w == NULL) {
@@ -423,16 +426,20 @@ enum gsh_result gsh_monitor_create(struct gsh_instance *pe, struct gsh_monitor *
     }
     w->pe = pe;
     w->connection.fd = w->wake_fd = -1;
-    enum gsh_result r = make_links(w);
-    if (r == GSH_OK && (w->n_links > 0 || w->polls[w->n_links + POLL_LAUNCHER].fd >= 0)) {
-        r = start(w);
-    }
+    enum gsh_result r = make_links(w, prior);
     if (r != GSH_OK) {
         gsh_monitor_destroy(&w);
         return r;
     }
     *out = w;
     return GSH_OK;
+}
+
+enum gsh_result gsh_monitor_start(struct gsh_monitor *monitor)
+{
+    const bool has_work =
+        monitor->n_links > 0 || monitor->polls[monitor->n_links + POLL_LAUNCHER].fd >= 0;
+    return has_work ? start(monitor) : GSH_OK;
 }
 
 enum gsh_result gsh_monitor_device(struct gsh_instance *pe, void (*look)(struct gsh_instance *pe))

@@ -12,9 +12,13 @@
 struct gsh_instance;
 struct gsh_monitor;
 
-/* Collective over the job's PEs. */
-GSH_CHECK_RESULT enum gsh_result gsh_monitor_create(struct gsh_instance *pe,
+/* Collective over the job's PEs. prior: the outcome of this PE's part of init since the last vote;
+ * a failure is all PEs' failure. GSH_OK on all if the job is one process. */
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_create(struct gsh_instance *pe, enum gsh_result prior,
                                                     struct gsh_monitor **out);
+/* Begins to watch the other processes. With far PEs the proxy has been started, which tells them of
+ * a death. */
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_start(struct gsh_monitor *monitor);
 /* From now on the thread also calls `look`, a few times a second. */
 GSH_CHECK_RESULT enum gsh_result gsh_monitor_device(struct gsh_instance *pe,
                                                     void (*look)(struct gsh_instance *pe));

@@ -231,12 +231,13 @@ void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
     gsh_socket_close(&pe->page_fd);
 }
 
-enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
+enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes, enum gsh_result *mine)
 {
     int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
     int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
     const bool is_one_file = are_in_one_file(pe);
     int n = 0, n_foreign = 0;
+    *mine = GSH_OK;
     enum gsh_result r = ranks == NULL || fds == NULL
                             ? gsh_note(GSH_ERR_NOMEM, "no memory for %d peers", pe->n_pes)
                             : GSH_OK;
@@ -264,9 +265,10 @@ enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes)
         enum gsh_result passed = n == 0        ? GSH_OK
                                  : is_one_file ? share_pages(pe, bytes, ranks, n)
                                                : pass_pages(pe, bytes, ranks, n, fds);
-        r = gsh_init_vote(pe, GSH_STEP_PAGES, passed);
+        *mine = pe->n_nodes > 1 ? passed : GSH_OK;
+        r = pe->n_nodes > 1 ? GSH_OK : gsh_init_vote(pe, GSH_STEP_PAGES, passed);
     }
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+    for (int i = 0; r == GSH_OK && *mine == GSH_OK && i < pe->n_pes; i++) {
         if (gsh_instance_of(pe, i) != NULL && !is_one_file) {
             struct gsh_instance *other = gsh_instance_of(pe, i);
             take_page(pe, i, other->page);

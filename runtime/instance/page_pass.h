@@ -13,8 +13,11 @@ struct gsh_instance;
 GSH_CHECK_RESULT enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes);
 
 /* Collective over the job: maps the pages of the node's other processes; PEs of this process are
- * reached by pointer. All PEs return the same result. */
-GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes);
+ * reached by pointer. All PEs return the same result, as long as none is lost. *mine: GSH_OK or, on
+ * several nodes, what this PE's part has come to, if the others do not know that yet: the next
+ * exchange tells them. */
+GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes,
+                                               enum gsh_result *mine);
 
 /* Memory for the node's book (book.h), zeroed, behind the page of the node's first PE; mapped until
  * gsh_pages_unmap. NULL: none, since the job is one node, or since another thread of this process

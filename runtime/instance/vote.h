@@ -11,10 +11,11 @@ struct gsh_instance;
 /* In the order of init. */
 enum gsh_init_step {
     GSH_STEP_LISTENERS,
-    GSH_STEP_PAGES,
-    GSH_STEP_MONITOR,
+    GSH_STEP_PAGES,   /* on several nodes only after a failure: the exchange of addresses tells */
+    GSH_STEP_MONITOR, /* on several nodes of the addresses, too */
     GSH_STEP_PIPES,
-    GSH_STEP_DEATHS
+    GSH_STEP_DEATHS,
+    GSH_STEP_NET, /* addresses, if one node needs a network */
 };
 
 /* Collective over the job. mine: the outcome of this PE's part, a failure only noted. Returns the
