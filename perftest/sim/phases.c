@@ -72,8 +72,8 @@ void sim_add_init(struct sim *s, enum sim_start start)
     work(s, "addresses", m->open);
     gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all have pages */
     keep_told(s, m->address_bytes);
-    vote(s, "addresses", tcp, SIM_ALL_ALIKE); /* and on the monitor of a node */
-    gather(s, "devices", SIM_FAR, 184);
+    vote(s, "addresses", tcp, SIM_ALL_ALIKE);             /* and on the monitor of a node */
+    gather(s, "topology", SIM_FAR, 184);                  /* devices */
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);

@@ -107,7 +107,7 @@ static void test_counts(int n, int node_pes)
 {
     static const char
         *const tcp[] = {"rendezvous", "links", "identities", "node", "addresses", NULL},
-               *const init[] = {"devices", "heap", NULL}, *const malloc_small[] = {"malloc", NULL},
+               *const init[] = {"topology", "heap", NULL}, *const malloc_small[] = {"malloc", NULL},
                *const malloc_large[] = {"malloc that grows", NULL},
                *const sync[] = {"sync_all", NULL}, *const split[] = {"team_split", NULL};
     char text[16];
