@@ -14,6 +14,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .far_flat = 256u << 10,
     .far_piece = 256u << 10,
     .lines_flat = 4u << 10,
+    .read_above = 64u << 10,
 };
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
@@ -28,6 +29,7 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .sums_above = 16u << 10,
     .sums_most = 2u << 20,
     .lines_flat = 256u << 10,
+    .read_above = 4u << 20,
 };
 
 struct entry {
@@ -49,6 +51,7 @@ static const struct entry entries[] = {
     {"sums_above", offsetof(struct gsh_coll_table, sums_above), 0, 1u << 30},
     {"sums", offsetof(struct gsh_coll_table, sums_most), 0, 1u << 30},
     {"lines_flat", offsetof(struct gsh_coll_table, lines_flat), 0, 1u << 30},
+    {"read_above", offsetof(struct gsh_coll_table, read_above), 0, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
@@ -66,8 +69,11 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             "                  the others' buffers, members meet\n"
             "  on a stream     above %u and up to %u bytes, of sums above %u and up to %u, in\n"
             "                  lines with flags through an inbox, where the team has one; what is\n"
-            "                  added up to all at once if that is at most %u bytes more\n",
-            t->lines_above, t->lines_most, t->sums_above, t->sums_most, t->lines_flat);
+            "                  added up to all at once if that is at most %u bytes more; above\n"
+            "                  %u bytes, of two ranks one reads what the other has in a window\n"
+            "                  straight from there\n",
+            t->lines_above, t->lines_most, t->sums_above, t->sums_most, t->lines_flat,
+            t->read_above);
     fprintf(out,
             "  otherwise       %u bytes for each block, up to %u blocks, and on at most half of a\n"
             "                  GPU's multiprocessors\n"
@@ -123,8 +129,7 @@ static enum gsh_result set(const char *text, size_t length, struct gsh_coll_tabl
         return gsh_fail(GSH_ERR_ARG,
                         "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
                         "block, blocks, per_block, far, far_piece, lines_above, lines, sums_above, "
-                        "sums or lines_flat, nor "
-                        "grid=NUMBER",
+                        "sums, lines_flat or read_above, nor grid=NUMBER",
                         (int)length, text);
     }
     if (value < e->least || value > e->most) {

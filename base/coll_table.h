@@ -17,8 +17,10 @@ struct gsh_coll_table {
     /* On a stream, through an inbox in lines with flags: more than lines_above bytes from each
      * member to each other, up to lines_most; what is added up from sums_above to sums_most. What
      * is added up, or comes from one member, goes to all at once if that is at most lines_flat
-     * bytes more than it must be. */
-    uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat;
+     * bytes more than it must be. Of more than read_above bytes that one of two members gives the
+     * other in a dialect's reduce or broadcast, lines only say when the other may read them, if
+     * they lie in symmetric memory. */
+    uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat, read_above;
 };
 
 extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
@@ -27,8 +29,8 @@ extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
 void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 
 /* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
- * per_block, far, far_piece, lines_above, lines, sums_above, sums and lines_flat, and grid=NUMBER,
- * with blanks between them. GSH_ERR_ARG, with a message, for other text. */
+ * per_block, far, far_piece, lines_above, lines, sums_above, sums, lines_flat and read_above, and
+ * grid=NUMBER, with blanks between them. GSH_ERR_ARG, with a message, for other text. */
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels that carry out collectives on any memory, one or several in one launch
  * (device/coll/lines.cuh): those that move data alone, and the usual sums of a team of two, each
- * also for many rounds; and all of a team of two, or of more. */
+ * also for many rounds; and all of a team of two, or of more; and for teams of two again those in
+ * which one may read the other's source. */
 #define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/lines.cuh"
 #include "device/default.cuh"
@@ -58,5 +59,23 @@ __global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
     gsh_kernel_lines_of_more(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run<gshmem::detail::line_ways::of_more>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_read_move(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::read_move>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_read_sums_of_two(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::read_sums_of_two>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+    gsh_kernel_lines_read_of_two(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run<gshmem::detail::line_ways::read_of_two>(a);
 }
 }

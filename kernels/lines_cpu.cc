@@ -16,4 +16,7 @@ ENTRY(gsh_kernel_lines_long_move)
 ENTRY(gsh_kernel_lines_long_sums_of_two)
 ENTRY(gsh_kernel_lines_of_two)
 ENTRY(gsh_kernel_lines_of_more)
+ENTRY(gsh_kernel_lines_read_move)
+ENTRY(gsh_kernel_lines_read_sums_of_two)
+ENTRY(gsh_kernel_lines_read_of_two)
 #undef ENTRY

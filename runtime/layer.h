@@ -169,8 +169,8 @@ enum gshmemx_layer_scaling {
     GSHMEMX_LAYER_MULTIPLIED,
     GSHMEMX_LAYER_DIVIDED
 };
-/* Arguments that a kind has no use for are 0. All but source, dest and a multiplier are the same on
- * all members. */
+/* Arguments that a kind has no use for are 0. All but source, dest, readable and a multiplier are
+ * the same on all members. */
 struct gshmemx_layer_coll {
     enum gshmemx_layer_coll_kind kind;
     enum gshmemx_layer_type type;
@@ -179,6 +179,10 @@ struct gshmemx_layer_coll {
     int root; /* a member's number */
     const void *source;
     void *dest;
+    /* The symmetric address of the source, if it has one; or NULL. The other member of two may read
+     * a large reduce's or broadcast's there, and has done so when the collective is through here.
+     */
+    const void *readable;
     size_t count;          /* elements of one block: what one member gives to or gets of another */
     uint64_t scalar;       /* its bits, or */
     const void *scalar_at; /* where the kernel reads them */

@@ -33,7 +33,8 @@
 
 /* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone; for
  * those that add up float, half or bfloat16 of two members; both again for many rounds; and for all
- * items of two members, or of more. */
+ * items of two members, or of more. Those that read do the same for two members, of which one may
+ * read the other's source. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
     GSH_COLL_KERNEL_lines_sums_of_two,
@@ -41,6 +42,9 @@ enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_long_sums_of_two,
     GSH_COLL_KERNEL_lines_of_two,
     GSH_COLL_KERNEL_lines_of_more,
+    GSH_COLL_KERNEL_lines_read_move,
+    GSH_COLL_KERNEL_lines_read_sums_of_two,
+    GSH_COLL_KERNEL_lines_read_of_two,
     GSH_COLL_ALL_KERNELS
 };
 
@@ -101,6 +105,7 @@ struct gsh_lines_item {
     uint64_t own_dest; /* MOVE: where my own block goes; 0: nowhere. ADD: where each source block
                           that is sent goes, at the same step; 0: nowhere */
     uint64_t scalar, scalar_at;
+    uint64_t readable; /* may_read: where what I give lies in my heap, plus 1; 0: nowhere */
     uint32_t lines;    /* of each block in a round */
     uint32_t n_rounds; /* ADD_AND_GIVE: of pairs of rounds */
     uint16_t first_block, n_blocks;
@@ -112,9 +117,11 @@ struct gsh_lines_item {
     uint8_t element;        /* enum gsh_element */
     uint8_t scaling;        /* enum gsh_lines_scaling */
     uint32_t site;          /* of the call, for GSH_REPORT_CMP_AT */
-    uint32_t reserved;
+    uint8_t may_read; /* of two members one gives, and says first whether the other may read it
+                         where it lies; the same on both */
+    uint8_t reserved[3];
 };
-GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 120, "gsh_lines_item is wire");
+GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 128, "gsh_lines_item is wire");
 
 /* The inbox, and what the launch says of it. The same on all members. */
 struct gsh_lines_inbox {
@@ -149,6 +156,9 @@ void gsh_kernel_lines_long_move_on_cpu(void *args);
 void gsh_kernel_lines_long_sums_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_two_on_cpu(void *args);
 void gsh_kernel_lines_of_more_on_cpu(void *args);
+void gsh_kernel_lines_read_move_on_cpu(void *args);
+void gsh_kernel_lines_read_sums_of_two_on_cpu(void *args);
+void gsh_kernel_lines_read_of_two_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

@@ -33,6 +33,7 @@
 #ifndef GSHMEM_COLL_LINES_CUH
 #define GSHMEM_COLL_LINES_CUH
 
+#include "lines_read.cuh"
 #include "lines_streams.cuh"
 #include "lines_sums.cuh"
 
@@ -43,13 +44,28 @@ namespace detail
 
 /* The calling block's part of all items. Which are there: the fewer, the less code and registers a
  * kernel has. */
-enum class line_ways { move, sums_of_two, long_move, long_sums_of_two, of_two, of_more };
+enum class line_ways {
+    move,
+    sums_of_two,
+    long_move,
+    long_sums_of_two,
+    of_two,
+    of_more,
+    read_move, /* these for what is large, so for many rounds, too */
+    read_sums_of_two,
+    read_of_two
+};
 template <line_ways ways, class Context>
 __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lines_args &h)
 {
-    constexpr bool is_long = ways == line_ways::long_move || ways == line_ways::long_sums_of_two;
-    constexpr bool are_moves = ways == line_ways::move || ways == line_ways::long_move;
-    constexpr bool are_sums = ways == line_ways::sums_of_two || ways == line_ways::long_sums_of_two;
+    constexpr bool reads = ways >= line_ways::read_move;
+    constexpr bool is_long = ways == line_ways::long_move || ways == line_ways::long_sums_of_two ||
+                             ways == line_ways::read_move || ways == line_ways::read_sums_of_two;
+    constexpr bool are_moves =
+        ways == line_ways::move || ways == line_ways::long_move || ways == line_ways::read_move;
+    constexpr bool are_sums = ways == line_ways::sums_of_two ||
+                              ways == line_ways::long_sums_of_two ||
+                              ways == line_ways::read_sums_of_two;
     constexpr arithmetic computes = are_sums ? arithmetic::float_sums : arithmetic::any;
     using streams = line_streams<computes, Context>;
     uint64_t *const count =
@@ -68,11 +84,25 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
         const line_worker<computes, Context> worker(c, h, t);
         if (i == 0)
             leave_if_given_up(c, has_left);
+        if constexpr (reads) {
+            if (t.may_read != 0) {
+                const line_reader<computes, Context> reader(worker);
+                bool is_done = false;
+                if constexpr (are_sums)
+                    is_done = reader.template run<true>(block, so_far);
+                else if (are_moves || t.way == GSH_LINES_MOVE)
+                    is_done = reader.template run<false>(block, so_far);
+                else if constexpr (!are_moves)
+                    is_done = reader.template run<true>(block, so_far);
+                if (is_done)
+                    continue;
+            }
+        }
         if constexpr (are_sums)
             so_far = streams(worker).template run_streams<true, is_long>(block, so_far);
         else if (are_moves || t.way == GSH_LINES_MOVE)
             so_far = streams(worker).template run_streams<false, is_long>(block, so_far);
-        else if constexpr (ways == line_ways::of_two)
+        else if constexpr (ways == line_ways::of_two || ways == line_ways::read_of_two)
             so_far = streams(worker).template run_streams<true, false>(block, so_far);
         else if constexpr (ways == line_ways::of_more)
             so_far = line_sums<computes, Context>(worker).add(block, so_far);

@@ -178,6 +178,12 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
         .element = (uint8_t)(computes && c->op > GSH_REDUCE_xor ? c->element : GSH_ELEMENT_bits),
         .scaling = (uint8_t)(computes ? c->scaling : GSH_LINES_NOT_SCALED),
     };
+    if (c->may_read && n == 2 && c->bytes > pe->coll_table.read_above &&
+        (c->kind == GSH_LINES_REDUCE || c->kind == GSH_LINES_BROADCAST) &&
+        t->scaling != GSH_LINES_MULTIPLIED) {
+        t->may_read = 1;
+        t->readable = c->readable != NULL ? gsh_symmetric_off(pe, c->readable) + 1 : 0;
+    }
     if (may_share && !is_flat(pe, c, n)) {
         set_add_and_give(team, c, n_lines, inbox->line_bytes, t);
     } else if (computes) {
@@ -217,6 +223,13 @@ static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_mem
 {
     const bool is_float = t->element == GSH_ELEMENT_float || t->element == GSH_ELEMENT_half ||
                           t->element == GSH_ELEMENT_bfloat16;
+    const bool is_usual_sum =
+        is_float && t->fold == GSH_LINES_FOLD_sum_float && t->scaling != GSH_LINES_DIVIDED;
+    if (t->may_read != 0) {
+        return t->way == GSH_LINES_MOVE ? GSH_COLL_KERNEL_lines_read_move
+               : is_usual_sum           ? GSH_COLL_KERNEL_lines_read_sums_of_two
+                                        : GSH_COLL_KERNEL_lines_read_of_two;
+    }
     if (t->way == GSH_LINES_MOVE) {
         return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_move
                                             : GSH_COLL_KERNEL_lines_long_move;
@@ -224,27 +237,42 @@ static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_mem
     if (n_members > 2) {
         return GSH_COLL_KERNEL_lines_of_more;
     }
-    if (!is_float || t->fold != GSH_LINES_FOLD_sum_float || t->scaling == GSH_LINES_DIVIDED) {
+    if (!is_usual_sum) {
         return GSH_COLL_KERNEL_lines_of_two;
     }
     return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_sums_of_two
                                         : GSH_COLL_KERNEL_lines_long_sums_of_two;
 }
 
+static bool is_of_moves(uint32_t kernel)
+{
+    return kernel == GSH_COLL_KERNEL_lines_move || kernel == GSH_COLL_KERNEL_lines_long_move ||
+           kernel == GSH_COLL_KERNEL_lines_read_move;
+}
+static bool is_of_sums(uint32_t kernel)
+{
+    return kernel == GSH_COLL_KERNEL_lines_sums_of_two ||
+           kernel == GSH_COLL_KERNEL_lines_long_sums_of_two ||
+           kernel == GSH_COLL_KERNEL_lines_read_sums_of_two;
+}
+
 /* One that can carry out items of both kinds. */
 static uint32_t kernel_of_both(uint32_t a, uint32_t b, int n_members)
 {
-    const bool are_moves =
-        (a == GSH_COLL_KERNEL_lines_move || a == GSH_COLL_KERNEL_lines_long_move) &&
-        (b == GSH_COLL_KERNEL_lines_move || b == GSH_COLL_KERNEL_lines_long_move);
-    const bool are_sums =
-        (a == GSH_COLL_KERNEL_lines_sums_of_two || a == GSH_COLL_KERNEL_lines_long_sums_of_two) &&
-        (b == GSH_COLL_KERNEL_lines_sums_of_two || b == GSH_COLL_KERNEL_lines_long_sums_of_two);
-    return a == b          ? a
-           : are_moves     ? (uint32_t)GSH_COLL_KERNEL_lines_long_move
-           : are_sums      ? (uint32_t)GSH_COLL_KERNEL_lines_long_sums_of_two
-           : n_members > 2 ? (uint32_t)GSH_COLL_KERNEL_lines_of_more
-                           : (uint32_t)GSH_COLL_KERNEL_lines_of_two;
+    const bool are_moves = is_of_moves(a) && is_of_moves(b);
+    const bool are_sums = is_of_sums(a) && is_of_sums(b);
+    if (a == b) {
+        return a;
+    }
+    if (a >= GSH_COLL_KERNEL_lines_read_move || b >= GSH_COLL_KERNEL_lines_read_move) {
+        return are_moves  ? GSH_COLL_KERNEL_lines_read_move
+               : are_sums ? GSH_COLL_KERNEL_lines_read_sums_of_two
+                          : GSH_COLL_KERNEL_lines_read_of_two;
+    }
+    return are_moves       ? GSH_COLL_KERNEL_lines_long_move
+           : are_sums      ? GSH_COLL_KERNEL_lines_long_sums_of_two
+           : n_members > 2 ? GSH_COLL_KERNEL_lines_of_more
+                           : GSH_COLL_KERNEL_lines_of_two;
 }
 
 enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,

@@ -43,6 +43,10 @@ struct gsh_lines_call {
     enum gsh_lines_scaling scaling;
     uint64_t scalar;
     const void *scalar_at;
+    /* Of a reduce or broadcast of two members. may_read: the other may read the source of the
+     * one that gives, the same on both. readable: its symmetric address; NULL: it has none. */
+    bool may_read;
+    const void *readable;
     struct gsh_block_limit blocks;
     uint32_t site; /* of the call in the program (instance/waits.h); 0: the calling thread's */
 };

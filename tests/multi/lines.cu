@@ -3,12 +3,14 @@
  * operation and scaling, on ordinary memory, with sizes and misalignments at random, in place and
  * not, one and several in a launch, through the team's inbox and through small ones of the
  * caller's, on the team of all PEs and a part of it: all bytes of each PE's memory against a model.
- * Then launches captured into a graph.
+ * In some calls a PE's memory is symmetric, somewhere else on each of them, and the other one of
+ * two may read its source there. Then launches captured into a graph.
  *
  *     lines [--count=CALLS] [--seed=N] [--most=BYTES] (of a block) */
 #include "runtime/layer.h"
 #include "tests/rig/pe.cuh"
 
+enum { n_places = 8, place_bytes = 48 };
 enum { n_kinds = GSHMEMX_LAYER_SCATTER + 1, n_types = GSHMEMX_LAYER_TYPE_E5M2 + 1, most_pes = 8 };
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -169,9 +171,10 @@ static int64_t result(const a_call *a, int block, size_t i)
 
 struct room {
     const test_pe *pe;
-    uint8_t *memory, *before, *expected, *found; /* memory: the device's */
+    uint8_t *memory, *before, *expected, *found; /* memory: the device's: ordinary, or */
+    uint8_t *ordinary, *heap;                    /* heap: with room for n_places beginnings */
     size_t bytes;
-    uint64_t random;
+    uint64_t random, own_random; /* own: another one on each PE */
 };
 
 /* The same on all members. */
@@ -276,9 +279,10 @@ static void check(const room *r, const a_call *calls, int n, size_t used, const 
         const gshmemx_layer_coll *c = &calls[i].c;
         fprintf(stderr,
                 "PE %d, %s: byte %zu is %02x and not %02x; call %d of %d: kind %d, type %d, op %d, "
-                "scaling %d, root %d, %zu elements, dest at %zu, source at %zu\n",
+                "scaling %d, root %d, %zu elements, dest at %zu, source at %zu, readable %d\n",
                 r->pe->me, how, at, r->found[at], r->expected[at], i, n, c->kind, c->type, c->op,
-                c->scaling, c->root, c->count, calls[i].dest_at, calls[i].source_at);
+                c->scaling, c->root, c->count, calls[i].dest_at, calls[i].source_at,
+                c->readable != NULL);
     }
 }
 
@@ -293,10 +297,15 @@ static void run(room *r, gshmem_team_t team, const gshmemx_layer_inbox *inbox, l
     CHECK(gshmemx_layer_has_colls(team, inbox));
     for (long i = 0; i < count;) {
         const int at_once = below(r, 3) ? 1 : 1 + (int)below(r, most_at_once);
+        const size_t shift = test_random(&r->own_random) % n_places * place_bytes;
+        const bool is_symmetric = test_random(&r->own_random) % 3 > 0;
         size_t used = 0;
+        r->memory = is_symmetric ? r->heap + shift : r->ordinary;
         for (int k = 0; k < at_once; k++, i++) {
             choose(r, &calls[k], n, me, at_once == 1 ? most : most / 8);
             used = place(r, &calls[k], used);
+            calls[k].c.readable =
+                is_symmetric && test_random(&r->own_random) % 4 > 0 ? calls[k].c.source : NULL;
             c[k] = calls[k].c;
         }
         test_copy(r->memory, r->before, used);
@@ -311,7 +320,7 @@ static void run_graph(room *r, gshmem_team_t team)
 {
     const int n = gshmem_team_n_pes(team);
     enum { n_floats = 700, n_replays = 4 };
-    float *const sums = (float *)r->memory;
+    float *const sums = (float *)r->ordinary;
     float host[n_floats];
     gshmemx_layer_coll c = {};
     c.kind = GSHMEMX_LAYER_ALL_REDUCE;
@@ -364,7 +373,9 @@ static int pe_main(int argc, char **argv)
     r.pe = &pe;
     r.random = (uint64_t)seed;
     r.bytes = (size_t)(4 * pe.n + 4) * ((size_t)most + 2048) + 65536;
-    r.memory = (uint8_t *)test_device(r.bytes);
+    r.own_random = (uint64_t)(seed * 64 + pe.me);
+    r.ordinary = (uint8_t *)test_device(r.bytes);
+    r.heap = (uint8_t *)gshmem_malloc(r.bytes + n_places * place_bytes);
     r.before = (uint8_t *)malloc(r.bytes);
     r.expected = (uint8_t *)malloc(r.bytes);
     r.found = (uint8_t *)malloc(r.bytes);
@@ -394,7 +405,8 @@ static int pe_main(int argc, char **argv)
     free(r.before);
     free(r.expected);
     free(r.found);
-    test_free(r.memory);
+    test_free(r.ordinary);
+    gshmem_free(r.heap);
     return test_end(&pe);
 }
 

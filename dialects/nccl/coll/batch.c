@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 #include "base/array.h"
+#include "dialects/nccl/base/type.h"
 #include "dialects/nccl/coll/compare.h"
 #include "dialects/nccl/coll/op.h"
 #include "dialects/nccl/comm/launch.h"
+#include "dialects/nccl/window/window.h"
 
 /* The base numbers types and operators as NCCL does. */
 #define SAME_NUMBER(OURS, BASES) _Static_assert((int)(OURS) == (int)(BASES), "the same number")
@@ -38,6 +40,18 @@ static const enum gshmemx_layer_coll_kind kinds[GSH_NCCL_N_KINDS] = {
     [GSH_NCCL_SCATTER] = GSHMEMX_LAYER_SCATTER,
 };
 
+/* Where in a window the other one of two ranks may read what this one gives it; NULL: nowhere. Each
+ * rank says that to the other in the kernel, so they need not have their buffers in the same. */
+static const void *readable_source(const struct ncclComm *comm, const struct gsh_nccl_collective *c)
+{
+    const bool gives = c->kind == GSH_NCCL_REDUCE      ? comm->rank != c->root
+                       : c->kind == GSH_NCCL_BROADCAST ? comm->rank == c->root
+                                                       : false;
+    return gives && comm->n_ranks == 2 && comm->windows != NULL
+               ? gsh_nccl_symmetric(comm, c->source, c->count * gsh_nccl_type_bytes(c->type))
+               : NULL;
+}
+
 static struct gshmemx_layer_coll in_base_terms(const struct ncclComm *comm,
                                                const struct gsh_nccl_collective *c)
 {
@@ -47,6 +61,7 @@ static struct gshmemx_layer_coll in_base_terms(const struct ncclComm *comm,
         .root = c->root,
         .source = c->source,
         .dest = c->dest,
+        .readable = readable_source(comm, c),
         .count = c->count,
         .least_blocks = c->config.least_blocks,
         .most_blocks = c->config.most_blocks,

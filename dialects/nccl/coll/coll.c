@@ -14,7 +14,7 @@ static const struct {
     way *direct, *staged;
 } ways[GSH_NCCL_N_KINDS] = {
     [GSH_NCCL_ALL_REDUCE] = {gsh_nccl_direct_all_reduce, gsh_nccl_staged_reduce},
-    [GSH_NCCL_REDUCE] = {NULL, gsh_nccl_staged_reduce}, /* never direct: others have no dest */
+    [GSH_NCCL_REDUCE] = {NULL, gsh_nccl_staged_reduce}, /* others have no dest */
     [GSH_NCCL_REDUCE_SCATTER] = {gsh_nccl_direct_reduce_scatter, gsh_nccl_staged_reduce_scatter},
     [GSH_NCCL_ALL_GATHER] = {gsh_nccl_direct_all_gather, gsh_nccl_staged_all_gather},
     [GSH_NCCL_ALL_TO_ALL] = {gsh_nccl_direct_all_to_all, gsh_nccl_staged_all_to_all},
@@ -23,13 +23,15 @@ static const struct {
 
 /* On the root a direct broadcast is a copy and a launch, unless it is in place, which the other
  * ranks cannot see. Up to so many bytes one launch through the inbox takes less time than both
- * (perftest/results/2026-11-26-h200-peers.md). */
+ * (perftest/results/2026-11-26-h200-peers.md). Of two ranks, one reads what the other has in a
+ * window, in one launch as well (coll/batch.c). */
 enum { MOST_BROADCAST_BYTES = 4 << 20 };
 
 static bool is_faster_by_inbox(const struct gsh_nccl_work *w, enum gsh_nccl_kind kind)
 {
     return kind == GSH_NCCL_BROADCAST && w->comm->has_inbox &&
-           w->count * gsh_nccl_type_bytes(w->type) <= MOST_BROADCAST_BYTES;
+           (w->comm->n_ranks == 2 ||
+            w->count * gsh_nccl_type_bytes(w->type) <= MOST_BROADCAST_BYTES);
 }
 
 static ncclResult_t run(const struct gsh_nccl_call *call)
