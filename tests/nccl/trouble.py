@@ -113,6 +113,8 @@ def plain_cases(has_far, has_checks):
     for n in [2, 3, 8]:
         for how in ["shrunk", "left", "killed", "exits", "ending"]:
             yield n, "allreduce", how, SMALL
+    for wait in ["reduce", "reducetolast", "broadcast"]: # of two ranks one reads what the other has
+        yield 2, wait, "dead", LARGE[3]
     yield 8, "start", "few", SMALL
     yield 3, "allreduce", "forked", SMALL
     yield 3, "allreduce", "many", SMALL

@@ -216,6 +216,8 @@ static void call(uint64_t round)
         DONE(ncclAllGather(source, dest, count, ncclInt, comm, 0));
     else if (is(w, "reduce"))
         DONE(ncclReduce(source, dest, count, ncclInt, ncclSum, 0, comm, 0));
+    else if (is(w, "reducetolast"))
+        DONE(ncclReduce(source, dest, count, ncclInt, ncclSum, last, comm, 0));
     else if (is(w, "broadcast"))
         DONE(ncclBroadcast(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "alltoall"))
