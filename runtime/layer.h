@@ -179,9 +179,11 @@ struct gshmemx_layer_coll {
     int root; /* a member's number */
     const void *source;
     void *dest;
-    /* The symmetric address of the source, if it has one; or NULL. The other member of two may read
-     * a large reduce's or broadcast's there, and has done so when the collective is through here.
-     */
+    /* Of a reduce or broadcast of two members. may_read: if the source of the one that gives has a
+     * symmetric address, the other may read a large one there, and has done so when the collective
+     * is through here; it costs large ones a flight if there is none. readable: that address; or
+     * NULL. */
+    bool may_read;
     const void *readable;
     size_t count;          /* elements of one block: what one member gives to or gets of another */
     uint64_t scalar;       /* its bits, or */

@@ -110,7 +110,7 @@ static struct gsh_lines_call call_of(const struct gshmemx_layer_coll *c)
         .scaling = scalings[c->scaling],
         .scalar = c->scalar,
         .scalar_at = c->scalar_at,
-        .may_read = true,
+        .may_read = c->may_read,
         .readable = c->readable,
         .blocks = {c->least_blocks, c->most_blocks},
         .site = c->site,

@@ -215,6 +215,7 @@ static void choose(room *r, a_call *a, int n, int me, size_t most_bytes)
             c->op == GSHMEMX_LAYER_SUM)
             c->op = GSHMEMX_LAYER_MAX;
     }
+    c->may_read = below(r, 4) > 0;
     a->is_in_place = below(r, 3) == 0;
 }
 

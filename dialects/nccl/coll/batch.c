@@ -61,6 +61,7 @@ static struct gshmemx_layer_coll in_base_terms(const struct ncclComm *comm,
         .root = c->root,
         .source = c->source,
         .dest = c->dest,
+        .may_read = comm->n_registrations > 0, /* the same on all ranks */
         .readable = readable_source(comm, c),
         .count = c->count,
         .least_blocks = c->config.least_blocks,

@@ -129,7 +129,7 @@ struct ncclComm {
     bool has_inbox;                   /* collectives on any memory go through one */
 
     struct gsh_nccl_window *windows;
-    uint64_t n_registrations; /* of windows, including failed ones */
+    uint64_t n_registrations; /* of windows, including failed ones: the same on all ranks */
     uint64_t marks; /* sum over the windows on memory from gshmem_malloc: the same on all ranks */
     struct gsh_nccl_devcomm *devcomms; /* changed with the job's lock held */
     struct gsh_nccl_op ops[GSH_NCCL_MAX_OPS];
