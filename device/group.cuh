@@ -164,7 +164,17 @@ struct group_block {
     {
         return {detail::hide_value(threadIdx.x), detail::hide_value(blockDim.x)};
     }
-    __device__ __forceinline__ void sync() const { __syncthreads(); }
+    /* Not __syncthreads, which is aligned: where threads of a warp come to it one after another, as
+     * after a loop with another number of rounds for each, the warp counts as several, and others
+     * leave before all have come. ptxas 13.0 lets them come so in code of this library. */
+    __device__ __forceinline__ void sync() const
+    {
+#if defined(__CUDACC__)
+        asm volatile("barrier.sync 0;" ::: "memory");
+#else
+        __syncthreads();
+#endif
+    }
     GSHMEM_ONE_BLOCK(group_block)
 };
 #undef GSHMEM_ONE_BLOCK
