@@ -118,6 +118,27 @@ def ask(info, name):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
+def ask_until(command, info, is_right, environment):
+    """Starts a job that hangs, asks for its report until that is right, and ends it. Returns None, or how it ended, its
+    latest report and its errors, as a text."""
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                           env=environment)
+    report, end, result = None, time.monotonic() + LIMIT, None
+    try:
+        while time.monotonic() < end and job.poll() is None:
+            report = ask(info, job.pid) or report
+            if report and is_right(report):
+                break
+        else:
+            ended = "" if job.poll() is None else f"the job has ended with status {job.poll()}: "
+            result = f"{ended}{json.dumps(report)}"
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+        _, errors = job.communicate()
+    return result and f"{result}\n{errors.decode()}"
+
+
 def ask_often(info, name):
     asks = [subprocess.Popen([info, "--job", str(name), "--json"], stdout=subprocess.DEVNULL) for _ in range(N_ASKS)]
     for one in asks:

@@ -11,14 +11,10 @@ network in CALL", each PE is a node of its own, and PE 1 stops itself.
     sites.py GSHMEMRUN GSHMEM_INFO PROGRAM SOURCE"""
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
-import signal
-import subprocess
 import sys
-import time
 
 import hang
 
@@ -33,23 +29,10 @@ def is_named(report, call, file, line):
 def run_case(launcher, info, program, file, line, found):
     """None, or what is wrong."""
     number, is_far, call = found.groups()
-    environment = {**os.environ, **(hang.FAR_ENVIRONMENT if is_far else {})}
-    job = subprocess.Popen([launcher, "-n", "2", program, number], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                           start_new_session=True, env=environment)
-    report, end, result = None, time.monotonic() + hang.LIMIT, None
-    try:
-        while time.monotonic() < end and job.poll() is None:
-            report = hang.ask(info, job.pid) or report
-            if report and is_named(report, call, file, line):
-                break
-        else:
-            ended = "" if job.poll() is None else f", and the job has ended with status {job.poll()}"
-            result = f"case {number}: no report says that {call} waits at {file}:{line}{ended}: {json.dumps(report)}"
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-        _, errors = job.communicate()
-    return result and f"{result}\n{errors.decode()}"
+    wrong = hang.ask_until([launcher, "-n", "2", program, number], info,
+                           lambda report: is_named(report, call, file, line),
+                           {**os.environ, **(hang.FAR_ENVIRONMENT if is_far else {})})
+    return wrong and f"case {number}: no report says that {call} waits at {file}:{line}: {wrong}"
 
 
 def main():

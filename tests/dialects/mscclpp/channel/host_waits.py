@@ -7,13 +7,9 @@ the report says so.
     host_waits.py GSHMEMRUN GSHMEM_INFO PROGRAM"""
 
 import concurrent.futures
-import json
 import os
 import pathlib
-import signal
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "multi"))
 import hang  # noqa: E402
@@ -36,21 +32,9 @@ def is_named(report, call):
 
 def run_case(launcher, info, program, call):
     """None, or what is wrong."""
-    job = subprocess.Popen([launcher, "-n", "2", program, call], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                           start_new_session=True, env={**os.environ, "GSHMEM_WAIT_TIMEOUT": "0"})
-    report, end, result = None, time.monotonic() + hang.LIMIT, None
-    try:
-        while time.monotonic() < end and job.poll() is None:
-            report = hang.ask(info, job.pid) or report
-            if report and is_named(report, call):
-                break
-        else:
-            result = f"{call}: no report names it (status {job.poll()}): {json.dumps(report)}"
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-        _, errors = job.communicate()
-    return result and f"{result}\n{errors.decode()}"
+    wrong = hang.ask_until([launcher, "-n", "2", program, call], info, lambda report: is_named(report, call),
+                           {**os.environ, "GSHMEM_WAIT_TIMEOUT": "0"})
+    return wrong and f"{call}: no report names it: {wrong}"
 
 
 def main():
