@@ -17,12 +17,12 @@
 #include "base/flush.h"
 #include "base/handler.h"
 #include "base/log.h"
-#include "base/private_fd.h"
 #include "base/process.h"
 #include "base/util.h"
 #include "runtime/far/far.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/death.h"
+#include "runtime/instance/descriptors.h"
 #include "runtime/instance/end.h"
 #include "runtime/hang/serve.h"
 #include "runtime/instance/instance.h"
@@ -567,24 +567,6 @@ static void leave_behind(struct gsh_instance *pe)
     gsh_instance_unbind(pe);
 }
 
-/* Without its descriptors the library can neither wake its threads nor tell other PEs. */
-static void check_descriptors(struct gsh_instance *pe, const char *call)
-{
-    int closed = gsh_private_fd_find_closed();
-    if (closed < 0) {
-        return;
-    }
-    if (gsh_page_take_word(pe)) { /* other PEs' programs do so, too */
-        gsh_fail(GSH_ERR_STATE,
-                 "%s: the program has closed descriptor %d, which the library needs; ending the "
-                 "job",
-                 call, closed);
-    }
-    gsh_flush_stdout();
-    gsh_store_release_u32(&pe->page->control.abort_word, GSH_ABORT_END);
-    _exit(1);
-}
-
 /* A PE has died after the monitor's end. A launcher that sees that names the PE, and ends this one.
  * PEs would only name each other. */
 __attribute__((noreturn)) static void end_late(struct gsh_instance *pe, const char *call)
@@ -610,7 +592,7 @@ void gshmem_finalize(void)
         gsh_log_set_pe(pe->my_pe);
         gsh_abort(pe, 1, "%s: called by another thread than the one that called init", call);
     }
-    check_descriptors(pe, call);
+    gsh_descriptors_check(pe, call);
     if (pe->is_device_ready) {
         /* kernels that still run may use the heap */
         gsh_require(pe, call, pe->device_ops->synchronize(pe));

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/util.h"
 #include "proxy/proxy.h"
+#include "runtime/instance/descriptors.h"
 #include "runtime/instance/end_notice.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/vote.h"
@@ -185,6 +186,7 @@ static void lose(struct gsh_deaths *d, int dead)
 static void end_pipe(struct gsh_deaths *d, int i)
 {
     int dead = d->pe_of[i];
+    gsh_descriptors_check(d->pe, GSH_IN_A_THREAD);
     close(d->polls[i].fd);
     d->polls[i].fd = -1;
     /* acquire: pairs with the release in gsh_deaths_destroy, which came before it closed the pipe

@@ -29,6 +29,7 @@
 #include "bootstrap/socket.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
+#include "runtime/instance/descriptors.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
 #include "runtime/instance/vote.h"
@@ -142,6 +143,7 @@ static void end_for_death(struct gsh_monitor *w, int dead_pe)
     if (gsh_page_is_ending(w->pe->page)) {
         return; /* this PE is ending the job, with its own status */
     }
+    gsh_descriptors_check(w->pe, GSH_IN_A_THREAD);
     /* others may still wait for the dead one, and report it */
     m.is_unsaid = gsh_page_is_leaving(w->pe->page);
     if (!m.is_unsaid) {
@@ -207,6 +209,7 @@ static void read_link(struct gsh_monitor *w, int link)
 /* No PE is to blame; each process finds it by itself. */
 static void end_for_launcher(struct gsh_monitor *w)
 {
+    gsh_descriptors_check(w->pe, GSH_IN_A_THREAD);
     gsh_fail(GSH_ERR_PEER, "gshmemrun has died; ending");
     gsh_handler_tell(w->pe->my_pe, 1, gsh_last_error());
     end_process(w, w->pe->my_pe, 1, "lost gshmemrun");

@@ -229,9 +229,12 @@ CHECKS = {
     "kernel_null": (r"PE 0.*gshmem_long_get.*kernel.*local address of 24 bytes is NULL, with PE 1",
                     None, {}, "run"),
 }
-# Among PEs that share their node. The others do not wait for one that lacks descriptors.
+# Among PEs that share their node. The others do not wait for one that lacks descriptors. A PE that closes its own says
+# so, in finalize or in a thread of the library, unless another PE has seen its connection end before it.
+CLOSED = r"PE \d.*the program has closed descriptor \d+"
 NEAR = {
-    "descriptors_closed": (r"PE \d.*gshmem_finalize: the program has closed descriptor \d+", 1, {}, "run"),
+    "descriptors_closed": (rf"{CLOSED}|PE \d died or exited without gshmem_finalize", 1, {}, "run"),
+    "descriptors_closed_alone": (CLOSED, 1, {}, "run"),
     "few_files": (r"PE 0.*init failed on PE 1: passing descriptors among \d processes.*ulimit -n", 1, {}, "run"),
 }
 # With all data staged.
@@ -269,6 +272,7 @@ WARNINGS = {
 # The program's arguments; the rest is its own name.
 PLAYED = {**{name: "none" for name in FAR},
           "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
+          "descriptors_closed_alone": "descriptors_closed",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}
 # Those that the CPU device alone can tell.
@@ -389,7 +393,7 @@ def play(options, name, case, suspects, limit):
     env.update(environment)
     env["GSH_TROUBLE"] = mark.split("=")[1]
     command = [options.program, played]
-    pes = MEMBERS if "member_" in name else options.pes
+    pes = MEMBERS if "member_" in name else 1 if name == "descriptors_closed_alone" else options.pes
     if start == "run":
         command = [options.gshmemrun, "-n", str(pes)] + command
     elif start == "threads":
@@ -426,9 +430,9 @@ def play(options, name, case, suspects, limit):
     if SAID.get(name, "") not in output:
         wrong.append("what was printed is lost")
     # During start-up PEs do not know yet what the others say, nor on other nodes if all leave at once, nor if no
-    # network joins them.
+    # network joins them, nor without descriptors.
     is_alone = (name.endswith("before_init") or (options.node_pes and name == "leave_all") or
-                name in ("no_transport", "bad_nodes", "no_way"))
+                name in ("descriptors_closed", "no_transport", "bad_nodes", "no_way"))
     if len(lines) > (options.pes if is_alone else 1):
         wrong.append("%d lines instead of one" % len(lines))
     if settled(lambda: processes(mark)):
