@@ -5,6 +5,7 @@
 #ifndef GSHMEM_CONTEXT_CUH
 #define GSHMEM_CONTEXT_CUH
 
+#include "group.cuh"
 #include "memory.cuh"
 #include "gshmem/types.h"
 #include "../wire/state.h"
@@ -432,7 +433,7 @@ __device__ __forceinline__ void leave_if_given_up(const Context &c, uint32_t has
 template <class Context> __device__ __forceinline__ bool is_given_up(const Context &c)
 {
     const bool is_to_end = threadIdx.x == 0 && is_given_up(c, load_has_left(c));
-    return __syncthreads_or(is_to_end) != 0;
+    return any_of_block(is_to_end);
 }
 
 /* What a report says (state.h); call is the public name. Passed by address: registers used by the

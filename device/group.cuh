@@ -26,6 +26,38 @@ __device__ __forceinline__ uint32_t block_size()
     return blockDim.x * blockDim.y * blockDim.z;
 }
 
+/* Barriers of a block. Not __syncthreads, which is aligned: where threads of a warp come to it one
+ * after another, as after a loop with another number of rounds for each, the warp counts as
+ * several, and others leave before all have come. ptxas 13.0 lets them come so in code of this
+ * library. */
+__device__ __forceinline__ void sync_block()
+{
+#if defined(__CUDACC__)
+    asm volatile("barrier.sync 0;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+/* The same; whether any of the threads gives true. */
+__device__ __forceinline__ bool any_of_block(bool is_true)
+{
+#if defined(__CUDACC__)
+    uint32_t any;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "setp.ne.u32 p, %1, 0;\n\t"
+                 "barrier.red.or.pred p, 0, p;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t"
+                 "}"
+                 : "=r"(any)
+                 : "r"((uint32_t)is_true)
+                 : "memory");
+    return any != 0;
+#else
+    return __syncthreads_or(is_true) != 0;
+#endif
+}
+
 /* A thread's rank and its group's size. */
 struct rank_in_group {
     uint32_t rank, size;
@@ -164,17 +196,7 @@ struct group_block {
     {
         return {detail::hide_value(threadIdx.x), detail::hide_value(blockDim.x)};
     }
-    /* Not __syncthreads, which is aligned: where threads of a warp come to it one after another, as
-     * after a loop with another number of rounds for each, the warp counts as several, and others
-     * leave before all have come. ptxas 13.0 lets them come so in code of this library. */
-    __device__ __forceinline__ void sync() const
-    {
-#if defined(__CUDACC__)
-        asm volatile("barrier.sync 0;" ::: "memory");
-#else
-        __syncthreads();
-#endif
-    }
+    __device__ __forceinline__ void sync() const { detail::sync_block(); }
     GSHMEM_ONE_BLOCK(group_block)
 };
 #undef GSHMEM_ONE_BLOCK

@@ -150,7 +150,7 @@ __global__ void check_kernel(gsh_nccl_check a)
     uint64_t *const all = a.words + GSH_NCCL_CHECK_FIELDS;
     for (uint32_t f = threadIdx.x; f < GSH_NCCL_CHECK_FIELDS; f += blockDim.x)
         a.words[f] = a.values[f];
-    __syncthreads();
+    gshmem::group_block().sync();
     gshmem::fcollectmem(c, gshmem::group_block(), a.team, all, a.words, sizeof a.values);
     const auto k = gshmem::detail::begin_coll(c, a.team, 0, "");
     for (int i = (int)threadIdx.x; i < k.n * GSH_NCCL_CHECK_FIELDS; i += (int)blockDim.x) {

@@ -265,7 +265,7 @@ __device__ void receive_lines(const A &a, const context &c, const gsh_nccl_trans
         spin.done();
         store_bytes(dest + 8 * i, (uint32_t)l.low | l.high << 32, rest < 8 ? rest : 8);
     }
-    __syncthreads();
+    gshmem::group_block().sync();
     if (threadIdx.x == 0 && piece % 2 != 0)
         tell_freed(a, c, channel, t.peer, piece + 1);
 }
@@ -288,7 +288,7 @@ __device__ uint64_t in_pieces(const stripe &s, uint32_t slot_bytes, uint64_t pie
 {
     if (threadIdx.x == waiter)
         await(piece);
-    __syncthreads();
+    gshmem::group_block().sync();
     for (uint64_t at = s.begin; at < s.end;) {
         const uint64_t bytes = s.end - at < slot_bytes ? s.end - at : slot_bytes;
         move(piece, at, bytes);
@@ -296,7 +296,7 @@ __device__ uint64_t in_pieces(const stripe &s, uint32_t slot_bytes, uint64_t pie
             tell(piece - 1);
         if (threadIdx.x == waiter && at + bytes < s.end)
             await(piece + 1);
-        __syncthreads();
+        gshmem::group_block().sync();
         at += bytes;
         piece++;
     }
@@ -407,7 +407,7 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
         piece++;
     }
     if (piece != first) {
-        __syncthreads(); /* all threads have read the count */
+        gshmem::group_block().sync(); /* all threads have read the count */
         if (threadIdx.x == 0)
             *count = piece;
     }
@@ -496,7 +496,7 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
         const uint32_t at = next_of(a, row, channel, a.row_begin[row], &s);
         paths[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), s.begin, s.end, at};
     }
-    __syncthreads();
+    gshmem::group_block().sync();
     detail::spin spin;
     for (uint32_t n_open = 1; n_open > 0;) {
         n_open = 0;
@@ -525,7 +525,7 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
                     in_vain_of = t.peer;
                 }
             }
-            __syncthreads();
+            gshmem::group_block().sync();
             if (is_ready) {
                 const stripe rest = {p.next, p.end};
                 uint64_t bytes = p.end - p.next;
@@ -550,7 +550,7 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
                     *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
                 }
             }
-            __syncthreads();
+            gshmem::group_block().sync();
         }
         if (threadIdx.x == 0 && n_open > 0 && !has_moved)
             spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,

@@ -28,7 +28,7 @@ struct DeviceSyncer {
     MSCCLPP_DEVICE_INLINE void sync(int blockNum, int64_t maxSpinCount = 100000000 GSHMEM_SITE)
     {
         using namespace gshmem::detail;
-        __syncthreads();
+        gshmem::group_block().sync();
         if (blockNum == 1)
             return;
         if (rank_in_block() == 0) {
@@ -49,7 +49,7 @@ struct DeviceSyncer {
             fence_gpu();
             store_relaxed(&preFlag_, next);
         }
-        __syncthreads();
+        gshmem::group_block().sync();
     }
 #endif
 

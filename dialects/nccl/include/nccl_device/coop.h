@@ -114,7 +114,7 @@ struct ncclCoopCta {
     }
     __device__ __forceinline__ int size() const { return (int)gshmem::detail::block_size(); }
     __device__ __forceinline__ int num_threads() const { return size(); }
-    __device__ __forceinline__ void sync() const { __syncthreads(); }
+    __device__ __forceinline__ void sync() const { gshmem::group_block().sync(); }
 };
 
 /* One of the groups above; which one is known only when the kernel runs. */
@@ -159,7 +159,7 @@ struct ncclCoopAny {
         if (kind == span)
             as_span().sync();
         else if (kind == cta)
-            __syncthreads();
+            gshmem::group_block().sync();
         else if (kind == lanes || n > 1)
             __syncwarp(who);
     }
