@@ -61,6 +61,7 @@ static inline bool gsh_page_end(struct gsh_host_page *page)
            GSH_ABORT_END;
 }
 
+struct gsh_instance;
 /* Whether the caller is the PE of its node that says why the job ends: the first that asks. */
 bool gsh_page_take_word(const struct gsh_instance *pe);
 

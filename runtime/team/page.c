@@ -37,18 +37,6 @@ uint64_t gsh_page_bytes(const struct gsh_instance *pe)
     return GSH_PAGE_HEAD_BYTES + dialect_off(pe) + (uint64_t)pe->teams->n_units * DIALECT_BYTES;
 }
 
-bool gsh_page_take_word(const struct gsh_instance *pe)
-{
-    int first = 0;
-    uint32_t speaker = 0, own = (uint32_t)pe->my_pe + 1;
-    while (gsh_page_of(pe, first) == NULL) {
-        first++;
-    }
-    return __atomic_compare_exchange_n(&gsh_page_of(pe, first)->speaker, &speaker, own, false,
-                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
-           speaker == own;
-}
-
 struct gsh_page_words *gsh_page_words(const struct gsh_instance *pe, int owner, uint32_t unit)
 {
     return (struct gsh_page_words *)gsh_near_of(pe, owner)->page_words + unit;
