@@ -8,6 +8,7 @@
 #include "tests/nccl/ranks.cuh"
 #include <nccl_device.h>
 #include <dirent.h>
+#include <shared_mutex>
 
 #if defined(GSHMEM_CHECKS)
 constexpr bool has_checks = true;
@@ -48,8 +49,10 @@ static uint64_t load(const uint64_t *p, size_t i)
 /* Ranks take different sizes, in different orders, and none of them waits. */
 static uint64_t *test_local(const test_rank *r)
 {
+    static std::shared_mutex addresses; /* of ranks that are threads */
     std::vector<uint64_t *> taken;
     void *p = NULL;
+    addresses.lock_shared();
     for (int i = 0; i < 3 * r->rank; i++)
         taken.push_back(take(1000 + 5000000 * (size_t)(i % 3)));
     uint64_t *const kept = take(bytes);
@@ -58,15 +61,18 @@ static uint64_t *test_local(const test_rank *r)
     for (size_t i = 1; i < taken.size(); i += 2)
         OK(ncclMemFree(taken[i]));
     OK(ncclMemFree(NULL));
+    addresses.unlock_shared();
     int on_stack = 0;
     CHECK_EQ(ncclMemFree(&on_stack), ncclInvalidArgument);
     CHECK(strstr(ncclGetLastError(NULL), "ncclMemFree") != NULL);
     CHECK_EQ(ncclMemFree(kept + 8), ncclInvalidArgument);
     CHECK_EQ(ncclMemAlloc(&p, SIZE_MAX - 5), ncclSystemError);
     CHECK(p == NULL);
+    addresses.lock(); /* or another rank might be given what this one frees, and lose it */
     OK(ncclMemAlloc(&p, 0));
     OK(ncclMemFree(p));
     CHECK_EQ(ncclMemFree(p), ncclInvalidArgument);
+    addresses.unlock();
     return kept;
 }
 
