@@ -304,12 +304,12 @@ static void test_address(Bootstrap &b, const Rank &r)
 {
     struct sockaddr_in at = {};
     socklen_t bytes = sizeof(at);
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(bind(fd, reinterpret_cast<struct sockaddr *>(&at), sizeof(at)) == 0 &&
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+          bind(fd, reinterpret_cast<struct sockaddr *>(&at), sizeof(at)) == 0 &&
           getsockname(fd, reinterpret_cast<struct sockaddr *>(&at), &bytes) == 0);
-    close(fd); /* nobody else is likely to get it now */
     int port = ntohs(at.sin_port), sum = 1;
     b.broadcast(&port, sizeof(port), 0);
     TcpBootstrap second(r.rank, r.n);
@@ -319,6 +319,7 @@ static void test_address(Bootstrap &b, const Rank &r)
     second.allGather(all.data(), sizeof(int));
     CHECK_EQ(all[0], 1);
     second.barrier();
+    close(fd); /* while it was bound, nobody else was given the port */
 }
 
 /* The last rank's process ends, with connections to all others: their calls say so. */
