@@ -385,7 +385,7 @@ def play(options, name, case, suspects, limit):
     played = played.replace("threads_", "")
     mark = "GSH_TROUBLE=%d.%s;" % (os.getpid(), name) # no other case's begins like it
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GSHMEM_", "PMI", "OMPI_"))}
-    for keep in ("GSHMEM_DEVICE", "GSHMEM_SHARE_DEVICE"):
+    for keep in ("GSHMEM_CONFIG", "GSHMEM_DEVICE", "GSHMEM_PROXY_TIMEOUT", "GSHMEM_SHARE_DEVICE"):
         if keep in os.environ:
             env[keep] = os.environ[keep]
     if options.node_pes:
