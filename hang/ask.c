@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "hang/names.h"
 
 #define PROCESSES_MAX 8192
 #define LIST_READS    4
+#define JOBS_MAX      64 /* that one name may mean */
 
 /* A process that has a listener, or what one says of other nodes. */
 struct process {
@@ -31,9 +32,20 @@ struct asking {
     struct process *process;
     int n;
     struct gsh_hang_jobs *jobs;
-    uint64_t only_job; /* 0: all */
+    bool is_of_all;
+    uint64_t wanted[JOBS_MAX]; /* [n_wanted]: else these jobs */
+    int n_wanted;
     bool asks_far;
 };
+
+static bool is_wanted(const struct asking *a, uint64_t job)
+{
+    bool is = a->is_of_all;
+    for (int i = 0; i < a->n_wanted; i++) {
+        is = is || a->wanted[i] == job;
+    }
+    return is;
+}
 
 static uint64_t now_ms(void)
 {
@@ -52,17 +64,13 @@ static bool is_own_user(int fd)
 /* A descriptor of a connection over which the question has been sent; -1: none. */
 static int send_question(const struct process *p, struct gsh_hang_question question)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    char name[64];
-    snprintf(name, sizeof(name), GSH_HANG_NAME "%016" PRIx64 ".%d", p->id, p->os_pid);
+    struct sockaddr_un at;
+    socklen_t bytes = gsh_hang_name_listener(&at, p->id, p->os_pid);
     question.magic = GSH_HANG_MAGIC;
-    size_t n = strlen(name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || n + 1 > sizeof(at.sun_path)) {
+    if (fd < 0) {
         return -1;
     }
-    memcpy(at.sun_path + 1, name, n);
-    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
     if (connect(fd, (struct sockaddr *)&at, bytes) != 0 || !is_own_user(fd) ||
         send(fd, &question, sizeof(question), MSG_NOSIGNAL) != (ssize_t)sizeof(question)) {
         close(fd);
@@ -71,33 +79,40 @@ static int send_question(const struct process *p, struct gsh_hang_question quest
     return fd;
 }
 
-/* Those whose names are listed; a name may be listed once more for each of its connections. With
- * is_last, also those that take no more connections: they are stopped, and have been asked often.
- */
+/* A process whose name is listed; a name may be listed once more for each of its connections. With
+ * is_last, also one that takes no more connections: it is stopped, and has been asked often. */
+static void ask_process(struct asking *a, struct process p, uint64_t job, bool is_last)
+{
+    for (int i = 0; i < a->n; i++) {
+        if (a->process[i].id == p.id) {
+            return;
+        }
+    }
+    errno = 0;
+    p.fd = send_question(&p, (struct gsh_hang_question){.job = job});
+    if (a->n < PROCESSES_MAX && (p.fd >= 0 || (is_last && errno == EAGAIN))) {
+        a->process[a->n++] = p;
+    } else if (p.fd >= 0) {
+        close(p.fd);
+    }
+}
+
 static bool read_list(struct asking *a, bool is_last)
 {
-    const struct gsh_hang_question question = {.job = a->only_job};
     char line[512];
     FILE *list = fopen("/proc/net/unix", "re");
     if (list == NULL) {
         return false;
     }
-    while (fgets(line, sizeof(line), list) != NULL && a->n < PROCESSES_MAX) {
-        const char *at = strstr(line, "@" GSH_HANG_NAME);
+    while (fgets(line, sizeof(line), list) != NULL) {
         struct process p = {.fd = -1, .left_out = -1};
-        if (at == NULL || sscanf(at + 1, GSH_HANG_NAME "%16" SCNx64 ".%d", &p.id, &p.os_pid) != 2) {
-            continue;
-        }
-        bool is_new = true;
-        for (int i = 0; i < a->n; i++) {
-            is_new = is_new && a->process[i].id != p.id;
-        }
-        if (is_new) {
-            errno = 0;
-            p.fd = send_question(&p, question);
-        }
-        if (is_new && (p.fd >= 0 || (is_last && errno == EAGAIN))) {
-            a->process[a->n++] = p;
+        struct gsh_hang_mark mark;
+        if (a->is_of_all && gsh_hang_read_listener(line, &p.id, &p.os_pid)) {
+            ask_process(a, p, 0, is_last);
+        } else if (!a->is_of_all && gsh_hang_read_mark(line, &mark) && is_wanted(a, mark.job)) {
+            p.id = mark.process;
+            p.os_pid = mark.os_pid;
+            ask_process(a, p, mark.job, is_last);
         }
     }
     fclose(list);
@@ -114,6 +129,30 @@ static bool find_processes(struct asking *a)
         can_read = read_list(a, i == LIST_READS - 1);
     }
     return can_read;
+}
+
+/* Adds the jobs that are called so, by their name or by a process's number. */
+static bool read_marks(struct asking *a, const char *name)
+{
+    char line[512], own[24], *end;
+    long number = strtol(name, &end, 10);
+    FILE *list = fopen("/proc/net/unix", "re");
+    if (list == NULL) {
+        return false;
+    }
+    number = *end == '\0' && number > 0 ? number : -1;
+    while (fgets(line, sizeof(line), list) != NULL && a->n_wanted < JOBS_MAX) {
+        struct gsh_hang_mark mark;
+        if (!gsh_hang_read_mark(line, &mark) || is_wanted(a, mark.job)) {
+            continue;
+        }
+        snprintf(own, sizeof(own), "%08" PRIx64, mark.job);
+        if (strcmp(own, name) == 0 || number == mark.os_pid || number == mark.launcher) {
+            a->wanted[a->n_wanted++] = mark.job;
+        }
+    }
+    fclose(list);
+    return true;
 }
 
 static struct gsh_hang_job *job_of(struct gsh_hang_jobs *jobs, uint64_t name)
@@ -157,6 +196,9 @@ static void receive(struct asking *a, struct process *p)
             return;
         }
         bool is_sound = n > 0 && gsh_hang_is_sound(&r, (size_t)n);
+        if (is_sound && r.kind != GSH_HANG_END && !is_wanted(a, r.job)) {
+            continue; /* the process has PEs of another job, too */
+        }
         struct gsh_hang_job *job =
             is_sound && r.kind != GSH_HANG_END ? job_of(a->jobs, r.job) : NULL;
         if (job != NULL && gsh_hang_take(job, &r, &p->left_out)) {
@@ -235,27 +277,59 @@ static void name_silent(struct asking *a)
     }
 }
 
+/* Nothing is known of any job: then of a process, at least. */
+static void note_silent(struct asking *a)
+{
+    for (int i = 0; i < a->n && a->jobs->n == 0 && a->jobs->silent.os_pid == 0; i++) {
+        const struct process *p = &a->process[i];
+        char state = p->has_ended || p->id == 0 ? 0 : state_of(p->os_pid);
+        if (state != 0) {
+            a->jobs->silent = (struct gsh_hang_member){
+                .answer = GSH_HANG_SILENT, .node = -1, .os_pid = p->os_pid, .state = state};
+        }
+    }
+}
+
+static bool ask(struct asking *a)
+{
+    struct pollfd *polls = calloc(PROCESSES_MAX, sizeof(*polls));
+    a->process = calloc(PROCESSES_MAX, sizeof(struct process));
+    bool is_done = a->process != NULL && polls != NULL && find_processes(a);
+    if (is_done) {
+        await_answers(a, polls);
+        name_silent(a);
+        note_silent(a);
+    }
+    for (int i = 0; i < a->n; i++) {
+        if (a->process[i].fd >= 0) {
+            close(a->process[i].fd);
+        }
+    }
+    free(a->process);
+    free(polls);
+    return is_done;
+}
+
 bool gsh_hang_ask(struct gsh_hang_jobs *out, uint64_t job, bool asks_far)
 {
     *out = (struct gsh_hang_jobs){0};
-    struct asking a = {.process = calloc(PROCESSES_MAX, sizeof(struct process)),
-                       .jobs = out,
-                       .only_job = job,
+    struct asking a = {.jobs = out,
+                       .is_of_all = job == 0,
+                       .wanted = {job},
+                       .n_wanted = job != 0,
                        .asks_far = asks_far};
-    struct pollfd *polls = calloc(PROCESSES_MAX, sizeof(*polls));
-    bool is_done = a.process != NULL && polls != NULL && find_processes(&a);
-    if (is_done) {
-        await_answers(&a, polls);
-        name_silent(&a);
+    return ask(&a);
+}
+
+bool gsh_hang_ask_named(struct gsh_hang_jobs *out, const char *name, bool asks_far)
+{
+    *out = (struct gsh_hang_jobs){0};
+    struct asking a = {.jobs = out, .asks_far = asks_far};
+    bool can_read = true;
+    for (int i = 0; i < LIST_READS && can_read; i++) { /* as find_processes */
+        can_read = read_marks(&a, name);
     }
-    for (int i = 0; i < a.n; i++) {
-        if (a.process[i].fd >= 0) {
-            close(a.process[i].fd);
-        }
-    }
-    free(a.process);
-    free(polls);
-    return is_done;
+    return can_read && ask(&a);
 }
 
 void gsh_hang_jobs_free(struct gsh_hang_jobs *jobs)
@@ -267,25 +341,10 @@ void gsh_hang_jobs_free(struct gsh_hang_jobs *jobs)
     *jobs = (struct gsh_hang_jobs){0};
 }
 
-static bool is_named(const struct gsh_hang_job *job, const char *name)
-{
-    char own[24], *end;
-    snprintf(own, sizeof(own), "%08" PRIx64, job->job);
-    if (strcmp(own, name) == 0) {
-        return true;
-    }
-    long number = strtol(name, &end, 10);
-    bool is_there = *end == '\0' && number > 0 && number == job->launcher;
-    for (int i = 0; i < job->n_pes; i++) {
-        is_there = is_there || (*end == '\0' && number > 0 && number == job->members[i].os_pid);
-    }
-    return is_there;
-}
-
-const struct gsh_hang_job *gsh_hang_find(const struct gsh_hang_jobs *jobs, const char *name)
+const struct gsh_hang_job *gsh_hang_find(const struct gsh_hang_jobs *jobs, uint64_t job)
 {
     for (int i = 0; i < jobs->n; i++) {
-        if (is_named(&jobs->job[i], name)) {
+        if (jobs->job[i].job == job) {
             return &jobs->job[i];
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a process of a job says of its PEs when it is asked for a hang report, and what an asker
- * makes of it. Each process has a SOCK_SEQPACKET listener of its own, with an abstract name:
+ * makes of it. Each process has a SOCK_SEQPACKET listener of its own, with an abstract name
+ * (names.h):
  *
  *   asker -> process   connects; goes no further unless the process is of the same user
  *   process -> asker   drops an asker of another user
@@ -22,7 +23,6 @@
 #include <stdint.h>
 
 #define GSH_HANG_MAGIC     0x33474e48u /* "HNG3" */
-#define GSH_HANG_NAME      "gshmem-hang."
 #define GSH_HANG_PES_MAX   (1 << 20)
 #define GSH_HANG_WAITS_MAX 65536
 
@@ -37,7 +37,7 @@ enum gsh_hang_kind {
 struct gsh_hang_question {
     uint32_t magic;
     int32_t is_far; /* 1: what the other nodes of the job say */
-    uint64_t job;   /* far: which; else that one alone, 0: all */
+    uint64_t job;   /* far: which; else: whether the process has PEs of it, 0: of any */
 };
 
 struct gsh_hang_pe {

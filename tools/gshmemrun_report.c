@@ -30,10 +30,8 @@ static void *report(void *unused)
     char name[16];
     (void)unused;
     snprintf(name, sizeof(name), "%d", (int)getpid());
-    const struct gsh_hang_job *job =
-        gsh_hang_ask(&jobs, 0, true) ? gsh_hang_find(&jobs, name) : NULL;
-    if (job != NULL) {
-        print(job);
+    if (gsh_hang_ask_named(&jobs, name, true) && jobs.n > 0) {
+        print(&jobs.job[0]);
     } else {
         fprintf(stderr, "gshmemrun: no PE of the job answers on this machine\n");
     }

@@ -259,12 +259,10 @@ void gsh_hang_answer_far(struct gsh_instance *pe, int to_pe, uint32_t serial)
     if (!gsh_hang_ask(&jobs, gsh_hang_job_of(pe), false)) {
         return;
     }
-    for (int i = 0; i < jobs.n; i++) {
-        const struct gsh_hang_job *job = &jobs.job[i];
-        for (int k = 0; k < job->n_pes && job->job == gsh_hang_job_of(pe); k++) {
-            if (k < pe->n_pes && pe->peers[k].node == pe->peers[pe->my_pe].node) {
-                add_member(&a, job, k);
-            }
+    const struct gsh_hang_job *job = gsh_hang_find(&jobs, gsh_hang_job_of(pe));
+    for (int k = 0; job != NULL && k < job->n_pes; k++) {
+        if (k < pe->n_pes && pe->peers[k].node == pe->peers[pe->my_pe].node) {
+            add_member(&a, job, k);
         }
     }
     add(&a, &end);

@@ -4,17 +4,14 @@
 #include "runtime/hang/serve.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "base/array.h"
 #include "base/atomic.h"
@@ -25,7 +22,9 @@
 #include "base/result.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
+#include "hang/names.h"
 #include "runtime/hang/collect.h"
+#include "runtime/hang/mark.h"
 #include "runtime/hang/signal.h"
 #include "runtime/hang/tell.h"
 #include "runtime/instance/instance.h"
@@ -146,10 +145,8 @@ static void *serve(void *unused)
 
 static bool open_listener(void)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, GSH_HANG_NAME "%016" PRIx64 ".%d",
-                     gsh_process_id(), (int)getpid());
-    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    struct sockaddr_un at;
+    socklen_t bytes = gsh_hang_name_listener(&at, gsh_process_id(), (int)getpid());
     listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -194,6 +191,9 @@ void gsh_hang_begin(struct gsh_instance *pe)
     if (is_in && n_pes == 1) {
         start(pe);
     }
+    if (is_in) {
+        gsh_hang_mark_begin(pe);
+    }
     gsh_hang_tell_begin(pe);
     pthread_mutex_unlock(&life_lock);
 }
@@ -217,6 +217,7 @@ void gsh_hang_end(struct gsh_instance *pe)
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_pes; i++) {
         if (pes[i] == pe) {
+            gsh_hang_mark_end(pe);
             pes[i] = pes[--n_pes];
             break;
         }

@@ -142,13 +142,11 @@ void gsh_hang_tell_end(struct gsh_instance *pe)
 static void print(const struct gsh_instance *pe)
 {
     struct gsh_hang_jobs jobs;
-    char *text = NULL;
     if (!gsh_hang_ask(&jobs, gsh_hang_job_of(pe), true)) {
         return;
     }
-    for (int i = 0; i < jobs.n; i++) {
-        text = jobs.job[i].job == gsh_hang_job_of(pe) ? gsh_hang_text(&jobs.job[i]) : text;
-    }
+    const struct gsh_hang_job *job = gsh_hang_find(&jobs, gsh_hang_job_of(pe));
+    char *text = job != NULL ? gsh_hang_text(job) : NULL;
     if (text != NULL) {
         gsh_log_text(text);
     }
@@ -195,14 +193,12 @@ static void print_notice(const struct task *t)
     if (!gsh_hang_ask(&jobs, gsh_hang_job_of(t->pe), true)) {
         return;
     }
-    for (int i = 0; i < jobs.n; i++) {
-        if (jobs.job[i].job == gsh_hang_job_of(t->pe) &&
-            gsh_hang_word_missing(&jobs.job[i], t->pe->my_pe, n->call, n->pes, n->n, missing,
-                                  sizeof(missing))) {
-            gsh_log(GSH_LOG_WARN, GSH_LOG_SYNC,
-                    "%s has waited %.1f s, and waits on; these have not come: %s", n->call,
-                    (double)(gsh_now_ns() - n->since_ns) / 1e9, missing);
-        }
+    const struct gsh_hang_job *job = gsh_hang_find(&jobs, gsh_hang_job_of(t->pe));
+    if (job != NULL &&
+        gsh_hang_word_missing(job, t->pe->my_pe, n->call, n->pes, n->n, missing, sizeof(missing))) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_SYNC,
+                "%s has waited %.1f s, and waits on; these have not come: %s", n->call,
+                (double)(gsh_now_ns() - n->since_ns) / 1e9, missing);
     }
     gsh_hang_jobs_free(&jobs);
 }

@@ -8,11 +8,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "base/process.h"
@@ -22,6 +20,7 @@
 #include "bootstrap/uds.h"
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
+#include "hang/names.h"
 #include "hang/record.h"
 #include "heap/range.h"
 #include "tests/rig/bootstrap_conform.h"
@@ -220,18 +219,15 @@ static void test_range(void)
 /* The thread that answers who asks why a job hangs. */
 static void test_hang(void)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct sockaddr_un at;
     struct gsh_hang_question question = {.magic = GSH_HANG_MAGIC};
     struct gsh_hang_record record;
     int n_records = 0;
     gshmem_init();
     refuse(N_REFUSED);
-    int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, GSH_HANG_NAME "%016" PRIx64 ".%d",
-                     gsh_process_id(), (int)getpid());
+    socklen_t bytes = gsh_hang_name_listener(&at, gsh_process_id(), (int)getpid());
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    CHECK_EQ(connect(fd, (struct sockaddr *)&at,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
-             0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&at, bytes), 0);
     CHECK(send(fd, &question, sizeof(question), 0) == sizeof(question));
     do {
         if (!CHECK(recv(fd, &record, sizeof(record), 0) == sizeof(record))) {
