@@ -162,6 +162,10 @@ template <class R> static void run_kernels(R *r)
         if (kernel == lines)
             test_collective(r->pe, lines_kernel<>, r->replicas, threads, r->s, r->m, r->rounds,
                             r->v);
+    if constexpr (some_have(&shape::kernel, line_reads))
+        if (kernel == line_reads)
+            test_collective(r->pe, line_reads_kernel<>, r->replicas, threads, r->s, r->m, r->rounds,
+                            r->v);
     if constexpr (some_have(&shape::kernel, buffering))
         if (kernel == buffering)
             run_buffering(r);
@@ -208,7 +212,9 @@ static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
     if ((s.kernel == buffering || s.kernel == lines) && pe->n < 2)
         return "needs 2 PEs";
-    if (s.kernel == lines && !are_near)
+    if (s.kernel == line_reads && pe->n != 2)
+        return "needs two PEs alone";
+    if ((s.kernel == lines || s.kernel == line_reads) && !are_near)
         return "needs near PEs";
     if (s.kernel != chain)
         return NULL;

@@ -25,6 +25,7 @@ enum shape_kernel {
     collectives,
     grid_collectives,
     lines,
+    line_reads,
     by_host
 };
 enum shape_group { thread, warp, block };
@@ -152,6 +153,7 @@ static constexpr shape shapes[] = {
     {"coll_grid_small", grid_collectives, block, 32, 128, 0, with_put, then_nothing, flag_p,
      look_wait},
     {"whole_lines", lines, warp, 32, 8 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"read_source", line_reads, block, 32, 8 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
 };
 
@@ -638,6 +640,52 @@ __global__ void lines_kernel(shape s, mail m, long rounds, verdict *v)
                        (long long)p.word[w], (long long)w, r);
     }
     (void)s;
+}
+
+/* What one of two PEs says may be read where it lies is read as it was written before, and before
+ * it changes: lines say both (device/coll/lines_read.cuh). Their inbox has the flags' memory. */
+template <shape_kernel kind = line_reads>
+__global__ void line_reads_kernel(shape s, mail m, long rounds, verdict *v)
+{
+    using namespace gshmem::detail;
+    const auto c = gshmem::default_context();
+    const uint64_t base = state_of(c).base;
+    const size_t at = (size_t)blockIdx.x * n_slots * m.slot_bytes;
+    uint64_t *const dest = (uint64_t *)(m.data + at), *const source = (uint64_t *)(m.source + at);
+    const int giver = (int)(blockIdx.x % 2);
+    const bool is_giver = gshmem_my_pe() == giver;
+    gsh_kernel_lines_args h = {};
+    gsh_lines_item &t = h.item[0];
+    h.team = *find_team(c, GSHMEM_TEAM_WORLD);
+    h.inbox.off = reinterpret_cast<uint64_t>(m.flag) - base;
+    h.inbox.n_channels = gridDim.x;
+    h.inbox.slot_lines = 1;
+    h.inbox.line_room = GSH_LINE_ROOM_WORDS;
+    h.inbox.line_bytes = is_cpu_device ? GSH_LINE_BYTES_CPU : GSH_LINE_BYTES_CUDA;
+    h.n_items = 1;
+    t.source = reinterpret_cast<uint64_t>(source);
+    t.dest = reinterpret_cast<uint64_t>(dest);
+    t.block_bytes = t.total_bytes = s.bytes;
+    t.lines = t.n_rounds = 1;
+    t.first_block = (uint16_t)blockIdx.x;
+    t.n_blocks = 1;
+    t.root = giver;
+    t.way = GSH_LINES_MOVE;
+    t.gives = is_giver ? GSH_LINES_ALL : GSH_LINES_NOBODY;
+    t.takes = is_giver ? GSH_LINES_NOBODY : GSH_LINES_ROOT;
+    t.may_read = 1;
+    t.readable = is_giver ? t.source - base + 1 : 0;
+    for (long r = 1; r <= rounds; r++) {
+        if (is_giver)
+            for (size_t i = threadIdx.x; i < s.bytes / 8; i += blockDim.x)
+                source[i] = value_of<uint64_t>(r, i);
+        __syncthreads();
+        run_lines<line_ways::read_move>(c, h);
+        if (!is_giver)
+            for (size_t i = threadIdx.x; i < s.bytes / 8; i += blockDim.x)
+                EXPECT_AT(v, dest[i], value_of<uint64_t>(r, i), r);
+        __syncthreads();
+    }
 }
 
 /* The previous PE's host writes, this block reads and writes back to that host. */

@@ -129,6 +129,11 @@ WEAKENED = {
     "nic_overtaken": ("nic.cuh", [("void nic_fence_queue(", "if (n == load_acquire(&queue_at(c, index)->gpu_fenced))",
                                    "if (n != UINT64_MAX)")], "amo_put"),
     "lines_flag": ("coll/line.cuh", [("bool is_here(", "is = is && (", "is = is || (")], "whole_lines"),
+    "lines_read": ("coll/lines_read.cuh", [("uint64_t exchange(", RELEASE, ";")], "read_source"),
+    "lines_read_acquire": ("coll/lines_read.cuh", [("uint64_t exchange(", FENCE, ";")], "read_source"),
+    "lines_read_enter": ("coll/lines_read.cuh", [("bool run(uint32_t", "            group_block().sync();\n", "")],
+                         "read_source"),
+    "lines_read_leave": ("coll/lines_read.cuh", [("uint64_t exchange(", "group_block().sync();", ";")], "read_source"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
