@@ -5,7 +5,8 @@ arrow comes from the PE whose signal ended it.
 
     timeline.py GSHMEMRUN GSHMEM-TRACE PROGRAM [--threads] [--far] [--gpus N]
 
-With --gpus, there are N PEs on as many GPUs, whose clocks are known with an error that the file states."""
+With --gpus, there are N PEs on as many GPUs, whose clocks are known with an error that the file states: no arrow goes
+back by more than that, and no kernel's slice is by more outside the time in which the host had the kernel run."""
 
 import argparse
 import collections
@@ -20,7 +21,6 @@ import perfetto  # noqa: E402
 
 PES = 3  # without --gpus
 ROUNDS, BLOCKS, BYTES, INTS = 7, 3, 1000, 8  # as in timeline.cu
-CLOCK_ERROR = 200000  # ns, at most
 HOST = {"gshmem_putmem_signal": ROUNDS, "gshmem_signal_wait_until": ROUNDS, "gshmem_uint64_p": ROUNDS,
         "gshmem_uint64_wait_until": ROUNDS, "gshmem_getmem": ROUNDS, "gshmem_quiet": ROUNDS,
         "gshmem_uint64_atomic_add": ROUNDS, "gshmem_barrier_all": 3, "gshmem_malloc": 2, "gshmem_calloc": 2,
@@ -146,12 +146,24 @@ def check_tool(tool, path):
 
 
 def check_clocks(trace, has_gpus):
+    """What the file says of the error holds; how large it is depends on the machine and its load."""
     for process in trace.processes:
         clock = trace.notes[process, "clock"]
+        error = clock["error ns"]
         if not has_gpus:
             expect(clock, {"error ns": 0, "ahead by ns": 0}, "clock")
         else:
-            expect(0 < clock["error ns"] < CLOCK_ERROR, True, f"a GPU's clock: {clock}")
+            expect(error > 0, True, f"a GPU's clock: {clock}")
+        own = [s for s in trace.slices if s.process == process]
+        host = [s for s in own if not s.track.startswith(("block", "stream", "proxy", "network"))]
+        barriers = sorted((s for s in host if s.name == "gshmem_barrier_all"), key=lambda s: s.begin)
+        # The first kernel ran between the first two, the others until the host's rounds.
+        begin, end = barriers[0].end, next(s.begin for s in host if s.name == "rounds of the host")
+        for s in own:
+            if s.track.startswith("block"):
+                last = barriers[1].begin if s.name == "round" else end
+                expect(begin - error <= s.begin and s.end <= last + error, True,
+                       f"{s.name} of {s.track}, {s.begin} to {s.end}, within {begin} to {last} and {error} ns")
 
 
 def check_counters(trace):
