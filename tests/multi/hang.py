@@ -7,10 +7,14 @@ fails at the limit.
     hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [--sites] [--gpus N] [CASE ...]
 
 With --sites, the program is compiled with GSHMEM_CALL_SITES, and the sentence has the line of each call.
-With --gpus, the program's kernels are for GPUs, of which there are N, and cases of more PEs are left out."""
+With --gpus, the program's kernels are for GPUs, of which there are N, and cases of more PEs are left out. So are cases
+in which only host threads wait, of calls that have another case: each start of a job there takes seconds.
+
+Each case says when it begins and how long it took, so that whoever ends the test early knows which are left."""
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -21,6 +25,7 @@ import threading
 import time
 
 LIMIT = 300.0  # seconds until a case must have been named, on a busy machine
+GPU_LIMIT = 100.0  # so that the case is said before the whole test's time limit
 AT_ONCE = 2
 
 WORD = r"allocation 1 \(made at hang_cpu\+0x[0-9a-f]+\) \+ 0x"
@@ -84,6 +89,8 @@ CASES = {
     "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
 }
 PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "host_far_stopped", "proxy_dead"}
+NOT_ON_GPUS = {"sync_absent", "alltoall_absent", "fcollect_absent", "teams_reversed", "lock_kept", "own_lock",
+               "host_far_stopped"}
 # Each PE on a node of its own, and the network waits for ever.
 FAR = {"far_stopped", "host_far_stopped", "proxy_dead", "nic_late"}
 # A stopped process is asked so often: more often than it takes connections.
@@ -111,6 +118,20 @@ def on_gpus(words):
 def with_sites(words):
     """A case's words, with the line of each call."""
     return re.sub(r"(gshmemx?_[a-z0-9_]+)", r"\1 at hang\.cu:\\d+", words).replace("hang_cpu", "hang_sites_cpu")
+
+
+def say(text):
+    sys.stdout.write(f"{text}\n")  # one piece, since cases run at the same time
+    sys.stdout.flush()
+
+
+def timed(name, run_it):
+    """Says when the case begins and ends. Returns what is wrong."""
+    start = time.monotonic()
+    say(f"{name}: begins")
+    wrong = run_it()
+    say(f"{name}: {'wrong' if wrong else 'named'} after {time.monotonic() - start:.1f} s")
+    return wrong
 
 
 def ask(info, name):
@@ -166,7 +187,8 @@ def run_case(args, name):
                                 **(FAR_ENVIRONMENT if name in FAR else {}),
                                 **(slow_nic(args.threads) if name in OLDEST_POSTED else {})})
     report, result, is_asked_often = None, None, name != ASKED_OFTEN
-    end = time.monotonic() + LIMIT
+    limit = GPU_LIMIT if args.gpus else LIMIT
+    end = time.monotonic() + limit
     try:
         while time.monotonic() < end and job.poll() is None:
             report = ask(args.info, job.pid) or report
@@ -177,7 +199,7 @@ def run_case(args, name):
                 ask_often(args.info, job.pid)
                 is_asked_often = True
         else:
-            ended = "" if job.poll() is None else f" (it has ended with status {job.poll()})"
+            ended = f" (in {limit:g} s)" if job.poll() is None else f" (it has ended with status {job.poll()})"
             result = f"{name}{ended}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
     finally:
         if job.poll() is None:
@@ -192,7 +214,7 @@ def ask_by_signal(args, name, send, words):
     job = subprocess.Popen([args.gshmemrun, "-n", "2", args.program, name], stderr=subprocess.PIPE,
                            stdout=subprocess.DEVNULL, start_new_session=True, text=True,
                            env={**os.environ, "GSHMEM_WAIT_TIMEOUT": "0"})
-    end = threading.Timer(LIMIT, job.kill)
+    end = threading.Timer(GPU_LIMIT if args.gpus else LIMIT, job.kill)
     end.start()
     said = ""
     try:
@@ -217,12 +239,13 @@ def ask_by_signal(args, name, send, words):
 
 
 def signals(args):
-    """SIGQUIT to gshmemrun and SIGUSR2 to a PE print the report; a program's own handler stays. What is wrong."""
+    """SIGQUIT to gshmemrun and SIGUSR2 to a PE print the report; a program's own handler stays. {name: test}"""
     cause = r"gshmem: cause: PE 1 has not written the word"
     to_pe = lambda job, report: os.kill(report["pes"][1]["process"], signal.SIGUSR2)
-    return [ask_by_signal(args, "host_missing_signal", lambda job, report: job.send_signal(signal.SIGQUIT), cause),
-            ask_by_signal(args, "host_missing_signal", to_pe, cause),
-            ask_by_signal(args, "own_handler", to_pe, "^own handler$")]
+    to_launcher = lambda job, report: job.send_signal(signal.SIGQUIT)
+    return {"SIGQUIT to gshmemrun": lambda: ask_by_signal(args, "host_missing_signal", to_launcher, cause),
+            "SIGUSR2 to a PE": lambda: ask_by_signal(args, "host_missing_signal", to_pe, cause),
+            "the program's own handler": lambda: ask_by_signal(args, "own_handler", to_pe, "^own handler$")}
 
 
 def main():
@@ -236,11 +259,11 @@ def main():
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
     names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY) and
-                           not 0 < args.gpus < CASES[c][0]]
+                           not (args.gpus and (args.gpus < CASES[c][0] or c in NOT_ON_GPUS))]
+    tests = {name: functools.partial(run_case, args, name) for name in names} | ({} if args.cases else signals(args))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        wrong = [w for w in pool.map(lambda name: run_case(args, name), names) if w]
-    wrong += [w for w in signals(args) if w] if not args.cases else []
-    print("\n".join(wrong) if wrong else f"{len(names)} hangs named")
+        wrong = [w for w in pool.map(timed, tests.keys(), tests.values()) if w]
+    say("\n".join(wrong) if wrong else f"{len(names)} hangs named")
     return 1 if wrong else 0
 
 
