@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that the report of a job that hangs names the cause: each case of the program hang is started, and
 gshmem-info --job asks until the report's last sentence names what was planted. A case that is never named
-fails at the limit.
+fails at the limit. Each name in its JSON is one that the guide explains.
 
     hang.py GSHMEMRUN GSHMEM_INFO PROGRAM [--threads] [--sites] [--gpus N] [CASE ...]
 
@@ -17,6 +17,7 @@ import concurrent.futures
 import functools
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -166,6 +167,19 @@ def ask_often(info, name):
         one.wait()
 
 
+def names_in(value):
+    """All names of a JSON value."""
+    if isinstance(value, list):
+        return set().union(*map(names_in, value))
+    return set(value).union(*map(names_in, value.values())) if isinstance(value, dict) else set()
+
+
+def documented():
+    """The words of the block in the guide that explains the names."""
+    guide = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/hangs.md"
+    return set(re.findall(r"[a-z_]+", guide.read_text().partition("## For programs")[2].split("```")[1]))
+
+
 def has_oldest(report, name):
     """Whether PE 0's oldest request, and its NIC's oldest entry, are said with their ages if the case has them."""
     for wanted, count, field in ((OLDEST, "requests", "oldest_request"),
@@ -201,6 +215,9 @@ def run_case(args, name):
         else:
             ended = f" (in {limit:g} s)" if job.poll() is None else f" (it has ended with status {job.poll()})"
             result = f"{name}{ended}: no report that says {kind}, {words!r}; the last one: {json.dumps(report)}"
+        unknown = names_in(report) - documented()
+        if unknown:
+            result = f"{name}: docs/guide/hangs.md does not explain {unknown}"
     finally:
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
