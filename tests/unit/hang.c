@@ -1,12 +1,16 @@
 /* Proves the analysis of a job that hangs, from made-up records: the sentence names a PE that does
  * not answer before a cycle, a cycle before the PE that holds up others, and follows who waits for
- * whom to its end; that a list names those who have not come to a call; and that records from
- * outside are refused unless they are within bounds. SPDX-License-Identifier: Apache-2.0 */
+ * whom to its end; that a list names those who have not come to a call; that waits without room
+ * in their table are counted; and that records from outside are refused unless they are within
+ * bounds. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include "base/util.h"
 #include "gshmem/types.h"
 #include "hang/analyse.h"
 #include "hang/print.h"
+#include "runtime/instance/instance.h"
+#include "runtime/instance/page.h"
+#include "runtime/instance/waits.h"
 #include "tests/test.h"
 
 static struct gsh_hang_record record(int kind, int pe)
@@ -321,6 +325,37 @@ static void test_json(void)
     gsh_hang_free(&job);
 }
 
+/* Waits that find no room in the table are counted, and the report says how many. */
+static void test_overflow(void)
+{
+    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    struct gsh_hang_job job = job_of(1);
+    uint64_t n_told = 0;
+    pe->page = calloc(1, sizeof(*pe->page));
+    gsh_waits_ask(pe, 1);
+    /* Each wait for another word has an entry of its own, but for those of which a hash is equal.
+     */
+    for (; gsh_waits_count_missed(pe) < 3 && n_told < 1000 * GSH_WAITS_ENTRIES; n_told++) {
+        const struct gsh_waiting what = {
+            .call = "a call", .pe = -1, .address = (const void *)(uintptr_t)(8 * (n_told + 1))};
+        CHECK(gsh_waits_count_missed(pe) == 0 || n_told > GSH_WAITS_ENTRIES);
+        gsh_waits_tell(pe, &what, 0);
+    }
+    CHECK_EQ(gsh_waits_count_missed(pe), 3);
+    CHECK_EQ(gsh_waits_read(pe, 1, NULL, NULL, 0), GSH_WAITS_ENTRIES);
+    gsh_waits_ask(pe, 2); /* there is room anew */
+    CHECK_EQ(gsh_waits_count_missed(pe), 0);
+    CHECK_EQ(gsh_waits_read(pe, 2, NULL, NULL, 0), 0);
+    job.members[0].about.n_missed = 3;
+    char *text = gsh_hang_text(&job);
+    CHECK(strstr(text, "    and at least 3 threads more, for which the table has no room\n") !=
+          NULL);
+    free(text);
+    gsh_hang_free(&job);
+    free(pe->page);
+    free(pe);
+}
+
 static void expect_missing(struct gsh_hang_job *job, int me, const int *pes, int n,
                            const char *words)
 {
@@ -374,5 +409,6 @@ int main(void)
     test_twice();
     test_bounds();
     test_json();
+    test_overflow();
     return test_result();
 }
