@@ -7,6 +7,7 @@ cut wire or a killed PE ends the job soon, with one line that names that PE and 
 
 Exits 77 where the machine allows no namespaces."""
 
+import contextlib
 import json
 import os
 import re
@@ -253,7 +254,8 @@ def hang_report(bench):
                     raise Failed(f"on host {host} nothing names the cause; the last report: {text}{ended}")
             finally:
                 for pid in bench.pids("hang_cpu"):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError): # with one of them the job ends
+                        os.kill(pid, signal.SIGKILL)
                 if job.poll() is None:
                     os.killpg(job.pid, signal.SIGKILL)
                 job.communicate()
