@@ -84,6 +84,17 @@ static void free_paths(struct paths *paths)
     free(paths->list);
 }
 
+/* Another user could cut the file short while it is read, which ends the process. */
+static bool is_own(const char *path, const struct stat *s)
+{
+    bool is = s->st_uid == geteuid() || s->st_uid == 0;
+    if (!is) {
+        gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "timeline: %s belongs to user %u, and is left out",
+                path, (unsigned)s->st_uid);
+    }
+    return is;
+}
+
 /* NULL: it cannot be read, or is no part of the job. */
 static void *map_part(const char *path, uint64_t job, size_t *bytes)
 {
@@ -94,7 +105,7 @@ static void *map_part(const char *path, uint64_t job, size_t *bytes)
         gsh_log(GSH_LOG_WARN, GSH_LOG_INIT, "timeline: cannot read %s: %s", path, strerror(errno));
     }
     if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
-        s.st_size >= (off_t)sizeof(struct gsh_trace_head)) {
+        s.st_size >= (off_t)sizeof(struct gsh_trace_head) && is_own(path, &s)) {
         *bytes = (size_t)s.st_size;
         data = mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     }

@@ -4,6 +4,7 @@
  * that the file states, events of kernels become calls, also around a loss, a part that was cut
  * anywhere is read as far as it goes, a file that is none is refused, and what found no room in a
  * part is counted, with the reason. */
+#include <glob.h>
 #include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -314,6 +315,36 @@ static void check_full(const char *folder, uint64_t limit, const char *why)
     unlink(file);
 }
 
+/* Of two parts beside each other, one becomes another user's. */
+static void test_owner(void)
+{
+    char folder[] = "/tmp/gshmem-timeline-XXXXXX", file[64], pattern[80];
+    struct gsh_trace *t = NULL;
+    size_t n_parts = 0;
+    glob_t theirs;
+    if (geteuid() != 0) {
+        printf("not root: no part of another user is tried\n");
+        return;
+    }
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(file, sizeof(file), "%s/owner", folder);
+    struct gsh_trace_options options = {.file = file, .limit_bytes = 1 << 20, .n_pes = 2};
+    for (options.pe = 0; options.pe < 2; options.pe++) {
+        CHECK_EQ(gsh_trace_create(&options, &t), GSH_OK);
+        gsh_trace_destroy(&t, true);
+    }
+    snprintf(pattern, sizeof(pattern), "%s.part.1.*", file);
+    CHECK_EQ(glob(pattern, 0, NULL, &theirs), 0);
+    CHECK_EQ(chown(theirs.gl_pathv[0], 65534, (gid_t)-1), 0);
+    CHECK_EQ(gsh_trace_merge(file, 0, file, &n_parts), GSH_OK);
+    CHECK_EQ(n_parts, 1);
+    gsh_trace_clear(file);
+    CHECK_EQ(unlink(theirs.gl_pathv[0]), 0); /* it has been left where it was */
+    globfree(&theirs);
+    unlink(file);
+    CHECK_EQ(rmdir(folder), 0);
+}
+
 static void test_full(void)
 {
     const uint64_t room = GSH_TRACE_HEAD_BYTES + GSH_TRACE_CHUNK_BYTES;
@@ -353,6 +384,7 @@ int main(void)
     test_kernel_events();
     test_parts();
     test_files();
+    test_owner();
     test_full();
     test_try_file();
     return test_result();
