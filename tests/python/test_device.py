@@ -2,6 +2,7 @@
 """Kernels of other packages get gshmem's state, or an exception says what is missing. The driver and the library's part
 for GPUs are models here: on machines with GPUs the program examples/cupy_ring.py uses the real ones."""
 import ctypes
+import os
 
 import pytest
 
@@ -80,3 +81,24 @@ def test_an_illegal_address_has_a_hint(monkeypatch):
         _kernels._driver_call(cuCtxSynchronize, hint=_kernels._NO_STATE)
     with pytest.raises(gshmem.Error, match='cuCtxSynchronize: error$'):
         _kernels._driver_call(cuCtxSynchronize)
+
+
+@pytest.mark.parametrize('is_own', (True, False))
+def test_kernels_come_from_no_folder_that_others_can_write_to(monkeypatch, tmp_path, is_own):
+    def make(path):
+        with open(path, 'w') as file:
+            file.write('made here')
+
+    def found():
+        with open(_kernels._cached('a key', '.so', make)) as file:
+            return file.read()
+
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
+    cached = _kernels._cached('a key', '.so', make)
+    with open(cached, 'w') as file:
+        file.write('was there')
+    if not is_own:
+        os.chmod(os.path.dirname(cached), 0o777)
+    assert os.path.dirname(cached) == str(tmp_path / 'gshmem')
+    assert found() == ('was there' if is_own else 'made here')
+    assert found() == ('was there' if is_own else 'made here')

@@ -2,12 +2,15 @@
 """Kernels from CUDA C++ in a string: NVRTC compiles them for GPUs, the system's compiler for the CPU device.
 
 gshmem's device library is headers alone, so there is nothing to link. What was compiled is kept in a cache folder,
-$XDG_CACHE_HOME/gshmem or ~/.cache/gshmem."""
+$XDG_CACHE_HOME/gshmem or ~/.cache/gshmem. A folder there that is another user's, or that others may write to, is not
+used: libraries are loaded from it."""
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
+import functools
 import glob
 import hashlib
 import math
@@ -15,8 +18,11 @@ import operator
 import os
 import re
 import shlex
+import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 
 from . import _native
@@ -73,6 +79,17 @@ def _cache_folder():
     base = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     folder = os.path.join(base, 'gshmem')
     os.makedirs(folder, mode=0o700, exist_ok=True)
+    at = os.stat(folder)
+    if at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return folder
+    return _own_folder()
+
+
+@functools.cache
+def _own_folder():
+    """For this process alone, where there is no cache."""
+    folder, maker = tempfile.mkdtemp(prefix='gshmem-kernels-'), os.getpid()
+    atexit.register(lambda: os.getpid() == maker and shutil.rmtree(folder, ignore_errors=True))  # no forked child's
     return folder
 
 
