@@ -30,11 +30,14 @@ Mailbox::Found Mailbox::take(int from, int tag, void *data, size_t size,
                              std::chrono::milliseconds wait, size_t *has)
 {
     std::unique_lock<std::mutex> hold(mutex_);
-    std::deque<std::vector<char>> &queue = messages_[{from, tag}];
-    changed_.wait_for(hold, wait, [&] { return !queue.empty() || ended_.count(from) > 0; });
-    if (queue.empty()) {
+    const std::pair<int, int> key(from, tag);
+    changed_.wait_for(hold, wait,
+                      [&] { return messages_.count(key) > 0 || ended_.count(from) > 0; });
+    const auto found = messages_.find(key);
+    if (found == messages_.end()) {
         return Found::Nothing;
     }
+    std::deque<std::vector<char>> &queue = found->second;
     *has = queue.front().size();
     if (*has != size) {
         return Found::OtherSize;
@@ -43,6 +46,9 @@ Mailbox::Found Mailbox::take(int from, int tag, void *data, size_t size,
         std::memcpy(data, queue.front().data(), size);
     }
     queue.pop_front();
+    if (queue.empty()) { /* programs use many tags, each once */
+        messages_.erase(found);
+    }
     return Found::Message;
 }
 
