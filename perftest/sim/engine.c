@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See engine.h. */
-#include "perftest/sim/engine.h"
+#include "perftest/sim/engine_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bootstrap/uid_wire.h"
-#include "perftest/sim/queue.h"
-#include "runtime/instance/end_notice.h"
 
 #define NONE SIM_NO_MESSAGE
-
-enum event_kind { ARRIVES, IS_HERE, GOES_ON, IS_LATE, SEES_DEATH };
-
-/* One that PEs share. */
-struct core {
-    uint64_t free; /* from then on */
-    const struct sim_pe *pe;
-};
-
-struct sim {
-    struct sim_model model;
-    struct sim_call calls[SIM_MAX_CALLS];
-    struct sim_phase phases[SIM_MAX_PHASES];
-    int n_calls, n_phases, n_pes;
-    int32_t *nodes;     /* members by node, and where each node begins */
-    struct sim_pe *pes; /* [n_pes + 1]: the last is the rendezvous */
-    uint64_t *out, *in; /* adapters: free from then on */
-    struct core *cores; /* [model.cores] */
-    const char *phases_name;
-    struct sim_mail mail;
-    struct sim_queue queue;
-    struct gsh_rendezvous rendezvous;
-    struct sim_fault fault;
-    uint64_t fault_ns, n_events, begin_ns, end_ns, seed;
-    bool is_fault_over;
-};
 
 /* ---- making ---- */
 
@@ -115,92 +86,6 @@ void sim_keep(struct sim *s, uint64_t bytes)
     s->phases[s->calls[s->n_calls - 1].phase].keeps_bytes += bytes;
 }
 
-/* ---- CPUs ---- */
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* The PE's CPU works for so long, not before `from`, nor before it has done what came before: on
- * its own core, or on that of all which lets it begin first, the last one if it can choose. */
-static void spend(struct sim *s, struct sim_pe *pe, uint64_t from, double ns)
-{
-    const int n_cores = (int)s->model.cores;
-    uint64_t begins = later(pe->cpu_free, from);
-    if (n_cores > 0 && ns > 0) {
-        struct core *best = NULL;
-        uint64_t first = UINT64_MAX;
-        for (struct core *core = s->cores; core < &s->cores[n_cores]; core++) {
-            const uint64_t at =
-                later(begins, core->free) + (core->pe == pe ? 0 : (uint64_t)s->model.core_switch);
-            if (at < first || (at == first && core->pe == pe)) {
-                first = at;
-                best = core;
-            }
-        }
-        begins = first;
-        *best = (struct core){begins + (uint64_t)ns, pe};
-    }
-    pe->cpu_free = begins + (uint64_t)ns;
-}
-
-/* ---- messages ---- */
-
-/* The rendezvous is on PE 0's node. */
-static int place_of(const struct sim *s, int pe)
-{
-    return pe < s->n_pes ? pe : 0;
-}
-
-/* A node has one more, for TCP. */
-static int adapter_of(const struct sim *s, int pe, enum sim_way way)
-{
-    const int place = place_of(s, pe), on_node = (int)s->model.node_pes,
-              adapters = (int)s->model.adapters;
-    return place / on_node * (adapters + 1) +
-           (way == SIM_TCP ? adapters : place % on_node % adapters);
-}
-
-/* For how long the message keeps an adapter busy. */
-static uint64_t busy_ns(const struct sim_way_costs *costs, const struct sim_message *m)
-{
-    const double gaps = costs->gap * m->parts, bytes = (double)m->bytes / costs->bandwidth;
-    return (uint64_t)(gaps > bytes ? gaps : bytes);
-}
-
-/* Of the sender, and of the receiver. */
-static double cpu_ns(const struct sim_way_costs *costs, const struct sim_message *m)
-{
-    return costs->cpu * m->parts + costs->byte * (double)m->bytes;
-}
-
-static void send(struct sim *s, struct sim_pe *from, const struct sim_message *message)
-{
-    const struct sim_way_costs *costs = &s->model.way[message->way];
-    const int a = sim_node_of(&s->model, place_of(s, message->from)),
-              b = sim_node_of(&s->model, place_of(s, message->to));
-    const uint32_t m = sim_mail_new(&s->mail);
-    s->mail.messages[m] = *message;
-    spend(s, from, 0, cpu_ns(costs, message));
-    uint64_t begins = from->cpu_free;
-    double latency = costs->latency + costs->hop * sim_hops(&s->model, a, b);
-    if (a != b) {
-        uint64_t *out = &s->out[adapter_of(s, message->from, message->way)];
-        begins = later(begins, *out);
-        *out = begins + busy_ns(costs, message);
-    } else {
-        latency = s->model.way[message->way == SIM_LOCAL ? SIM_LOCAL : SIM_NEAR].latency;
-    }
-    sim_queue_add(&s->queue, begins + (uint64_t)latency, ARRIVES, m);
-    if (!message->is_notice) {
-        const bool is_near = message->way == SIM_NEAR || message->way == SIM_LOCAL;
-        from->counts.messages += is_near ? 0 : message->parts;
-        from->counts.near_messages += is_near;
-        from->counts.bytes += is_near ? 0 : message->bytes;
-    }
-}
-
 /* ---- PEs ---- */
 
 static void fold_counts(struct sim *s, struct sim_pe *pe)
@@ -255,84 +140,6 @@ static uint32_t find_early(struct sim *s, int index)
     return m != NONE ? m : sim_mail_take(&s->mail, index, pe->awaits, pe->call, pe->awaited_key);
 }
 
-static void tell(struct sim *s, int from, int to, enum sim_way way, int culprit)
-{
-    const struct sim_message notice = {.from = from,
-                                       .to = to,
-                                       .way = (uint8_t)way,
-                                       .is_notice = true,
-                                       .parts = 1,
-                                       .bytes = way == SIM_TCP ? sizeof(struct gsh_frame)
-                                                               : sizeof(struct gsh_end_notice),
-                                       .value = {(uint64_t)culprit}};
-    send(s, &s->pes[from], &notice);
-}
-
-/* Over TCP on all links (uid.c), over the proxy to those before (end_notice.c). */
-static void tell_others(struct sim *s, int index, int culprit)
-{
-    const enum sim_way way = s->calls[s->pes[index].call].way;
-    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, s->n_pes, index, -1);) {
-        tell(s, index, leg.to, way, culprit);
-        if (way == SIM_TCP) {
-            tell(s, index, leg.from, way, culprit);
-        }
-    }
-}
-
-/* The PE has found that another one is gone, or has been told. */
-static void fail(struct sim *s, int index, int culprit)
-{
-    struct sim_pe *pe = &s->pes[index];
-    if (pe->state != SIM_LIVES || pe->call == s->n_calls) {
-        return;
-    }
-    pe->state = SIM_FAILED;
-    pe->culprit = culprit;
-    pe->end_ns = pe->cpu_free;
-    if (s->calls[pe->call].kind == SIM_RENDEZVOUS) {
-        if (index == s->n_pes) {
-            gsh_rendezvous_end_late(&s->rendezvous, s->model.timeout * 1e-9);
-        }
-        for (int i = 0; index == s->n_pes && i < s->n_pes; i++) {
-            tell(s, index, i, SIM_TCP, culprit);
-        }
-    } else {
-        tell_others(s, index, culprit);
-    }
-}
-
-/* Who notices at once that the PE is gone: over TCP those with links to it, else its node. If it
- * hangs, nobody does. */
-static void die(struct sim *s, int index)
-{
-    struct sim_pe *pe = &s->pes[index];
-    const enum sim_kind kind = s->calls[pe->call].kind;
-    const int on_node = (int)s->model.node_pes, node = sim_node_of(&s->model, index);
-    pe->state = SIM_DEAD;
-    s->fault_ns = pe->cpu_free;
-    s->is_fault_over = true;
-    if (s->fault.hangs || kind == SIM_RENDEZVOUS) {
-        return;
-    }
-    const uint64_t seen = pe->cpu_free + (uint64_t)s->model.tcp_watch;
-    if (s->calls[pe->call].way == SIM_TCP) {
-        pe->cpu_free = seen; /* the system closes the connections; a notice stands for that */
-        tell_others(s, index, index);
-        return;
-    }
-    int n_near = 0;
-    for (int i = node * on_node; i < (node + 1) * on_node && i < s->n_pes; i++) {
-        if (i != index) {
-            sim_queue_add(&s->queue, seen, SEES_DEATH, (uint32_t)i);
-            n_near++;
-        }
-    }
-    for (struct gsh_leg leg = {0}; n_near == 0 && gsh_leg_next(&leg, s->n_pes, index, -1);) {
-        sim_queue_add(&s->queue, seen + (uint64_t)s->model.far_loss, SEES_DEATH, (uint32_t)leg.to);
-    }
-}
-
 static void receive(struct sim *s, int index, struct sim_view *v, uint32_t m)
 {
     struct sim_pe *pe = &s->pes[index];
@@ -340,7 +147,7 @@ static void receive(struct sim *s, int index, struct sim_view *v, uint32_t m)
     sim_mail_end(&s->mail, m);
     pe->awaits = SIM_NOBODY;
     if (its.is_notice) {
-        fail(s, index, (int)its.value[0]);
+        sim_fail(s, index, (int)its.value[0]);
         return;
     }
     sim_walk_heard(v, its.value);
@@ -359,7 +166,7 @@ static void send_action(struct sim *s, int index, const struct sim_action *a)
     if (a->value != NULL) {
         memcpy(m.value, a->value, a->value_bytes);
     }
-    send(s, pe, &m);
+    sim_send(s, pe, &m);
     pe->has_sent = pe->has_sent || a->way != SIM_NEAR;
 }
 
@@ -374,7 +181,7 @@ static bool act(struct sim *s, int index, struct sim_view *v)
         send_action(s, index, &a);
         return true;
     case SIM_TAKES_TIME:
-        spend(s, pe, 0, a.ns);
+        sim_spend(s, pe, 0, a.ns);
         sim_queue_add(&s->queue, pe->cpu_free, GOES_ON, (uint32_t)index);
         return false;
     case SIM_HEAR:
@@ -425,7 +232,7 @@ static void run(struct sim *s, int index)
         }
         if (pe->call < s->n_calls) {
             if (index == s->fault.pe && pe->call == s->fault.call && !s->is_fault_over) {
-                die(s, index);
+                sim_die(s, index);
                 return;
             }
             begin_call(s, index);
@@ -434,30 +241,6 @@ static void run(struct sim *s, int index)
 }
 
 /* ---- events ---- */
-
-static void arrive(struct sim *s, uint64_t ns, uint32_t m)
-{
-    const struct sim_message *its = &s->mail.messages[m];
-    const int a = sim_node_of(&s->model, place_of(s, its->from)),
-              b = sim_node_of(&s->model, place_of(s, its->to));
-    if (a != b) {
-        uint64_t *in = &s->in[adapter_of(s, its->to, its->way)];
-        *in = later(ns, *in) + busy_ns(&s->model.way[its->way], its);
-        ns = *in;
-    } else {
-        ns += (uint64_t)((double)its->bytes / s->model.way[SIM_NEAR].bandwidth);
-    }
-    sim_queue_add(&s->queue, ns, IS_HERE, m);
-}
-
-/* Over the proxy, and while links are made, a notice is heard whatever the PE awaits. */
-static bool is_heard_at_once(const struct sim *s, const struct sim_pe *pe,
-                             const struct sim_message *m)
-{
-    return m->is_notice && pe->call < s->n_calls &&
-           (m->way != SIM_TCP || s->calls[pe->call].kind == SIM_LINK_UP ||
-            s->calls[pe->call].kind == SIM_RENDEZVOUS);
-}
 
 static void come(struct sim *s, uint64_t ns, uint32_t m)
 {
@@ -468,11 +251,11 @@ static void come(struct sim *s, uint64_t ns, uint32_t m)
         sim_mail_end(&s->mail, m);
         return;
     }
-    spend(s, pe, ns, cpu_ns(&s->model.way[its->way], its));
-    if (is_heard_at_once(s, pe, its)) {
+    sim_spend(s, pe, ns, sim_message_cpu_ns(&s->model.way[its->way], its));
+    if (sim_is_heard_at_once(s, pe, its)) {
         const int culprit = (int)its->value[0];
         sim_mail_end(&s->mail, m);
-        fail(s, index, culprit);
+        sim_fail(s, index, culprit);
         return;
     }
     sim_mail_keep(&s->mail, m);
@@ -492,7 +275,7 @@ static void happen(struct sim *s, const struct sim_event *e)
     struct sim_pe *pe = &s->pes[e->kind < GOES_ON ? 0 : e->index];
     switch ((enum event_kind)e->kind) {
     case ARRIVES:
-        arrive(s, e->ns, e->index);
+        sim_arrive(s, e->ns, e->index);
         break;
     case IS_HERE:
         come(s, e->ns, e->index);
@@ -503,34 +286,15 @@ static void happen(struct sim *s, const struct sim_event *e)
     case IS_LATE:
         if (pe->awaits != SIM_NOBODY && pe->state == SIM_LIVES) {
             pe->cpu_free = later(pe->cpu_free, e->ns);
-            fail(s, (int)e->index, pe->awaits);
+            sim_fail(s, (int)e->index, pe->awaits);
         }
         break;
     default:
         if (pe->state == SIM_LIVES) { /* another thread sees it, whatever the PE does */
             pe->cpu_free = e->ns;
-            fail(s, (int)e->index, s->fault.pe);
+            sim_fail(s, (int)e->index, s->fault.pe);
         }
     }
-}
-
-/* Nothing happens any more, so whoever awaits something does so until its time is up. Returns
- * whether there is such a PE. */
-static bool let_time_pass(struct sim *s)
-{
-    bool is_any = false;
-    for (int i = 0; i <= s->n_pes; i++) {
-        const struct sim_pe *pe = &s->pes[i];
-        if (pe->state == SIM_LIVES && pe->awaits != SIM_NOBODY) {
-            is_any = true;
-            /* the rendezvous ends first: uid.c gives it a second */
-            const double grace =
-                i < s->n_pes && s->calls[pe->call].kind == SIM_RENDEZVOUS ? 1e9 : 0;
-            sim_queue_add(&s->queue, pe->awaits_since + (uint64_t)(s->model.timeout + grace),
-                          IS_LATE, (uint32_t)i);
-        }
-    }
-    return is_any;
 }
 
 static uint64_t next_random(uint64_t *seed)
@@ -546,11 +310,11 @@ static void begin(struct sim *s)
         struct sim_pe *pe = &s->pes[i];
         pe->awaits = SIM_NOBODY;
         pe->cpu_free = i < s->n_pes ? next_random(&s->seed) % 1000000 : 0;
-        spend(s, pe, 0, i < s->n_pes ? s->model.begin : 0);
+        sim_spend(s, pe, 0, i < s->n_pes ? s->model.begin : 0);
         pe->phase_ns = pe->cpu_free;
         s->begin_ns = later(s->begin_ns, pe->cpu_free);
         if (i == s->fault.pe && s->fault.call == 0) {
-            die(s, i);
+            sim_die(s, i);
             continue;
         }
         begin_call(s, i);
@@ -569,7 +333,7 @@ bool sim_run(struct sim *s, struct sim_fault fault)
             s->n_events++;
             happen(s, &e);
         }
-        if (fault.pe < 0 || has_let_pass || !let_time_pass(s)) {
+        if (fault.pe < 0 || has_let_pass || !sim_let_time_pass(s)) {
             break;
         }
         has_let_pass = true;
@@ -579,98 +343,4 @@ bool sim_run(struct sim *s, struct sim_fault fault)
         is_done = is_done && (s->pes[i].state != SIM_LIVES || s->pes[i].call == s->n_calls);
     }
     return is_done;
-}
-
-/* ---- results ---- */
-
-struct sim_notice sim_noticed(const struct sim *s)
-{
-    struct sim_notice n = {.at = s->fault_ns, .first = UINT64_MAX};
-    for (int i = 0; i < s->n_pes; i++) {
-        const struct sim_pe *pe = &s->pes[i];
-        if (pe->state == SIM_FAILED) {
-            n.first = pe->end_ns < n.first ? pe->end_ns : n.first;
-            n.last = later(n.last, pe->end_ns);
-            n.n_noticed++;
-            n.n_wrong += pe->culprit != s->fault.pe;
-        } else if (pe->state == SIM_LIVES) {
-            n.n_done += pe->call == s->n_calls;
-            n.n_waiting += pe->call != s->n_calls;
-        }
-    }
-    return n;
-}
-
-const struct sim_model *sim_model_of(const struct sim *s)
-{
-    return &s->model;
-}
-
-int sim_n_pes(const struct sim *s)
-{
-    return s->n_pes;
-}
-
-const int32_t *sim_nodes(const struct sim *s)
-{
-    return s->nodes;
-}
-
-int sim_n_connections(const struct sim *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->rendezvous.n_ranks; i++) {
-        n += s->rendezvous.ranks[i].has_come && s->rendezvous.ranks[i].via == i;
-    }
-    return n;
-}
-
-const char *sim_rendezvous_text(const struct sim *s)
-{
-    return s->rendezvous.text;
-}
-
-int sim_n_phases(const struct sim *s)
-{
-    return s->n_phases;
-}
-
-const struct sim_phase *sim_phase(const struct sim *s, int i)
-{
-    return &s->phases[i];
-}
-
-int sim_n_calls(const struct sim *s)
-{
-    return s->n_calls;
-}
-
-const struct sim_call *sim_call(const struct sim *s, int i)
-{
-    return &s->calls[i];
-}
-
-const char *sim_phase_of_call(const struct sim *s, int call)
-{
-    return s->phases[s->calls[call].phase].name;
-}
-
-uint64_t sim_begin_ns(const struct sim *s)
-{
-    return s->begin_ns;
-}
-
-uint64_t sim_end_ns(const struct sim *s)
-{
-    return s->end_ns;
-}
-
-uint64_t sim_n_events(const struct sim *s)
-{
-    return s->n_events;
-}
-
-const struct sim_pe *sim_pe(const struct sim *s, int pe)
-{
-    return &s->pes[pe];
 }
