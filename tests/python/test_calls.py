@@ -489,5 +489,5 @@ def test_wrong_start():
         gshmem.init(rank=0, n_pes=1)
     with pytest.raises(ValueError, match='init: uid has 3 bytes'):
         gshmem.init(uid=b'abc', rank=0, n_pes=1)
-    with pytest.raises(gshmem.Error):
+    with pytest.raises(ValueError, match='init: rank is 5, not from 0 to 1'):
         gshmem.init(uid=gshmem.get_unique_id(), rank=5, n_pes=2)

@@ -16,7 +16,7 @@ import weakref
 from . import _native
 from ._errors import Error
 from ._library import TEAM_WORLD, library
-from ._start import _after_use, need, waiting
+from ._start import _after_use, need, thread, waiting
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class _User:
-    """Held by all arrays of one allocation: when it is gone, nobody looks at the memory."""
+    """Held by all arrays of one allocation or of one view: when it is gone, nobody looks at the memory."""
+
+    def __init__(self, address, nbytes):
+        self.address, self.nbytes = address, nbytes
 
 
 class _Allocation:
@@ -32,15 +35,29 @@ class _Allocation:
         self.address, self.nbytes, self.user, self.number = address, nbytes, weakref.ref(user), number
 
 
-class _Heap(threading.local):
-    """This PE's allocations, by address; a PE may be a thread."""
+class _Heap:
+    """What a PE has of the heap: allocations by address, and the users of views of other PEs' memory."""
 
     def __init__(self):
+        self.lock = threading.Lock()  # threads of a PE allocate and free one after the other
+        self.forget()
+
+    def forget(self):
         self.allocations = {}
+        self.views, self.freed = weakref.WeakSet(), weakref.WeakSet()  # users of other PEs' memory; of what is free
         self.n_made = 0  # in this job, the same on all PEs
 
 
-_heap = _Heap()
+_heap_of_process = _Heap()
+
+
+def _heap():
+    """This PE's: the process's, whichever thread calls, unless the thread is a PE by itself."""
+    if not hasattr(thread, 'kept'):
+        return _heap_of_process
+    if not hasattr(thread, 'heap'):
+        thread.heap = _Heap()
+    return thread.heap
 
 
 def is_on_gpu() -> bool:
@@ -81,7 +98,15 @@ def _dtype(dtype):
         raise TypeError(f'dtype: {dtype!r} is no dtype of numpy or torch') from None
     if d.hasobject:
         raise TypeError(f'dtype: {d} holds Python objects, which mean nothing to other PEs')
+    if d.itemsize == 0:
+        raise TypeError(f'dtype: {d} has elements of no bytes; give their length, such as S8')
+    if d.subdtype is not None:
+        raise TypeError(f'dtype: {d} is an array itself; its dimensions belong to shape')
     return d, d.name, d.itemsize
+
+
+_MOST_DIMENSIONS = 64  # of numpy and of torch
+_MOST_BYTES = 1 << 62  # that the library is asked for: it refuses them
 
 
 def check_shape(call, shape):
@@ -92,6 +117,10 @@ def check_shape(call, shape):
         raise TypeError(f'{call}: shape is {shape!r}, not a number or a tuple of numbers') from None
     if any(n < 0 for n in numbers):
         raise ValueError(f'{call}: shape {numbers} has a negative dimension')
+    if len(numbers) > _MOST_DIMENSIONS:
+        raise ValueError(f'{call}: shape has {len(numbers)} dimensions; arrays have at most {_MOST_DIMENSIONS}')
+    if 0 in numbers and math.prod(n for n in numbers if n) >= _MOST_BYTES // 16:
+        raise ValueError(f'{call}: shape {numbers} has no elements, but is too big for an array')
     return numbers
 
 
@@ -110,7 +139,6 @@ def _check_device_has(d, name):
 
 
 _WAITS = {'zeros': 'gshmem.zeros', 'empty': 'gshmem.empty'}  # texts that stay
-_MOST_BYTES = 1 << 62  # that the library is asked for: it refuses them
 
 
 def _allocate(call, shape, dtype, is_zero):
@@ -120,14 +148,16 @@ def _allocate(call, shape, dtype, is_zero):
     _check_device_has(d, name)
     nbytes = math.prod(shape) * itemsize
     asked = min(max(nbytes, 1), _MOST_BYTES)
-    _native.compare(_WAITS[call], TEAM_WORLD, f' with shape {shape}, dtype {name}')
-    with waiting(_WAITS[call]):
-        address = library.gshmem_calloc(asked, 1) if is_zero else library.gshmem_malloc(asked)
-    if not address:
-        raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs; PE 0 has printed why')
-    user = _User()
-    _heap.n_made += 1
-    _heap.allocations[address] = _Allocation(address, nbytes, user, _heap.n_made)
+    heap = _heap()
+    with heap.lock:
+        _native.compare(_WAITS[call], TEAM_WORLD, f' with shape {shape}, dtype {name}')
+        with waiting(_WAITS[call]):
+            address = library.gshmem_calloc(asked, 1) if is_zero else library.gshmem_malloc(asked)
+        if not address:
+            raise MemoryError(f'{call}: no {nbytes} bytes of symmetric memory on all PEs; PE 0 has printed why')
+        user = _User(address, nbytes)
+        heap.n_made += 1
+        heap.allocations[address] = _Allocation(address, nbytes, user, heap.n_made)
     return _wrap(address, shape, d, name, user)
 
 
@@ -267,49 +297,122 @@ def on(array: Array, pe: int) -> Array:
     there = library.gshmem_ptr(address, pe)
     if not there:
         raise ValueError(f'on: PE {pe} is not near: its memory is not mapped here')
-    return _wrap(there, tuple(array.shape), _dtype(array.dtype)[0], name, None)
+    user = None
+    if not is_on_gpu():
+        user = _User(there, nbytes)
+        _heap().views.add(user)
+    return _wrap(there, tuple(array.shape), _dtype(array.dtype)[0], name, user)
 
 
 def free(array: Array) -> None:
     """Returns the array's memory to the heap. Collective over all PEs, for the same array: the arrays whose first byte
-    the allocation has. Other arrays of the same memory must not be used any more. Raises Mismatch on all PEs, and frees
-    nothing, if PEs free different arrays or make another collective call meanwhile, finalize among them; it calls the
-    arrays by the order in which they were made, from 1."""
+    the allocation has. What it and other arrays of the same memory hold afterwards is undefined: other arrays may have
+    the memory. Raises Mismatch on all PEs, and frees nothing, if PEs free different arrays or make another collective
+    call meanwhile, finalize among them; it calls the arrays by the order in which they were made, from 1."""
     need()
     address, _, _ = describe('free', 'array', array, False)
-    allocation = _heap.allocations.get(address)
-    if allocation is None:
+    heap = _heap()
+    allocation = heap.allocations.get(address)
+    if allocation is None or _user_of(array) not in (None, allocation.user()):
         raise ValueError('free: this is not an array that gshmem.zeros or gshmem.empty returned, or it is free already')
-    _native.compare('gshmem.free', TEAM_WORLD, f' of array {allocation.number}, {allocation.nbytes} bytes')
-    del _heap.allocations[address]
-    with waiting('gshmem.free'):
-        library.gshmem_free(address)
+    with heap.lock:
+        _native.compare('gshmem.free', TEAM_WORLD, f' of array {allocation.number}, {allocation.nbytes} bytes')
+        del heap.allocations[address]
+        with waiting('gshmem.free'):
+            library.gshmem_free(address)
+        if not is_on_gpu():
+            if (user := allocation.user()) is not None:
+                heap.freed.add(user)
+            for user in [*heap.freed, *heap.views]:
+                _map_if_gone(user.address, user.nbytes)
+
+
+def _user_of(array):
+    """Of an array that _wrap has made for the CPU device, or a view of it; else None."""
+    while isinstance(base := getattr(array, 'base', None), _numpy().ndarray):
+        array = base
+    return getattr(base.obj if isinstance(base, memoryview) else base, '_gshmem_user', None)
+
+
+def _libc():
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    libc.write.restype, libc.write.argtypes = ctypes.c_ssize_t, [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+    return libc
+
+
+_FIXED, _FIXED_NOREPLACE, _NORESERVE = 0x10, 0x100000, 0x4000  # of mmap
+
+
+def _map_if_gone(address, nbytes):
+    """The heap shrinks at its end, on free: an array that still looks there sees zeros, for which the process would
+    end otherwise. The addresses stay the heap's, which maps its memory over these pages when it grows again."""
+    if nbytes == 0:
+        return
+    import mmap
+    import os
+    page, libc = mmap.PAGESIZE, _libc()
+    first, last = address // page, (address + nbytes - 1) // page
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+
+    def is_there(n):
+        is_readable = libc.write(writer, n * page, 1) == 1  # else EFAULT
+        if is_readable:
+            os.read(reader, 1)
+        return is_readable
+
+    try:
+        if is_there(last):
+            return
+        while first < last:  # the pages before first are there, last is not
+            middle = (first + last) // 2
+            first, last = (middle + 1, last) if is_there(middle) else (first, middle)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    end = (address + nbytes - 1) // page + 1
+    libc.mmap(first * page, (end - first) * page, mmap.PROT_READ | mmap.PROT_WRITE,
+              mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE | _FIXED, -1, 0)
 
 
 def _keep_contents():
     """Before finalize: what arrays that still exist hold, to be put at the same addresses as private memory."""
-    allocations, _heap.allocations, _heap.n_made = _heap.allocations, {}, 0
+    heap = _heap()
+    used = {(u.address, u.nbytes) for u in [*(a.user() for a in heap.allocations.values()), *heap.views]
+            if u is not None and u.nbytes}
+    freed = [(u.address, u.nbytes) for u in heap.freed if u.nbytes]
+    heap.forget()
     if library.gshmemx_device_name() != b'cpu':
         return lambda: None
-    kept = [(a.address, ctypes.string_at(a.address, a.nbytes)) for a in allocations.values()
-            if a.nbytes and a.user() is not None]
+    kept = [(*place, ctypes.string_at(*place)) for place in used] + [(*place, b'') for place in freed]
+    done = set()  # pages
 
     def restore():
-        import mmap
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.mmap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-        no_replace, page = 0x100000, mmap.PAGESIZE
-        done = set()
-        for address, contents in kept:
-            first, end = address // page * page, -(-(address + len(contents)) // page) * page
-            for start in range(first, end, page):
-                if start not in done:
-                    libc.mmap(start, page, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_replace, -1, 0)
-                    done.add(start)
-            ctypes.memmove(address, contents, len(contents))
+        """Of what is not mapped any more; called again, the rest."""
+        for address, nbytes, contents in kept.copy():
+            if _map_private(address, nbytes, done):
+                ctypes.memmove(address, contents, len(contents))
+                kept.remove((address, nbytes, contents))
 
     return restore
+
+
+def _map_private(address, nbytes, done):
+    """Whether pages of this process alone are at the address; adds to done, the pages of which that is known."""
+    import mmap
+    page, libc = mmap.PAGESIZE, _libc()
+    all_pages = range(address // page, -(-(address + nbytes) // page))
+
+    def is_mapped(pages):
+        start = pages[0] * page
+        return libc.mmap(start, len(pages) * page, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE |
+                         mmap.MAP_ANONYMOUS | _NORESERVE | _FIXED_NOREPLACE, -1, 0) == start
+
+    if done.isdisjoint(all_pages) and is_mapped(all_pages):
+        done.update(all_pages)
+    done.update(n for n in all_pages if n not in done and is_mapped([n]))
+    return done.issuperset(all_pages)
 
 
 _after_use.append(_keep_contents)

@@ -21,7 +21,7 @@ from ._start import need, waiting
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from ._types import Array, Number, Stream
 
@@ -132,8 +132,11 @@ def _word(call, word, types):
     address, nbytes, name = describe(call, 'word', word, True)
     if name not in types:
         raise TypeError(f'{call}: word is of {name}, not of {", ".join(types)}')
-    if nbytes != (8 if name.endswith('64') else 4):
+    size = 8 if name.endswith('64') else 4
+    if nbytes != size:
         raise ValueError(f'{call}: word has {nbytes} bytes: give one element, such as a[3:4]')
+    if address % size != 0:
+        raise ValueError(f'{call}: word is not at a multiple of {size} bytes')
     return address, FLOATS[name][0] if name in FLOATS else name
 
 
@@ -208,31 +211,36 @@ class Team:
     @property
     def my_pe(self) -> int:
         """This PE's number in the team."""
-        need()
-        return library.gshmem_team_my_pe(self._handle)
+        return self._ask('my_pe', library.gshmem_team_my_pe)
 
     @property
     def n_pes(self) -> int:
         """How many members the team has."""
+        return self._ask('n_pes', library.gshmem_team_n_pes)
+
+    def _ask(self, name: str, function: Any) -> int:
         need()
-        return library.gshmem_team_n_pes(self._handle)
+        number: int = function(_handle(name, self))
+        if number < 0:
+            raise ValueError(f'{name}: the team is of a job that has ended, or this PE is no member of it')
+        return number
 
     def split(self, start: int, stride: int, size: int) -> Team | None:
         """The team of `size` members of this one: start, start + stride, and so on. Collective over this team; returns
         None on PEs that are not members of the new one."""
         need()
+        parent = _handle('split', self)
         start, stride, size = (_number('split', argument, value, 'int32') for argument, value in
                                (('start', start), ('stride', stride), ('size', size)))
         new = ctypes.c_int32(TEAM_INVALID)
-        _native.compare('gshmem.Team.split', self._handle, f' with start {start}, stride {stride}, size {size}')
+        _native.compare('gshmem.Team.split', parent, f' with start {start}, stride {stride}, size {size}')
         with waiting('gshmem.Team.split'):
-            check(library.gshmem_team_split_strided(self._handle, start, stride, size, None, 0, ctypes.byref(new)))
+            check(library.gshmem_team_split_strided(parent, start, stride, size, None, 0, ctypes.byref(new)))
         return None if new.value == TEAM_INVALID else Team(new.value)
 
     def translate(self, pe: int, other: Team) -> int:
         """The number in team `other` of the member pe of this one; -1 if it is no member of it."""
-        need()
-        return library.gshmem_team_translate_pe(self._handle, check_pe('translate', pe, self.n_pes),
+        return library.gshmem_team_translate_pe(_handle('translate', self), check_pe('translate', pe, self.n_pes),
                                                 _handle('translate', other))
 
     def destroy(self) -> None:

@@ -220,6 +220,16 @@ def _argument(call, i, value, letter, size):
     return types[size](value)
 
 
+def _number_of_bytes(call, shared):
+    try:
+        number = operator.index(shared)
+    except TypeError:
+        raise TypeError(f'{call}: shared is {shared!r}, not a number of bytes') from None
+    if not 0 <= number < 1 << 31:
+        raise ValueError(f'{call}: shared is {number}, not a number of bytes that a block can have')
+    return number
+
+
 class Kernel:
     """kernel(grid, block, *arguments, stream=None, shared=0, collective=False) launches it.
 
@@ -241,7 +251,9 @@ class Kernel:
         sizes = _sizes(self.name, grid, block)
         values = [_argument(self.name, i, v, *p) for i, (v, p) in enumerate(zip(arguments, self._parameters))]
         pointers = (ctypes.c_void_p * (len(values) + 1))(*[ctypes.addressof(v) for v in values])
+        shared = _number_of_bytes(self.name, shared)
         self._launch((ctypes.c_uint * 6)(*sizes), pointers, shared, stream, collective)
+        _native.keep_for_stream(arguments, 0 if stream is None else stream)
 
 
 # ---- the CPU device ---------------------------------------------------------------------------
@@ -286,7 +298,8 @@ def _compile_cpu(text, options, names):
 
 def _cpu_launch(name, launch):
     def do(sizes, pointers, shared, stream, collective):
-        result = launch(sizes, pointers, shared, stream, collective)
+        stream = 0 if stream is None else _native.stream_of(stream)
+        result = launch(sizes, pointers, shared, stream, bool(collective))
         if result != 0 and collective:
             check(result)
         if result != 0:

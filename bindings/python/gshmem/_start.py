@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import signal
 import sys
@@ -53,6 +54,7 @@ _WITH_THREADS, _WITH_UNIQUEID = 1, 8
 
 
 _after_use = []  # called before finalize: _arrays.py keeps what lives in the heap
+thread = threading.local()  # kept: in a thread that is a PE by itself, the list of what run_threads calls in the end
 
 need = _native.need  # raises NotInitialized
 
@@ -96,6 +98,17 @@ def _uid_by_torch():
     return rank, n_pes, store.get('gshmem/uid')
 
 
+def _count(call, argument, value, least, end=1 << 31):
+    """value as an int from least to end - 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f'{call}: {argument} is {value!r}, not a whole number') from None
+    if not least <= number < end:
+        raise ValueError(f'{call}: {argument} is {number}, not from {least} to {end - 1}')
+    return number
+
+
 def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = None) -> Session:
     """Makes this process a PE of the job that gshmemrun, mpirun, srun or torchrun has started; without a launcher, the
     only PE. uid, rank, n_pes: the id of get_unique_id() from one process, this process's number, and how many there
@@ -115,6 +128,10 @@ def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = 
     if uid is not None:
         if rank is None or n_pes is None:
             raise ValueError('init: a uid needs rank and n_pes')
+        n_pes = _count('init', 'n_pes', n_pes, 1)
+        rank = _count('init', 'rank', rank, 0, n_pes)
+        if not isinstance(uid, (bytes, bytearray)):
+            raise TypeError(f'init: uid is of {type(uid).__name__}, not bytes')
         if len(uid) != ctypes.sizeof(_UniqueId):
             raise ValueError(f'init: uid has {len(uid)} bytes, not the {ctypes.sizeof(_UniqueId)} of get_unique_id()')
         keep, attr, flags = _UniqueId.from_buffer_copy(uid), _new_attr(), _WITH_UNIQUEID
@@ -157,11 +174,20 @@ def _status_of(exception):
 
 def finalize() -> None:
     """Collective. Ends this PE's part in the job. Arrays that still exist keep their contents, as private memory.
-    Raises Mismatch if other PEs make another collective call, such as free; this PE then goes on as one of the job."""
+    Raises Mismatch if other PEs make another collective call, such as free; this PE then goes on as one of the job.
+    Raises Error if another thread of the process is in a call of gshmem; meanwhile none can begin one."""
     need()
-    _native.compare('gshmem.finalize', TEAM_WORLD, '')
-    for restore in _end():
+    if not _native.end_starts():
+        raise Error('finalize: another thread of this process is in a call of gshmem')
+    try:
+        _native.compare('gshmem.finalize', TEAM_WORLD, '')
+        kept = _end()
+    finally:
+        _native.end_is_over()
+    for restore in kept:
         restore()
+    if hasattr(thread, 'kept'):
+        thread.kept += kept  # what other PEs of this process have mapped still, they restore in the end
 
 
 def _end():
@@ -171,6 +197,7 @@ def _end():
         _native.check_streams(0)  # all PEs have come: no call is under way
         kept = [keep() for keep in _after_use]
         library.gshmem_finalize()
+        _native.let_go()
     return kept
 
 
@@ -180,12 +207,17 @@ def run_threads(n_pes: int, function: Callable[..., Result], *args: Any) -> list
     the others only if they wait for that PE longer than GSHMEM_WAIT_TIMEOUT."""
     if is_initialized():
         raise Error('run_threads: this process is a PE already')
+    n_pes = _count('run_threads', 'n_pes', n_pes, 1)
+    if not callable(function):
+        raise TypeError(f'run_threads: function is of {type(function).__name__}, which cannot be called')
     key = ctypes.create_string_buffer(1)
     results, errors, kept = [None] * n_pes, [], []
 
     def main(pe):
         global _n_inits
         attr = _new_attr()
+        _native.be_thread_pe(1)
+        thread.kept = kept
         try:
             check(library.gshmemx_set_attr_thread_args(pe, n_pes, ctypes.addressof(key), ctypes.byref(attr)))
             check(library.gshmemx_init_attr(_WITH_THREADS, ctypes.byref(attr)))

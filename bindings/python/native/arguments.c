@@ -33,6 +33,7 @@ static int forked_by = -1; /* the PE that has forked this process */
 PyObject *native_set_forked_by(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
+    no_calls();
     return check_count("set_forked_by", n, 1) &&
                    int_of("set_forked_by", "pe", arguments[0], &forked_by)
                ? none()
@@ -41,11 +42,14 @@ PyObject *native_set_forked_by(PyObject *module, PyObject *const *arguments, Py_
 
 bool need_job(void)
 {
-    if (library.is_bound && library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED)
+    if (library.is_bound && library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED &&
+        !is_ending())
         return true;
     PyObject *type = package.not_initialized != NULL ? package.not_initialized : PyExc_ValueError;
     if (forked_by >= 0)
         PyErr_Format(type, "this process was forked by PE %d, and is no PE", forked_by);
+    else if (is_ending())
+        PyErr_Format(type, "gshmem.finalize() is under way in another thread");
     else
         PyErr_Format(type, "gshmem.init() has not been called, or gshmem.finalize() has");
     return false;
@@ -498,7 +502,10 @@ bool signal_of(const char *call, PyObject *object, uint64_t **out)
     if (!describe(call, "signal", object, true, &a))
         return false;
     bool is_good = a.bytes == 8 && (a.type == names.uint64 || a.type == names.int64);
-    if (!is_good)
+    if (is_good && a.address % 8 != 0) {
+        PyErr_Format(PyExc_ValueError, "%s: signal is not at a multiple of 8 bytes", call);
+        is_good = false;
+    } else if (!is_good)
         PyErr_Format(PyExc_TypeError, "%s: signal is %llu bytes of %S, not one element of uint64",
                      call, (unsigned long long)a.bytes, a.type);
     Py_DecRef(a.type);

@@ -24,6 +24,19 @@ PyObject *checked(int result)
         wait_ends();        \
     } while (0)
 
+/* Memory that goes with its last array, as that of the heap does not. */
+static bool is_own(const void *address, size_t bytes)
+{
+    return bytes != 0 && !library.gshmemx_is_symmetric(address, bytes);
+}
+
+/* The stream is to use the array's memory. */
+static void keep_own(const void *address, size_t bytes, PyObject *array, gshmemx_stream_t stream)
+{
+    if (is_own(address, bytes))
+        keep_for_stream(array, stream);
+}
+
 /* ---- (dest, source, pe[, stream]) ---- */
 
 static bool pair_and_pe(const char *call, PyObject *const *arguments, int symmetric,
@@ -48,6 +61,7 @@ PyObject *native_put(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
     if (!stream_of(arguments[3], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_putmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
+    keep_own(p.source, p.bytes, arguments[1], stream);
     return none();
 }
 
@@ -59,6 +73,8 @@ PyObject *native_put_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_
     if (!check_count("put_nbi", n, 3) ||
         !pair_and_pe("put_nbi", arguments, DEST_IS_SYMMETRIC, &p, &pe))
         return NULL;
+    if (is_own(p.source, p.bytes))
+        keep_until_quiet(arguments[1]);
     WAITING("gshmem.put_nbi", library.gshmem_putmem_nbi(p.dest, p.source, p.bytes, pe));
     return none();
 }
@@ -78,6 +94,7 @@ PyObject *native_get(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
     if (!stream_of(arguments[3], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_getmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
+    keep_own(p.dest, p.bytes, arguments[0], stream);
     return none();
 }
 
@@ -89,6 +106,8 @@ PyObject *native_get_nbi(PyObject *module, PyObject *const *arguments, Py_ssize_
     if (!check_count("get_nbi", n, 3) ||
         !pair_and_pe("get_nbi", arguments, SOURCE_IS_SYMMETRIC, &p, &pe))
         return NULL;
+    if (is_own(p.dest, p.bytes))
+        keep_until_quiet(arguments[0]);
     WAITING("gshmem.get_nbi", library.gshmem_getmem_nbi(p.dest, p.source, p.bytes, pe));
     return none();
 }
@@ -119,6 +138,7 @@ PyObject *native_put_signal(PyObject *module, PyObject *const *arguments, Py_ssi
         return NULL;
     UNLOCKED(library.gshmemx_putmem_signal_on_stream(p.dest, p.source, p.bytes, signal, value, op,
                                                      pe, stream));
+    keep_own(p.source, p.bytes, arguments[1], stream);
     return none();
 }
 
@@ -176,9 +196,10 @@ PyObject *native_quiet(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     (void)module, (void)arguments, (void)n;
     if (!need_job())
         return NULL;
-    wait_starts("gshmem.quiet");
-    UNLOCKED(library.gshmem_quiet());
-    wait_ends();
+    struct kept *kept = take_kept();
+    WAITING("gshmem.quiet", library.gshmem_quiet());
+    let_go_of(kept);
+    let_go_of_streams();
     return none();
 }
 
@@ -203,9 +224,10 @@ PyObject *native_barrier(PyObject *module, PyObject *const *arguments, Py_ssize_
     if (is_none(arguments[1])) {
         if (!compare("gshmem.barrier", team, "%s", ""))
             return NULL;
-        wait_starts("gshmem.barrier");
-        UNLOCKED(result = library.gshmem_barrier(team));
-        wait_ends();
+        struct kept *kept = take_kept();
+        WAITING("gshmem.barrier", result = library.gshmem_barrier(team));
+        let_go_of(kept);
+        let_go_of_streams();
         return checked(result);
     }
     if (!stream_of(arguments[1], &stream) ||

@@ -19,6 +19,12 @@ static bool start(struct call *call, PyObject *const *arguments, Py_ssize_t n, P
         return false;
     call->is_on_stream = !is_none(arguments[n - 1]);
     call->n_members = library.gshmem_team_n_pes(call->team);
+    if (call->n_members <= 0) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: team is of a job that has ended, or this PE is no member of it",
+                     call->name);
+        return false;
+    }
     return !call->is_on_stream || stream_of(arguments[n - 1], &call->stream);
 }
 

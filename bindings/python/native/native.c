@@ -74,7 +74,9 @@ static PyMethodDef methods[] = {METHOD(bind_library),   METHOD(bind_package),
                                 METHOD(reduce),         METHOD(broadcast),
                                 METHOD(fcollect),       METHOD(alltoall),
                                 METHOD(check_streams),  METHOD(wait_functions),
-                                {NULL, NULL, 0, NULL}};
+                                METHOD(end_starts),     METHOD(end_is_over),
+                                METHOD(be_thread_pe),   METHOD(keep_for_stream),
+                                METHOD(let_go),         {NULL, NULL, 0, NULL}};
 
 static PyModuleDef definition = {
     .head = {.references = 1}, .name = "gshmem._native", .size = -1, .methods = methods};

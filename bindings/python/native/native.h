@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "gshmem.h"
 #include "gshmemx.h"
+#include "cpu/cpu.h"
 #include "python_abi.h"
 #include "runtime/layer.h"
 
@@ -43,7 +44,9 @@
     X(gshmemx_fcollectmem_on_stream)       \
     X(gshmemx_alltoallmem_on_stream)       \
     X(gshmemx_layer_compare)               \
-    X(gshmemx_layer_offer_setting)
+    X(gshmemx_layer_offer_setting)         \
+    X(gshmemx_device_name)                 \
+    X(gshmemx_cpu_stream_enqueue)
 
 struct library {
     bool is_bound;
@@ -64,12 +67,14 @@ struct package {
 };
 extern struct package package;
 
-/* Calls the library without the interpreter's lock. */
+/* Calls the library without the interpreter's lock. finalize asks whether other threads do. */
 #define UNLOCKED(call)                      \
     do {                                    \
+        call_starts();                      \
         void *thread = PyEval_SaveThread(); \
         call;                               \
         PyEval_RestoreThread(thread);       \
+        call_ends();                        \
     } while (0)
 
 static inline PyObject *none(void)
@@ -126,13 +131,38 @@ bool stream_of(PyObject *object, gshmemx_stream_t *out);
 
 python_function native_stream_of, native_use_torch_streams;
 
-/* ---- waits.c: which call the main thread waits in, for Ctrl-C ---- */
+/* ---- waits.c: which call the main thread waits in, for Ctrl-C; whether calls are under way ----
+ */
+
+void call_starts(void);
+void call_ends(void);
+/* A thread has said that the job ends, by native_end_starts: for others there is none any more. */
+bool is_ending(void);
+void no_calls(void);
 
 void wait_starts(const char *what); /* a text that stays */
 void wait_ends(void);
 
 python_function native_watch_waits, native_wait_starts, native_wait_ends, native_wait_functions,
-    native_main_wait;
+    native_main_wait, native_end_starts, native_end_is_over;
+
+/* ---- kept.c ---- */
+
+struct kept;
+
+/* An array that is not of the heap stays until this PE calls quiet. */
+void keep_until_quiet(PyObject *array);
+/* On the CPU device the object stays until what the stream has now is done. After the call that is
+ * to use it. */
+void keep_for_stream(PyObject *array, gshmemx_stream_t stream);
+/* What waits for quiet so far, of which the caller lets go after quiet. */
+struct kept *take_kept(void);
+void let_go_of(struct kept *taken);
+void let_go_of_streams(void);
+/* Whether the PE is the process, not the thread that calls. */
+bool is_pe_of_process(void);
+
+python_function native_be_thread_pe, native_keep_for_stream, native_let_go;
 
 /* ---- compare.c ----
  *
