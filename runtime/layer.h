@@ -449,8 +449,8 @@ void gshmemx_layer_process_forget(void *watch);
 int gshmemx_layer_copies_create(void **copies);
 void gshmemx_layer_copies_destroy(void *copies);
 int gshmemx_layer_copies_add(void *copies, void *dest, const void *source, size_t bytes);
-/* *word becomes value once all earlier copies are complete, which it publishes. word: aligned to 8.
- */
+/* *word becomes value once all earlier copies are complete, which it publishes. word: aligned to 8;
+ * in ordinary memory of the host the call waits for them. */
 int gshmemx_layer_copies_store(void *copies, uint64_t *word, uint64_t value);
 /* The same for two words, in this order, for the cost of nearly one. */
 int gshmemx_layer_copies_store_two(void *copies, uint64_t *const words[2],

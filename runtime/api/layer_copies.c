@@ -86,19 +86,6 @@ static enum gsh_result add_to_stream(struct copies *c, void *dest, const void *s
     return r;
 }
 
-static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_t value)
-{
-    CUstreamCaptureMode mode;
-    enum gsh_result r = enter(c, &mode);
-    if (r == GSH_OK) {
-        r = gsh_cuda_note(gsh_cuda()->StreamWriteValue64(c->stream, (CUdeviceptr)(uintptr_t)word,
-                                                         value, CU_STREAM_WRITE_VALUE_DEFAULT),
-                          "cuStreamWriteValue64");
-        leave(&mode);
-    }
-    return r;
-}
-
 static enum gsh_result store_two_by_stream(struct copies *c, uint64_t *const words[2],
                                            const uint64_t values[2])
 {
@@ -137,6 +124,37 @@ static enum gsh_result wait_for_stream(struct copies *c, uint64_t timeout_ns)
     }
     leave(&mode);
     return gsh_cuda_note(is_done, "cuStreamQuery");
+}
+
+static bool is_known_to_driver(const uint64_t *word)
+{
+    CUmemorytype type;
+    return gsh_cuda()->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                           (CUdeviceptr)(uintptr_t)word) == CUDA_SUCCESS;
+}
+
+/* A stream does not write to ordinary memory of the host, where words lie for which host threads
+ * wait. */
+static enum gsh_result store_by_stream(struct copies *c, uint64_t *word, uint64_t value)
+{
+    CUstreamCaptureMode mode;
+    enum gsh_result r = enter(c, &mode);
+    if (r != GSH_OK) {
+        return r;
+    }
+    const CUresult code = gsh_cuda()->StreamWriteValue64(c->stream, (CUdeviceptr)(uintptr_t)word,
+                                                         value, CU_STREAM_WRITE_VALUE_DEFAULT);
+    const bool is_ordinary = code == CUDA_ERROR_INVALID_VALUE && !is_known_to_driver(word);
+    leave(&mode);
+    if (!is_ordinary) {
+        return gsh_cuda_note(code, "cuStreamWriteValue64");
+    }
+    r = wait_for_stream(c, 0);
+    if (r == GSH_OK) {
+        /* release: pairs with the acquire of the host thread that waits for the word */
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    }
+    return r;
 }
 
 int gshmemx_layer_device_node(int device)

@@ -111,6 +111,7 @@ inline int run_processes(int (*run)(const Rank &), int n, bool is_far)
         const pid_t child = fork();
         if (child == 0) {
             Rank mine = {rank, n, is_far, false, false, {}};
+            alarm(600); /* the parent's ends the parent alone */
             if (is_far) {
                 setenv("MSCCLPP_HOSTID", ("host" + std::to_string(rank)).c_str(), 1);
             }

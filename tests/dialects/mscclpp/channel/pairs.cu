@@ -209,6 +209,7 @@ int main()
         children[number] = fork();
         if (children[number] == 0) {
             close(ends[1 - number]);
+            alarm(600); /* the parent's ends the parent alone */
             int result = 1;
             try {
                 result = run(ends[number], number);
