@@ -355,12 +355,12 @@ class Connection
     /* The two ends' ranks in the communicator that made it; -1: none did. */
     int localRank() const;
     int remoteRank() const;
-    int remotePe() const; /* of this process's job; -1: it is none */
 
     bool operator==(const Connection &other) const { return impl_ == other.impl_; }
 
   private:
     void checkUpdate(const RegisteredMemory &dst, uint64_t dstOffset) const;
+    int remotePe() const; /* of this process's job; -1: it is none */
 
     std::shared_ptr<BaseConnection> impl_;
 
@@ -368,6 +368,7 @@ class Connection
     friend class Communicator;
     friend class SemaphoreStub;
     friend class Semaphore;
+    friend class Host2HostSemaphore;
 };
 
 class Context : public std::enable_shared_from_this<Context>
