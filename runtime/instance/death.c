@@ -186,7 +186,6 @@ static void lose(struct gsh_deaths *d, int dead)
 static void end_pipe(struct gsh_deaths *d, int i)
 {
     int dead = d->pe_of[i];
-    gsh_descriptors_check(d->pe, GSH_IN_A_THREAD);
     close(d->polls[i].fd);
     d->polls[i].fd = -1;
     /* acquire: pairs with the release in gsh_deaths_destroy, which came before it closed the pipe
@@ -194,6 +193,7 @@ static void end_pipe(struct gsh_deaths *d, int i)
     if (gsh_load_acquire_u32(&gsh_page_of(d->pe, dead)->has_ended) != 0) {
         return;
     }
+    gsh_descriptors_check(d->pe, GSH_IN_A_THREAD);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d died or exited", dead);
     lose(d, dead);
 }

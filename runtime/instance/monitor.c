@@ -143,7 +143,6 @@ static void end_for_death(struct gsh_monitor *w, int dead_pe)
     if (gsh_page_is_ending(w->pe->page)) {
         return; /* this PE is ending the job, with its own status */
     }
-    gsh_descriptors_check(w->pe, GSH_IN_A_THREAD);
     /* others may still wait for the dead one, and report it */
     m.is_unsaid = gsh_page_is_leaving(w->pe->page);
     if (!m.is_unsaid) {
@@ -199,6 +198,7 @@ static void read_link(struct gsh_monitor *w, int link)
     if (n == (ssize_t)sizeof(m)) {
         handle(w, link, &m);
     } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        gsh_descriptors_check(w->pe, GSH_IN_A_THREAD); /* before it forgets this one */
         gsh_socket_close(&w->polls[link].fd);
         if (!w->pe->outlives_deaths) { /* death.c sees it, too */
             end_for_death(w, w->link_pe[link]);
