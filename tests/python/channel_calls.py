@@ -251,14 +251,18 @@ def refused(kind, words, call):
 
 
 def wrong(group, n):
-    connection = group.make_connection([(gshmem.my_pe() + 1) % n, (gshmem.my_pe() - 1) % n])
+    connection = group.make_connection({(numpy.int64(gshmem.my_pe()) + i) % n for i in (1, -1)})
     connection = connection.popitem()[1]
     memory = group.communicator.register_memory(numpy.zeros(4))
-    refused(ValueError, f'ranks are [{n}], of {n}', lambda: group.make_connection([n]))
+    refused(ValueError, f'make_connection: all_ranks[1] is {n}, not from 0 to {n - 1}',
+            lambda: group.make_connection([0, n]))
+    refused(ValueError, 'make_connection: all_ranks are [1, 1], of which', lambda: group.make_connection([1, 1]))
+    refused(TypeError, 'make_connection: all_ranks[0] is True, not a whole', lambda: group.make_connection([True]))
     refused(ValueError, 'give one of mpi_comm', lambda: mscclpp.CommGroup(rank=0, size=1))
     refused(TypeError, 'mpi_comm is int, no communicator', lambda: mscclpp.CommGroup(3))
     refused(ValueError, 'endpoints are of ranks [], and all_ranks are [0]', lambda: group.make_connection([0], {}))
-    refused(ValueError, f'send: peer is {n}, and there are {n}', lambda: group.send(numpy.zeros(1), n, 0))
+    refused(ValueError, f'send: peer is {n}, not from', lambda: group.send(numpy.zeros(1), n, 0))
+    refused(TypeError, "recv: peer is 'x', not a whole number", lambda: group.recv(numpy.zeros(1), 'x', 0))
     refused(ValueError, 'my_ib_device: local_rank is 8', lambda: group.my_ib_device(8))
     fixed = numpy.zeros(1, 'uint64')
     fixed.flags.writeable = False
@@ -272,7 +276,7 @@ def wrong(group, n):
     refused(ValueError, 'rank is 2', lambda: mscclpp.TcpBootstrap(2, 2))
     refused(ValueError, 'initialize: id is neither', lambda: mscclpp.TcpBootstrap(0, 1).initialize(b'short'))
     refused(TypeError, 'Communicator: bootstrap is int, not', lambda: mscclpp.Communicator(3))
-    refused(ValueError, f'recv_memory: rank is {n}, and there are {n}', lambda: group.communicator.recv_memory(n))
+    refused(ValueError, f'recv_memory: rank is {n}, not from', lambda: group.communicator.recv_memory(n))
     refused(TypeError, 'send_memory: memory is ndarray, not Reg', lambda: group.communicator.send_memory(
         numpy.zeros(1), 0))
     refused(ValueError, 'register_memory: size is 33, and memory has 32',

@@ -265,8 +265,8 @@ def test_wrong_teams():
 def test_wrong_launches():
     def kernel():
         return gshmem.compile('__global__ void k(int *p) {}').k
-    wrong(TypeError, 'k: shared is .x., not a number', lambda: kernel()(1, 1, gshmem.zeros(1, 'i4'), shared='x'))
-    wrong(ValueError, 'k: shared is -1, not', lambda: kernel()(1, 1, gshmem.zeros(1, 'i4'), shared=-1))
+    wrong(TypeError, 'k: shared is .x., not a whole number', lambda: kernel()(1, 1, gshmem.zeros(1, 'i4'), shared='x'))
+    wrong(ValueError, 'k: shared is -1, not from 0', lambda: kernel()(1, 1, gshmem.zeros(1, 'i4'), shared=-1))
     wrong(TypeError, 'stream: .mine. is no stream', lambda: kernel()(1, 1, gshmem.zeros(1, 'i4'), stream='mine'))
 
     def function():
@@ -280,6 +280,7 @@ def test_wrong_counts():
     for kind, words, call in (
             (ValueError, 'run_threads: n_pes is 0, not from 1', lambda: gshmem.run_threads(0, print)),
             (TypeError, "run_threads: n_pes is 'x', not a whole", lambda: gshmem.run_threads('x', print)),
+            (TypeError, 'run_threads: n_pes is True, not a whole', lambda: gshmem.run_threads(True, print)),
             (TypeError, 'run_threads: function is of int', lambda: gshmem.run_threads(1, 5)),
             (ValueError, 'init: rank is 4294967296, not from 0 to 0', lambda: gshmem.init(uid, 1 << 32, 1)),
             (ValueError, 'init: n_pes is 0, not from 1', lambda: gshmem.init(uid, 0, 0)),

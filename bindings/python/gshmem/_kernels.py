@@ -29,7 +29,7 @@ from . import _native
 from ._arrays import is_on_gpu
 from ._errors import Error, check
 from ._library import library, package_folder
-from ._start import job_number, need
+from ._start import job_number, need, whole_number
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -220,16 +220,6 @@ def _argument(call, i, value, letter, size):
     return types[size](value)
 
 
-def _number_of_bytes(call, shared):
-    try:
-        number = operator.index(shared)
-    except TypeError:
-        raise TypeError(f'{call}: shared is {shared!r}, not a number of bytes') from None
-    if not 0 <= number < 1 << 31:
-        raise ValueError(f'{call}: shared is {number}, not a number of bytes that a block can have')
-    return number
-
-
 class Kernel:
     """kernel(grid, block, *arguments, stream=None, shared=0, collective=False) launches it.
 
@@ -251,7 +241,7 @@ class Kernel:
         sizes = _sizes(self.name, grid, block)
         values = [_argument(self.name, i, v, *p) for i, (v, p) in enumerate(zip(arguments, self._parameters))]
         pointers = (ctypes.c_void_p * (len(values) + 1))(*[ctypes.addressof(v) for v in values])
-        shared = _number_of_bytes(self.name, shared)
+        shared = whole_number(self.name, 'shared', shared, 0)
         self._launch((ctypes.c_uint * 6)(*sizes), pointers, shared, stream, collective)
         _native.keep_for_stream(arguments, 0 if stream is None else stream)
 

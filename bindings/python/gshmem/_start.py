@@ -98,10 +98,10 @@ def _uid_by_torch():
     return rank, n_pes, store.get('gshmem/uid')
 
 
-def _count(call, argument, value, least, end=1 << 31):
-    """value as an int from least to end - 1."""
+def whole_number(call, argument, value, least, end=1 << 31):
+    """value as an int from least to end - 1. Errors name the call and the argument."""
     try:
-        number = operator.index(value)
+        number = operator.index(None if isinstance(value, bool) else value)
     except TypeError:
         raise TypeError(f'{call}: {argument} is {value!r}, not a whole number') from None
     if not least <= number < end:
@@ -128,8 +128,8 @@ def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = 
     if uid is not None:
         if rank is None or n_pes is None:
             raise ValueError('init: a uid needs rank and n_pes')
-        n_pes = _count('init', 'n_pes', n_pes, 1)
-        rank = _count('init', 'rank', rank, 0, n_pes)
+        n_pes = whole_number('init', 'n_pes', n_pes, 1)
+        rank = whole_number('init', 'rank', rank, 0, n_pes)
         if not isinstance(uid, (bytes, bytearray)):
             raise TypeError(f'init: uid is of {type(uid).__name__}, not bytes')
         if len(uid) != ctypes.sizeof(_UniqueId):
@@ -207,7 +207,7 @@ def run_threads(n_pes: int, function: Callable[..., Result], *args: Any) -> list
     the others only if they wait for that PE longer than GSHMEM_WAIT_TIMEOUT."""
     if is_initialized():
         raise Error('run_threads: this process is a PE already')
-    n_pes = _count('run_threads', 'n_pes', n_pes, 1)
+    n_pes = whole_number('run_threads', 'n_pes', n_pes, 1)
     if not callable(function):
         raise TypeError(f'run_threads: function is of {type(function).__name__}, which cannot be called')
     key = ctypes.create_string_buffer(1)

@@ -21,7 +21,7 @@ import os
 from . import _arrays
 from ._errors import Error
 from ._library import package_folder
-from ._start import waiting
+from ._start import waiting, whole_number
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -189,9 +189,7 @@ def _address(call, argument, object, kind):
 
 
 def _number(call, argument, value, least=0):
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:
-        raise ValueError(f'{call}: {argument} is {value!r}, not a number from {least} on')
-    return value
+    return whole_number(call, argument, value, least, 1 << 63)
 
 
 def _need_writable(call, argument, array):
@@ -227,10 +225,9 @@ class TcpBootstrap(_Object):
     """Ranks that find each other. initialize is collective."""
 
     def __init__(self, rank: int, n_ranks: int) -> None:
-        if _number('TcpBootstrap', 'rank', rank) >= _number('TcpBootstrap', 'n_ranks', n_ranks, 1):
-            raise ValueError(f'TcpBootstrap: rank is {rank} and n_ranks is {n_ranks}')
-        self._rank, self._n_ranks = rank, n_ranks
-        super().__init__(None, _call('bootstrap', rank, n_ranks))
+        self._n_ranks = whole_number('TcpBootstrap', 'n_ranks', n_ranks, 1)
+        self._rank = whole_number('TcpBootstrap', 'rank', rank, 0, self._n_ranks)
+        super().__init__(None, _call('bootstrap', self._rank, self._n_ranks))
 
     @staticmethod
     def create(rank: int, n_ranks: int) -> TcpBootstrap:
@@ -279,8 +276,7 @@ class TcpBootstrap(_Object):
         address, nbytes, _ = _arrays.describe(call, 'array', array, False)
         if call == 'recv':
             _need_writable(call, 'array', array)
-        if isinstance(peer, bool) or not isinstance(peer, int) or not 0 <= peer < self._n_ranks:
-            raise ValueError(f'{call}: peer is {peer!r}, and there are {self._n_ranks}')
+        peer = whole_number(call, 'peer', peer, 0, self._n_ranks)
         _call(call, self._pointer, address, nbytes, peer, tag)
 
     def send(self, array: Array, peer: int, tag: int = 0) -> None:
@@ -580,9 +576,7 @@ class Communicator(_Object):
 
     def _rank(self, call, rank):
         self._need()
-        if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < self._bootstrap._n_ranks:
-            raise ValueError(f'{call}: rank is {rank!r}, and there are {self._bootstrap._n_ranks}')
-        return rank
+        return whole_number(call, 'rank', rank, 0, self._bootstrap._n_ranks)
 
     def register_memory(self, memory: Array | int, size: int | None = None,
                         transports: Transport | TransportFlags = Transport.CudaIpc) -> RegisteredMemory:
@@ -782,9 +776,7 @@ class CommGroup:
 
     def my_ib_device(self, local_rank: int) -> Transport:
         """IB0 to IB7 for the local ranks 0 to 7."""
-        if isinstance(local_rank, bool) or not isinstance(local_rank, int) or not 0 <= local_rank < 8:
-            raise ValueError(f'my_ib_device: local_rank is {local_rank!r}, not 0 to 7')
-        return Transport(Transport.IB0 + local_rank)
+        return Transport(Transport.IB0 + whole_number('my_ib_device', 'local_rank', local_rank, 0, 8))
 
     def make_connection(self, all_ranks: Iterable[int],
                         endpoints: Transport | EndpointConfig | dict[int, Any] = Transport.CudaIpc,
@@ -792,9 +784,10 @@ class CommGroup:
         """{rank: connection} with each of these ranks, which make the same call. endpoints: what the ends are to be, of
         all of them or {rank: what that one}. use_switch: raises Error, as connect_nvls_collective."""
         self._need()
-        ranks = list(all_ranks)
-        if not all(isinstance(r, int) and 0 <= r < self.nranks for r in ranks) or len(set(ranks)) != len(ranks):
-            raise ValueError(f'make_connection: ranks are {ranks}, of {self.nranks}')
+        ranks = [whole_number('make_connection', f'all_ranks[{i}]', rank, 0, self.nranks)
+                 for i, rank in enumerate(all_ranks)]
+        if len(set(ranks)) != len(ranks):
+            raise ValueError(f'make_connection: all_ranks are {ranks}, of which two are the same')
         if use_switch:
             connect_nvls_collective(self.communicator, ranks, 0)
         ends = endpoints if isinstance(endpoints, dict) else dict.fromkeys(ranks, endpoints)

@@ -24,6 +24,7 @@ import triton.language as tl
 
 from . import _arrays, _calls
 from ._library import library
+from ._start import whole_number
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def world(n_channels: int = 1) -> 'torch.Tensor':
     from .torch import zeros
     import torch
     me, n = _calls.my_pe(), _calls.n_pes()
-    if not isinstance(n_channels, int) or n_channels < 1:
-        raise ValueError(f'world: n_channels is {n_channels}, not a number from 1')
+    n_channels = whole_number('world', 'n_channels', n_channels, 1)
     words = zeros(_TABLE.value + n + n_channels * (1 + n), torch.int64)
     address = words.data_ptr()
     there = [library.gshmem_ptr(address, pe) for pe in range(n)]
