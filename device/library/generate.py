@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the device library as a file of functions, for programs that are not C++, and the table of these functions.
 
-    device_library.py NVSHMEM_NAMES_TXT DEVICE_LIBRARY_CU DEVICE_FUNCTIONS_JSON -- CXX ARGS...
+    generate.py NVSHMEM_NAMES_TXT DEVICE_LIBRARY_CU DEVICE_FUNCTIONS_JSON -- CXX ARGS...
 
 CXX preprocesses gshmem_device.cuh for the CPU device. The functions are the calls that languages other than C++ use
 most, with C's names; types are those that numpy has. Each also has NVSHMEM's name, if NVSHMEM has the call. Compiled by
@@ -25,11 +25,11 @@ CALLS = re.compile('|'.join([
     rf'gshmemx?_({TYPES}_(put|get)|(put|get){SIZES})(_nbi)?(_warp|_block)?',
     rf'gshmemx?_({TYPES}_put|put{SIZES})_signal(_nbi)?(_warp|_block)?',
     rf'gshmem_{TYPES}_(p|g|wait_until|test|atomic_\w+?(?<!_nbi))',
-    r'gshmemx_(broadcast|fcollect|alltoall)mem_(warp|block)',
+    r'gshmemx?_(broadcast|fcollect|alltoall)mem(_warp|_block)?',
     r'gshmemx_(float|double|int32|int64|uint32|uint64)_(sum|min|max)_reduce_block']))
 
 TEXT = """/* SPDX-License-Identifier: Apache-2.0
- * Made by the build: device_library.py says what for. */
+ * Made by the build: generate.py says what for. */
 {renamed}
 #include <gshmem_device.cuh>
 {restored}

@@ -15,8 +15,11 @@ Triton-distributed's libshmem_device has: NVSHMEM's without nvshmem_ or nvshmemx
 A program of Triton is a block to the calls that end with _block. Calls reach far PEs, and their waits have a time
 limit, which gshmem.triton's have not; they do not run in Triton's interpreter. gshmem.init comes before the first
 launch.
-Every function of gshmem.device.functions() is here; remote_ptr is gshmem_ptr. There is no remote_mc_ptr, and broadcast
-and fcollect are those of a warp or a block."""
+Every function of gshmem.device.functions() is here. So is what Triton-distributed names in its own way: remote_ptr is
+gshmem_ptr, sync is team_sync, and broadcast and fcollect (also _warp, _block) take the number of elements of the
+pointers' type, where broadcastmem and fcollectmem take bytes. remote_mc_ptr gives a null pointer: gshmem uses no
+multicast memory. Left out are the names of other vendors (_wave, _wg, quiet_pe) and putmem_rma, which is made of
+NVSHMEM's internals."""
 from __future__ import annotations
 
 import ctypes as _ctypes
@@ -37,15 +40,17 @@ _NUMBERS = {'int': _tl.int32, 'long': _tl.int64, 'size_t': _tl.uint64, 'gshmem_t
             'float': _tl.float32, 'double': _tl.float64,
             **{f'{name}_t': getattr(_tl, name) for name in ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16',
                                                             'uint32', 'uint64')}}
-_SYNONYMS = {'remote_ptr': 'ptr', 'broadcast_warp': 'broadcastmem_warp', 'broadcast_block': 'broadcastmem_block',
-             'fcollect_warp': 'fcollectmem_warp', 'fcollect_block': 'fcollectmem_block',
-             'ulong_put_signal': 'uint64_put_signal'}
+_SYNONYMS = {'remote_ptr': 'ptr', 'sync': 'team_sync', 'ulong_put_signal': 'uint64_put_signal'}
+_BY_ELEMENTS = ('broadcast', 'fcollect')
 SIGNAL_SET, SIGNAL_ADD = _tl.constexpr(9), _tl.constexpr(10)
 NVSHMEM_SIGNAL_SET, NVSHMEM_SIGNAL_ADD = SIGNAL_SET, SIGNAL_ADD
 for _i, _name in enumerate(('EQ', 'NE', 'GT', 'LE', 'LT', 'GE')):
     globals()[f'CMP_{_name}'] = globals()[f'NVSHMEM_CMP_{_name}'] = _tl.constexpr(_i)
 TEAM_WORLD = NVSHMEM_TEAM_WORLD = _tl.constexpr(0)
 TEAM_SHARED = NVSHMEM_TEAM_SHARED = _tl.constexpr(1)
+TEAM_NODE = NVSHMEMX_TEAM_NODE = _tl.constexpr(2)
+TEAM_SAME_MYPE_NODE = NVSHMEMX_TEAM_SAME_MYPE_NODE = _tl.constexpr(3)
+TEAM_INVALID = NVSHMEM_TEAM_INVALID = _tl.constexpr(-1)
 
 
 def extern_libs() -> dict[str, str]:
@@ -72,17 +77,22 @@ def _prepare_modules():
         _is_preparing = True
 
 
-def _function(name, row):
-    arguments = row['arguments']
+def _function(name, row, by_elements=False):
+    """by_elements: what is a number of bytes in C is one of elements of dest's type here, under the name nelems."""
+    arguments = [dict(a, name='nelems') if by_elements and a['name'] == 'bytes' else a for a in row['arguments']]
     symbol = row['name'] + ('_with_result' if row['result'] == 'void' else '')
     types = tuple(_NUMBERS.get(a['type'], _tl.uint64) for a in arguments)  # an address is a number: LLVM takes either
     result = _NUMBERS.get(row['result'], _tl.int32 if row['result'] == 'void' else _tl.uint64)
+    at = {a['name']: i for i, a in enumerate(arguments)}
 
     def call(given, _semantic):
         if len(given) != len(types):
             raise TypeError(f'{name}: {len(given)} arguments for {len(types)} parameters')
         given = [_semantic.to_tensor(value) for value in given]
         cast = [_core.cast(value, t, _semantic=_semantic) for value, t in zip(given, types)]
+        if by_elements:
+            size = _size_of_element(name, given[at['dest']].dtype)
+            cast[at['nelems']] = cast[at['nelems']].__mul__(size, _semantic=_semantic)
         value = _core.extern_elementwise('libgshmem_device', '', cast, {types: (symbol, result)}, is_pure=False,
                                          _semantic=_semantic)
         is_address = row['result'].endswith('*')  # of the type of the pointer that was given
@@ -95,9 +105,25 @@ def _function(name, row):
     return _core.extern(made[name])
 
 
+def _size_of_element(name, pointer):
+    if not pointer.is_ptr():
+        raise TypeError(f'{name}: dest is of {pointer}, not a pointer')
+    return max(1, pointer.element_ty.primitive_bitwidth // 8)
+
+
 for _row in _device.functions():
     for _name in (_row['name'], *_row['aliases']):
         _short = _name.removeprefix('nv').removeprefix('g').partition('_')[2]  # of shmem_ or shmemx_
         globals()[_short] = _function(_short, _row)
+        _call, _, _group = _short.partition('mem')
+        if _call in _BY_ELEMENTS:
+            globals()[_call + _group] = _function(_call + _group, _row, True)
 for _name, _of in _SYNONYMS.items():
     globals()[_name] = globals()[_of]
+
+
+@_core.extern
+def remote_mc_ptr(team, ptr, _semantic=None):
+    """A null pointer of ptr's type."""
+    zero = _core.cast(_semantic.to_tensor(0), _tl.uint64, _semantic=_semantic)
+    return _core.cast(zero, ptr.dtype, _semantic=_semantic)
