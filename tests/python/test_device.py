@@ -69,6 +69,22 @@ def test_prepare_without_a_gpu():
         device.prepare(16)
 
 
+def test_bitcode():
+    """It is small, and has each function of the table under each of its names, and one with a result of each that has
+    none. The names lie in it as text."""
+    try:
+        path = device.bitcode()
+    except gshmem.Error as e:
+        pytest.skip(f'{e}; nothing is proved of it')
+    with open(path, 'rb') as file:
+        data = file.read()
+    assert len(data) <= 2_000_000
+    names = {name for row in device.functions() for name in (row['name'], *row['aliases'])}
+    names |= {row['name'] + '_with_result' for row in device.functions() if row['result'] == 'void'}
+    missing = [name for name in names if name.encode() not in data]
+    assert not missing and len(names) > 900, missing
+
+
 def test_an_illegal_address_has_a_hint(monkeypatch):
     class Cuda:
         def cuGetErrorString(self, result, text):

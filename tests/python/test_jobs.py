@@ -176,6 +176,26 @@ def test_a_forked_process_is_no_pe():
     assert result.returncode == 0, result.stdout
 
 
+CMAKE = '''
+cmake_minimum_required(VERSION 3.20)
+project(version LANGUAGES C CXX)
+find_package(gshmem REQUIRED)
+add_executable(version version.c)
+target_link_libraries(version gshmem::gshmem)
+'''
+
+
+@pytest.mark.skipif(shutil.which('cmake') is None, reason='cmake is not installed: nothing is proved of its files')
+def test_cmake(tmp_path):
+    (tmp_path / 'CMakeLists.txt').write_text(CMAKE)
+    (tmp_path / 'version.c').write_text('#include <gshmem.h>\nint main(void) { gshmem_init(); gshmem_finalize(); }\n')
+    made = run(['cmake', '-S', str(tmp_path), '-B', str(tmp_path), f'-DCMAKE_PREFIX_PATH={gshmem.get_prefix()}'])
+    assert made.returncode == 0, made.stdout
+    made = run(['cmake', '--build', str(tmp_path)])
+    assert made.returncode == 0, made.stdout
+    assert run(['gshmemrun', '-n', '2', str(tmp_path / 'version')]).returncode == 0
+
+
 def test_headers_and_tools():
     assert os.path.exists(os.path.join(gshmem.get_include(), 'gshmem', 'gshmem.h'))
     with open('version.c', 'w') as file:

@@ -27,8 +27,21 @@ def test_preload():
     assert path.startswith(gshmem.get_prefix()) and (same, n_pes) == ('True', '1'), text
 
 
-@pytest.mark.skipif(importlib.util.find_spec('nvshmem') is None,
-                    reason='nvshmem4py is not installed: nothing is proved of it')
+needs_their_bindings = pytest.mark.skipif(importlib.util.find_spec('nvshmem') is None,
+                                          reason='nvshmem4py is not installed: nothing is proved of it')
+
+
+@needs_their_bindings
+def test_all_functions_that_they_look_for():
+    process = start('-c', 'import gshmem\ngshmem.preload_nvshmem()\n'
+                          'from nvshmem.bindings._internal import nvshmem\n'
+                          'found = nvshmem._inspect_function_pointers()\n'
+                          'print(len(found) > 200, [name for name, address in found.items() if not address])')
+    text = process.communicate(timeout=300)[0]
+    assert text == 'True []\n', text
+
+
+@needs_their_bindings
 def test_their_bindings(tmp_path):
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'nvshmem_calls.py')
     ranks = [start(program, RANK=str(rank), UID_FILE=str(tmp_path / 'uid')) for rank in range(2)]
