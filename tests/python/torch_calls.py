@@ -37,6 +37,20 @@ def wrong_tensors(device):
             raise AssertionError(f'not refused: {shape}')
         except (TypeError, ValueError) as e:
             assert str(e).startswith('zeros: shape '), e
+    n = gshmem.n_pes()
+    for kind, words, call in (
+            (TypeError, 'tensor: array: int is no array of', lambda: gshmem.torch.tensor(5)),
+            (TypeError, 'on: array: list is no array of', lambda: gshmem.torch.on([1, 2], 0)),
+            (ValueError, 'on: array is not symmetric', lambda: gshmem.torch.on(plain, 0)),
+            (ValueError, f'on: pe is {n}, and there are {n}', lambda: gshmem.torch.on(near, n)),
+            (TypeError, "zeros: dtype: 'f4' is no dtype of torch", lambda: gshmem.torch.zeros(4, 'f4'))):
+        try:
+            call()
+            raise AssertionError(f'not refused: {words}')
+        except kind as e:
+            assert str(e).startswith(words), e
+    there = gshmem.torch.on(gshmem.zeros(4, 'int32'), gshmem.my_pe())  # of numpy or torch, as the device has it
+    assert there.dtype == torch.int32 and there.tolist() == [0] * 4
     gshmem.put(near[1:2].t()[1:3], torch.ones(2, 1, device=device), gshmem.my_pe())  # in one piece all the same
     gshmem.quiet()
     gshmem.synchronize()

@@ -288,6 +288,7 @@ def current_stream():
         pass  # a torch without these: slower
     return stream
 
+
 def on(array: Array, pe: int) -> Array:
     """The same array on PE pe, as memory that this PE may load and store: for near PEs, those whose memory is mapped.
     Nothing orders such accesses but barriers, signals and waits. Raises ValueError if PE pe is not near."""

@@ -22,6 +22,8 @@ def tensor(array: Array) -> _torch.Tensor:
         return array
     if hasattr(array, '__cuda_array_interface__'):
         return _torch.as_tensor(array, device='cuda')
+    if not hasattr(array, '__array_interface__'):
+        raise TypeError(f'tensor: array: {type(array).__name__} is no array of numpy, torch or cupy')
     return _torch.from_numpy(array)
 
 
@@ -29,7 +31,7 @@ def _allocate(make, shape, dtype):
     shape = _arrays.check_shape(make.__name__, shape)
     dtype = _torch.float32 if dtype is None else dtype
     if not isinstance(dtype, _torch.dtype):
-        raise TypeError(f'dtype: {dtype!r} is no dtype of torch')
+        raise TypeError(f'{make.__name__}: dtype: {dtype!r} is no dtype of torch')
     nbytes = dtype.itemsize
     for n in shape:
         nbytes *= n
@@ -47,9 +49,10 @@ def zeros(shape: Shape, dtype: _torch.dtype | None = None) -> _torch.Tensor:
     return _allocate(_arrays.zeros, shape, dtype)
 
 
-def on(array: _torch.Tensor, pe: int) -> _torch.Tensor:
-    """The same tensor on PE pe, which must be near: see gshmem.on."""
+def on(array: Array, pe: int) -> _torch.Tensor:
+    """The same array on PE pe, which must be near, as a tensor: see gshmem.on."""
     _arrays.describe('on', 'array', array, True)
+    array = tensor(array)
     flat = array.reshape(-1).view(_torch.uint8)
     return tensor(_arrays.on(flat, pe)).view(array.dtype).reshape(array.shape)
 
