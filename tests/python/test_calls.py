@@ -274,6 +274,11 @@ def test_wrong_arguments():
     wrong(ValueError, 'get: dest is read-only', lambda: gshmem.get(fixed, zeros(4, 'i8').view('M8[s]'), 0))
     wrong(ValueError, 'get: source is not contiguous', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(8, 'i4')[::2], 0))
     wrong(TypeError, 'put: source: list is no array', lambda: gshmem.put(zeros(4), [1, 2, 3, 4], 0))
+    class HalfAnArray:  # without what arrays have besides
+        __array_interface__ = {'data': (0, False), 'shape': (4,), 'typestr': '<f4', 'version': 3}
+    wrong(TypeError, 'put: source: HalfAnArray is no array', lambda: gshmem.put(zeros(4), HalfAnArray(), 0))
+    wrong(TypeError, 'atomic_add: word: HalfAnArray is no', lambda: gshmem.atomic_add(HalfAnArray(), 1, 0))
+    wrong(TypeError, 'Team: handle is of str; split makes', lambda: gshmem.Team('world'))
     wrong(TypeError, 'put: source: bytes is no array', lambda: gshmem.put(zeros(4, 'u1'), b'abcd', 0))
     wrong(TypeError, 'put: pe is True, not a', lambda: gshmem.put(zeros(4, 'i4'), numpy.zeros(4, 'i4'), True))
     wrong(TypeError, 'get: pe is 1.0, not a', lambda: gshmem.get(numpy.zeros(4, 'i4'), zeros(4, 'i4'), 1.0))

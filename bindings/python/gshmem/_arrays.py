@@ -266,10 +266,11 @@ def describe_other(call, argument, array):
     """(address, bytes, is_contiguous, dtype's name, is_read_only) of arrays that _native does not know: those of cupy,
     and those of numpy whose dtypes have no format."""
     interface = getattr(array, '__array_interface__', None) or getattr(array, '__cuda_array_interface__', None)
-    if not isinstance(interface, dict):
-        raise TypeError(f'{call}: {argument}: {type(array).__name__} is no array of numpy, torch or cupy')
-    address, is_read_only = interface['data']
-    return address, array.nbytes, bool(array.flags.c_contiguous), name_of_dtype(array.dtype), is_read_only
+    try:
+        address, is_read_only = interface['data']
+        return address, array.nbytes, bool(array.flags.c_contiguous), name_of_dtype(array.dtype), is_read_only
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise TypeError(f'{call}: {argument}: {type(array).__name__} is no array of numpy, torch or cupy') from None
 
 
 def current_stream():

@@ -206,6 +206,8 @@ class Team:
     world: ClassVar[Team]
 
     def __init__(self, handle: int) -> None:
+        if type(handle) is not int:
+            raise TypeError(f'Team: handle is of {type(handle).__name__}; split makes teams')
         self._handle = handle
 
     @property
