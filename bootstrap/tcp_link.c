@@ -111,6 +111,12 @@ bool gsh_tcp_link_is_lost(struct gsh_tcp_link *link)
     return __atomic_load_n(&link->is_lost, __ATOMIC_RELAXED);
 }
 
+bool gsh_tcp_link_has_message(const struct gsh_tcp_link *link)
+{
+    struct pollfd p = {.fd = link->fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
 /* The tag covers head and data, which need not lie together. */
 static uint64_t tag_of(const struct gsh_frame *frame, const void *head, size_t head_bytes,
                        const void *data, size_t bytes, const uint8_t key[GSH_SIPHASH_KEY_BYTES])

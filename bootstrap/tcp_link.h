@@ -69,6 +69,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_tcp_link_send(struct gsh_tcp_link *link, co
 GSH_CHECK_RESULT enum gsh_result gsh_tcp_link_receive(struct gsh_tcp_link *link, void *data,
                                                       size_t room, size_t *bytes,
                                                       uint64_t timeout_ns);
+/* Whether receive would find a message, or that the other side has gone, without waiting for its
+ * beginning. Any thread. */
+bool gsh_tcp_link_has_message(const struct gsh_tcp_link *link);
 /* Whether the other side is known to have gone, or a call has failed. Any thread. */
 bool gsh_tcp_link_is_lost(struct gsh_tcp_link *link);
 

@@ -420,6 +420,8 @@ int gshmemx_layer_link_send(void *link, const void *head, const void *data, size
 /* One thread at a time: the entry's next reply. */
 int gshmemx_layer_link_receive(void *link, void *data, size_t room, size_t *bytes,
                                uint64_t timeout_ns);
+/* Whether receive has something to tell, without waiting for it. Any thread. */
+bool gshmemx_layer_link_has_reply(void *link);
 bool gshmemx_layer_link_is_lost(void *link);
 
 /* Memory of this process for others to map, of the kind that init would choose: any, also from

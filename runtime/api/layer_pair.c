@@ -280,6 +280,11 @@ int gshmemx_layer_link_receive(void *link, void *data, size_t room, size_t *byte
     return tell(gsh_tcp_link_receive(link, data, room, bytes, timeout_ns), "answer");
 }
 
+bool gshmemx_layer_link_has_reply(void *link)
+{
+    return gsh_tcp_link_has_message(link);
+}
+
 bool gshmemx_layer_link_is_lost(void *link)
 {
     return gsh_tcp_link_is_lost(link);

@@ -97,6 +97,7 @@ static void test_messages(void)
     CHECK_EQ(s.from, 78);
     CHECK(!gsh_tcp_link_is_lost(link));
     /* nothing has come: the link lives on */
+    CHECK(!gsh_tcp_link_has_message(link));
     CHECK_EQ(gsh_tcp_link_receive(link, &byte, 1, &got, 1), GSH_ERR_TIMEOUT);
     check_message(link, 64);
     /* one that the entry does not take ends this link alone */

@@ -237,10 +237,10 @@ void Connection::updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_
     checkUpdate(dst, dstOffset);
     const traced slice(
         traced::update("Connection::updateAndSync", dst.pimpl_->id, dstOffset, newValue));
-    if (src != nullptr) {
-        *src = newValue;
-    }
     impl_->update(*dst.pimpl_, dstOffset, newValue);
+    if (src != nullptr) {
+        *src = newValue; // after a failure a semaphore signals with this number once more
+    }
 }
 
 bool Connection::flushInto(uint64_t *done, uint64_t value, const RegisteredMemory *dst,

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "dialects/mscclpp/base/check.h"
@@ -42,6 +44,7 @@ class FarConnection : public BaseConnection
     void write(const RegisteredMemory::Impl &dst, uint64_t dst_offset,
                const RegisteredMemory::Impl &src, uint64_t src_offset, uint64_t size) override
     {
+        need_success("Connection::write");
         const char *from = static_cast<const char *>(src.data) + src_offset;
         std::lock_guard<std::mutex> hold(send_);
         staged_.resize(far_part_bytes);
@@ -61,6 +64,7 @@ class FarConnection : public BaseConnection
     }
     void update(const RegisteredMemory::Impl &dst, uint64_t dst_offset, uint64_t value) override
     {
+        need_success("Connection::updateAndSync");
         std::lock_guard<std::mutex> hold(send_);
         ask(Request::Update, dst.id, dst_offset, value, nullptr, 0);
     }
@@ -80,16 +84,58 @@ class FarConnection : public BaseConnection
         check(gshmemx_layer_link_send(link_, &request, data, bytes, timeout_ns_), "Connection");
     }
 
+    void take_reply(const char *call, uint64_t timeout_ns);
+    void throw_failure(const char *call);
+    void need_success(const char *call);
+
     const uint64_t timeout_ns_;
     void *link_ = nullptr;
     std::mutex send_; // for these two, and the order of requests
     void *copies_ = nullptr;
     std::vector<char> staged_;
-    std::mutex flush_; // for is_flushing_; who has set it has the two after it
+    std::mutex flush_; // for is_flushing_; who has set it has what comes after it
     std::condition_variable flushed_;
     bool is_flushing_ = false;
     uint64_t n_asked_ = 0, n_answered_ = 0;
+    std::string failure_; // the first that the other end has told, and no call has thrown
 };
+
+void FarConnection::take_reply(const char *call, uint64_t timeout_ns)
+{
+    Reply reply;
+    size_t bytes = 0;
+    check(gshmemx_layer_link_receive(link_, &reply, sizeof(reply), &bytes, timeout_ns), call);
+    if (bytes != sizeof(reply) || (reply.flush != 0 && reply.flush != n_answered_ + 1)) {
+        throw Error(std::string(call) + ": the other end sent what is no reply",
+                    ErrorCode::RemoteError);
+    }
+    if (reply.flush != 0) {
+        n_answered_ = reply.flush;
+    } else if (failure_.empty()) {
+        reply.why[sizeof(reply.why) - 1] = '\0';
+        failure_ = std::string("the other end did not carry out a write or update: ") + reply.why;
+    }
+}
+
+void FarConnection::throw_failure(const char *call)
+{
+    if (!failure_.empty()) {
+        throw Error(std::string(call) + ": " + std::exchange(failure_, ""), ErrorCode::RemoteError);
+    }
+}
+
+// Throws what the other end has told of earlier requests meanwhile; during another thread's flush
+// that one does.
+void FarConnection::need_success(const char *call)
+{
+    std::lock_guard<std::mutex> hold(flush_);
+    if (!is_flushing_) {
+        while (gshmemx_layer_link_has_reply(link_)) {
+            take_reply(call, timeout_ns_);
+        }
+        throw_failure(call);
+    }
+}
 
 void FarConnection::flush(uint64_t timeout_ns)
 {
@@ -114,26 +160,11 @@ void FarConnection::flush(uint64_t timeout_ns)
     }
     // Earlier ones may have been given up.
     for (const uint64_t mine = n_asked_; n_answered_ < mine;) {
-        Reply reply;
-        size_t bytes = 0;
         const auto left =
             std::chrono::duration_cast<std::chrono::nanoseconds>(end - clock::now()).count();
-        check(gshmemx_layer_link_receive(link_, &reply, sizeof(reply), &bytes,
-                                         left > 0 ? static_cast<uint64_t>(left) : 1),
-              "Connection::flush");
-        if (bytes != sizeof(reply) || reply.flush != n_answered_ + 1) {
-            throw Error("Connection::flush: the other end sent what is no reply",
-                        ErrorCode::RemoteError);
-        }
-        n_answered_ = reply.flush;
-        if (reply.is_failed != 0) {
-            reply.why[sizeof(reply.why) - 1] = '\0';
-            throw Error(std::string("Connection::flush: the other end did not carry out a write "
-                                    "or update: ") +
-                            reply.why,
-                        ErrorCode::RemoteError);
-        }
+        take_reply("Connection::flush", left > 0 ? static_cast<uint64_t>(left) : 1);
     }
+    throw_failure("Connection::flush");
 }
 
 } // namespace

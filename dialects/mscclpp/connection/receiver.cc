@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/mscclpp/connection/receiver.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "dialects/mscclpp/base/check.h"
@@ -25,17 +26,40 @@ Receiver::~Receiver()
     gshmemx_layer_copies_destroy(copies_);
 }
 
-void Receiver::note_failure(void *link, const std::string &why)
+// Tells both processes of the first since the last flush; false: the link has ended.
+bool Receiver::note_failure(void *link, const Request &request, const char *why)
+{
+    const bool is_write = request.kind == Request::Write;
+    {
+        std::lock_guard<std::mutex> hold(mutex_);
+        const auto [failed, is_first] = failed_.emplace(link, is_write);
+        failed->second |= is_write;
+        if (!is_first) {
+            return true;
+        }
+    }
+    std::fprintf(stderr,
+                 "gshmem: mscclpp: another process's %s at offset %llu of this process's memory "
+                 "was not carried out: %s\n",
+                 is_write ? "write" : "update", (unsigned long long)request.offset, why);
+    Reply reply = {};
+    std::strncpy(reply.why, why, sizeof(reply.why) - 1);
+    return gshmemx_layer_link_send(link, &reply, nullptr, 0, gshmemx_layer_timeout_ns()) ==
+           GSHMEMX_LAYER_DONE;
+}
+
+bool Receiver::has_lost_a_write(void *link)
 {
     std::lock_guard<std::mutex> hold(mutex_);
-    failures_.emplace(link, why);
+    const auto failed = failed_.find(link);
+    return failed != failed_.end() && failed->second;
 }
 
 void Receiver::on_loss(void *context, void *link)
 {
     Receiver *receiver = static_cast<Receiver *>(context);
     std::lock_guard<std::mutex> hold(receiver->mutex_);
-    receiver->failures_.erase(link);
+    receiver->failed_.erase(link);
 }
 
 bool Receiver::on_message(void *context, void *link, const void *data, size_t bytes)
@@ -98,12 +122,7 @@ bool Receiver::take(void *link, const Request &request, const char *data, size_t
         reply.flush = request.value;
         {
             std::lock_guard<std::mutex> hold(mutex_);
-            const auto failure = failures_.find(link);
-            if (failure != failures_.end()) {
-                reply.is_failed = 1;
-                std::strncpy(reply.why, failure->second.c_str(), sizeof(reply.why) - 1);
-                failures_.erase(failure);
-            }
+            failed_.erase(link);
         }
         return bytes == 0 &&
                gshmemx_layer_link_send(link, &reply, nullptr, 0, gshmemx_layer_timeout_ns()) ==
@@ -114,13 +133,13 @@ bool Receiver::take(void *link, const Request &request, const char *data, size_t
         return false;
     }
     Work work = {request, data, copies_, nullptr};
+    if (request.kind == Request::Update && has_lost_a_write(link)) {
+        return true; // has been told
+    }
     if (!with_registered(request.memory, carry_out, &work)) {
         work.why = "its owner has released it";
     }
-    if (work.why != nullptr) {
-        note_failure(link, work.why);
-    }
-    return true;
+    return work.why == nullptr || note_failure(link, request, work.why);
 }
 
 } // namespace mscclpp

@@ -3,10 +3,13 @@
  * that this process has registered for it. One for each endpoint; a thread for each connection.
  *
  *   sender -> receiver   a Request; a write is followed by its data
- *   receiver -> sender   a Reply for each Flush, after all that came before it
+ *   receiver -> sender   a Reply for each Flush, after all that came before it; and one without a
+ *                        flush, at once, for the first request between two of those that was not
+ *                        carried out
  *
- * A request that cannot be carried out leaves memory as it is; the next reply tells of the first.
- */
+ * A request that cannot be carried out leaves memory as it is, and this process prints a line.
+ * After such a write no update is carried out until the next flush: it would tell that the write's
+ * data have arrived. */
 #ifndef GSH_MSCCLPP_RECEIVER_H
 #define GSH_MSCCLPP_RECEIVER_H
 
@@ -14,7 +17,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <string>
 
 #include <mscclpp/core.hpp>
 
@@ -36,9 +38,8 @@ struct Request {
 static_assert(sizeof(Request) == GSHMEMX_LAYER_HEAD);
 
 struct Reply {
-    uint64_t flush;
-    uint32_t is_failed, zero;
-    char why[GSHMEMX_LAYER_HEAD - 16]; /* ends with a NUL */
+    uint64_t flush;                   /* 0: of none, a request has not been carried out */
+    char why[GSHMEMX_LAYER_HEAD - 8]; /* in that case; ends with a NUL */
 };
 static_assert(sizeof(Reply) == GSHMEMX_LAYER_HEAD);
 
@@ -57,12 +58,13 @@ class Receiver
     static bool on_message(void *context, void *link, const void *data, size_t bytes);
     static void on_loss(void *context, void *link);
     bool take(void *link, const Request &request, const char *data, size_t bytes);
-    void note_failure(void *link, const std::string &why);
+    bool note_failure(void *link, const Request &request, const char *why);
+    bool has_lost_a_write(void *link);
 
     void *entry_ = nullptr;
     void *copies_ = nullptr;
     std::mutex mutex_;
-    std::map<void *, std::string> failures_; /* the first since the last reply */
+    std::map<void *, bool> failed_; /* since the last flush; true: a write is among them */
 };
 
 } // namespace mscclpp

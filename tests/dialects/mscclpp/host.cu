@@ -147,6 +147,86 @@ static void await(const uint64_t *word, uint64_t value)
     }
 }
 
+/* While it lives, what the process prints to stderr is kept; then it is printed. */
+class Printed
+{
+  public:
+    Printed() : file_(tmpfile()), stderr_(dup(STDERR_FILENO))
+    {
+        CHECK(file_ != nullptr && dup2(fileno(file_), STDERR_FILENO) == STDERR_FILENO);
+    }
+    ~Printed()
+    {
+        dup2(stderr_, STDERR_FILENO);
+        close(stderr_);
+        fputs(text().c_str(), stderr);
+        fclose(file_);
+    }
+    std::string text() const
+    {
+        std::string text(static_cast<size_t>(lseek(fileno(file_), 0, SEEK_END)), '\0');
+        CHECK_EQ(pread(fileno(file_), text.data(), text.size(), 0), text.size());
+        return text;
+    }
+
+  private:
+    FILE *file_;
+    int stderr_;
+};
+
+/* What the owner of memory has refused is told without a flush, by the next call and in the owner;
+ * and after such a write no update tells that it has arrived. The token of each rank's semaphore
+ * with the one before it has counted one signal. */
+static void test_refused(Communicator &c, Pair &next, const Pair &before,
+                         const RegisteredMemory &from)
+{
+    const Printed printed;
+    c.bootstrap()->barrier();
+    const RegisteredMemory &token = next.semaphore.remoteMemory();
+    const uint64_t *const own = static_cast<uint64_t *>(before.semaphore.localMemory().data());
+    const auto update_until_told = [&](uint64_t value) {
+        std::string why;
+        uint64_t last = 0;
+        while (why.empty()) {
+            last = 0;
+            try {
+                next.connection.updateAndSync(token, 0, &last, value);
+                CHECK_EQ(last, value);
+                usleep(100);
+            } catch (const Error &e) {
+                CHECK(e.getErrorCode() == ErrorCode::RemoteError);
+                why = e.what();
+            }
+        }
+        CHECK_EQ(last, 0);
+        CHECK(why.find("Connection::updateAndSync: the other end did not carry out") == 0);
+        CHECK(why.find("released") != std::string::npos);
+    };
+    next.connection.updateAndSync(next.memory, 8, nullptr, 9);
+    update_until_told(2);
+    next.connection.updateAndSync(token, 0, nullptr, 3); /* told, and it goes on */
+    next.connection.flush();
+    c.bootstrap()->barrier();
+    CHECK_EQ(__atomic_load_n(own, __ATOMIC_ACQUIRE), 3);
+    CHECK(printed.text().find("gshmem: mscclpp: another process's update at offset 8 of this "
+                              "process's memory was not carried out: its owner has released it") !=
+          std::string::npos);
+    c.bootstrap()->barrier();
+
+    next.connection.write(next.memory, 16, from, 0, 8);
+    update_until_told(4);
+    next.connection.updateAndSync(token, 0, nullptr, 5);
+    next.connection.flush(); /* has no more to tell */
+    c.bootstrap()->barrier();
+    CHECK_EQ(__atomic_load_n(own, __ATOMIC_ACQUIRE), 3);
+    CHECK(printed.text().find("another process's write at offset 16") != std::string::npos);
+    c.bootstrap()->barrier();
+    next.connection.updateAndSync(token, 0, nullptr, 6);
+    next.connection.flush();
+    c.bootstrap()->barrier();
+    CHECK_EQ(__atomic_load_n(own, __ATOMIC_ACQUIRE), 6);
+}
+
 /* Each writes its own part of everybody's memory, and then everybody's token. */
 static void test_writes(Communicator &c, const Rank &r, Transport transport, DeviceType type,
                         uint64_t *memory)
@@ -205,6 +285,7 @@ static void test_writes(Communicator &c, const Rank &r, Transport transport, Dev
             ErrorCode::RemoteError, [&] { next.connection.flush(); }, &why));
         CHECK(why.find("released") != std::string::npos);
         next.connection.flush();
+        test_refused(c, next, pairs[(me + pairs.size() - 1) % pairs.size()], from);
     }
     std::vector<char> stale;
     if (r.n > 1) {

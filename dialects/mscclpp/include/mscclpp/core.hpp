@@ -334,11 +334,15 @@ class Connection
     void write(RegisteredMemory dst, uint64_t dstOffset, RegisteredMemory src, uint64_t srcOffset,
                uint64_t size);
     /* *src and the word at dst become newValue; who sees it there also sees all earlier writes of
-     * this connection. */
+     * this connection. If it throws, neither changes. */
     void updateAndSync(RegisteredMemory dst, uint64_t dstOffset, uint64_t *src, uint64_t newValue);
     /* Until all earlier writes and updates are complete at the other end. timeoutUsec < 0: the
-     * general time limit. A write that the other end refused, since its memory is gone, is an
-     * error of this call. */
+     * general time limit.
+     *
+     * A write or update that the other end refused, since its memory is gone, is a RemoteError of
+     * the first call that learns of it: this one, or an earlier write or updateAndSync, which then
+     * does nothing itself. The other end's process prints a line. After such a write no update
+     * arrives until a flush. */
     void flush(int64_t timeoutUsec = -1);
     /* Not for programs: the same without waiting. *done, of this process, becomes value once all
      * earlier writes and updates are complete, after the word at dst has become newValue if dst is
