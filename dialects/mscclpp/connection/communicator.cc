@@ -223,16 +223,4 @@ NonblockingFuture<RegisteredMemory> Communicator::recvMemoryOnSetup(int remoteRa
     return recvMemory(remoteRank, tag);
 }
 
-NonblockingFuture<Connection> Communicator::connectOnSetup(int remoteRank, int tag,
-                                                           EndpointConfig localConfig)
-{
-    return connect(localConfig, remoteRank, tag);
-}
-
-std::shared_future<Connection> Communicator::connect(int remoteRank, int tag,
-                                                     EndpointConfig localConfig)
-{
-    return connect(localConfig, remoteRank, tag);
-}
-
 } // namespace mscclpp

@@ -186,8 +186,24 @@ IS(Communicator::setup, void (Communicator::*)());
 IS(Communicator::sendMemoryOnSetup, void (Communicator::*)(RegisteredMemory, int, int));
 IS(Communicator::recvMemoryOnSetup,
    NonblockingFuture<RegisteredMemory> (Communicator::*)(int, int));
-IS(Communicator::connectOnSetup,
-   NonblockingFuture<Connection> (Communicator::*)(int, int, EndpointConfig));
+using SharedConnection = shared_ptr<Connection>;
+IS_TYPE(decltype(std::declval<Communicator &>().connectOnSetup(0, 0, EndpointConfig())),
+        decltype(std::declval<Communicator &>().connect(0, 0, EndpointConfig())));
+using ConnectedOnSetup =
+    decltype(std::declval<Communicator &>().connectOnSetup(0, 0, EndpointConfig()));
+static_assert(std::is_convertible_v<ConnectedOnSetup, NonblockingFuture<Connection>> &&
+              std::is_convertible_v<ConnectedOnSetup, NonblockingFuture<SharedConnection>>);
+static_assert(std::is_convertible_v<SharedConnection, Connection> &&
+              std::is_convertible_v<Connection, SharedConnection>);
+IS_TYPE(decltype(allocSharedCuda<int>(3)), shared_ptr<int>);
+IS_TYPE(decltype(allocExtSharedCuda<int>()), shared_ptr<int>);
+IS_TYPE(decltype(allocSharedPhysicalCuda<int>(3, 4096)), shared_ptr<int>);
+IS_TYPE(decltype(allocUniqueCuda<int>(3)), UniqueCudaPtr<int>);
+IS_TYPE(decltype(makeSharedCudaHost<int>(3)), shared_ptr<int>);
+IS_TYPE(decltype(makeSharedCudaHost<int[]>(3)), shared_ptr<int[]>);
+IS_TYPE(UniqueCudaHostPtr<int>, detail::UniqueGpuHostPtr<int>);
+IS(memcpyCuda<int>, void (*)(int *, const int *, size_t, cudaMemcpyKind));
+IS(memcpyCudaAsync<int>, void (*)(int *, const int *, size_t, cudaStream_t, cudaMemcpyKind));
 #pragma GCC diagnostic pop
 
 /* ---- errors.hpp, env.hpp, utils.hpp, numa.hpp ---- */
@@ -285,6 +301,7 @@ static_assert(static_cast<int>(ReduceOp::SUM) == 0 && static_cast<int>(ReduceOp:
 static_assert(DataType::INT32 != DataType::UINT32 && DataType::FLOAT16 != DataType::FLOAT32 &&
               DataType::BFLOAT16 != DataType::FLOAT8_E4M3 &&
               DataType::FLOAT8_E5M2 != DataType::UINT8);
+IS_TYPE(CUdeviceptr, unsigned long long);
 static_assert(sizeof(f16x8) == 16 && sizeof(f32x4) == 16 && alignof(u32x4) == 16);
 
 #undef IS

@@ -29,6 +29,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mscclpp/errors.hpp>
@@ -362,6 +363,17 @@ class Connection
 
     bool operator==(const Connection &other) const { return impl_ == other.impl_; }
 
+    /* The forms of 0.7 and before, where connections were shared pointers. */
+    Connection(const std::shared_ptr<Connection> &connection)
+    {
+        if (connection) {
+            impl_ = connection->impl_;
+        }
+    }
+    operator std::shared_ptr<Connection>() const { return std::make_shared<Connection>(*this); }
+    Connection *operator->() { return this; }
+    const Connection *operator->() const { return this; }
+
   private:
     void checkUpdate(const RegisteredMemory &dst, uint64_t dstOffset) const;
     int remotePe() const; /* of this process's job; -1: it is none */
@@ -457,6 +469,25 @@ template <typename T> using PacketPayload = typename T::Payload;
 
 template <typename T> using NonblockingFuture = std::shared_future<T>;
 
+namespace detail
+{
+/* Of a connection, and for programs of 0.7 and before of a pointer to one. */
+struct OldConnectionFuture : std::shared_future<Connection> {
+    OldConnectionFuture(std::shared_future<Connection> future)
+        : std::shared_future<Connection>(std::move(future))
+    {
+    }
+    operator std::shared_future<std::shared_ptr<Connection>>() const
+    {
+        return std::async(std::launch::deferred,
+                          [future = std::shared_future<Connection>(*this)] {
+                              return std::make_shared<Connection>(future.get());
+                          })
+            .share();
+    }
+};
+} // namespace detail
+
 /* ---- all of it over a bootstrap ---- */
 
 /* What is sent leaves at once; what is received is waited for by get() of the future, which first
@@ -491,10 +522,16 @@ class Communicator
                                                             int tag);
     [[deprecated("use recvMemory")]] NonblockingFuture<RegisteredMemory>
     recvMemoryOnSetup(int remoteRank, int tag);
-    [[deprecated("use connect")]] NonblockingFuture<Connection>
-    connectOnSetup(int remoteRank, int tag, EndpointConfig localConfig);
-    [[deprecated("the configuration comes first")]] std::shared_future<Connection>
-    connect(int remoteRank, int tag, EndpointConfig localConfig);
+    [[deprecated("use connect")]] detail::OldConnectionFuture
+    connectOnSetup(int remoteRank, int tag, EndpointConfig localConfig)
+    {
+        return connect(localConfig, remoteRank, tag);
+    }
+    [[deprecated("the configuration comes first")]] detail::OldConnectionFuture
+    connect(int remoteRank, int tag, EndpointConfig localConfig)
+    {
+        return connect(localConfig, remoteRank, tag);
+    }
 
     struct Impl;
 

@@ -11,6 +11,7 @@
 #define MSCCLPP_USE_CUDA 1
 #else
 #define MSCCLPP_ON_CPU_DEVICE 1
+typedef unsigned long long CUdeviceptr; /* there is no driver, and no cuda.h */
 #endif
 
 /* Multicast is not used, whatever the toolkit has. */

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -367,6 +368,65 @@ inline void gpuMemset(void *ptr, int value, size_t bytes)
     CudaStreamWithFlags stream(cudaStreamNonBlocking);
     MSCCLPP_CUDATHROW(cudaMemsetAsync(ptr, value, bytes, stream));
     MSCCLPP_CUDATHROW(cudaStreamSynchronize(stream));
+}
+
+/* ---- the names of 0.5 ---- */
+
+template <class T> using UniqueCudaPtr = detail::UniqueGpuPtr<T>;
+template <class T> using UniqueCudaHostPtr = detail::UniqueGpuHostPtr<T>;
+
+template <class T>
+[[deprecated("today's name is detail::gpuCallocShared")]] std::shared_ptr<T>
+allocSharedCuda(size_t count = 1)
+{
+    return detail::gpuCallocShared<T>(count);
+}
+template <class T>
+[[deprecated("today's name is detail::gpuCallocShared")]] std::shared_ptr<T>
+allocExtSharedCuda(size_t count = 1)
+{
+    return detail::gpuCallocShared<T>(count);
+}
+template <class T>
+[[deprecated("today's name is GpuBuffer")]] std::shared_ptr<T>
+allocSharedPhysicalCuda(size_t count, size_t gran = 0)
+{
+    return detail::gpuCallocPhysicalShared<T>(count, gran);
+}
+template <class T>
+[[deprecated("today's name is detail::gpuCallocUnique")]] UniqueCudaPtr<T>
+allocUniqueCuda(size_t count = 1)
+{
+    return detail::gpuCallocUnique<T>(count);
+}
+/* An object made of the arguments, or zeros for an array without bounds: T = int[]. */
+template <class T, class... Args>
+[[deprecated("today's name is detail::gpuCallocHostShared")]] std::shared_ptr<T>
+makeSharedCudaHost(Args &&...args)
+{
+    if constexpr (std::is_array_v<T>) {
+        using Element = std::remove_extent_t<T>;
+        static_assert(std::is_trivial_v<Element>, "elements begin as zeros");
+        Element *const elements = detail::gpuCallocHostUnique<Element>(args...).release();
+        return std::shared_ptr<T>(elements, [](Element *ptr) { detail::gpuFreeHost(ptr); });
+    } else {
+        std::shared_ptr<T> object = detail::gpuCallocHostShared<T>();
+        new (object.get()) T(std::forward<Args>(args)...);
+        return object;
+    }
+}
+template <class T>
+[[deprecated("today's name is gpuMemcpyAsync")]] void
+memcpyCudaAsync(T *dst, const T *src, size_t count, cudaStream_t stream,
+                cudaMemcpyKind kind = cudaMemcpyDefault)
+{
+    gpuMemcpyAsync<T>(dst, src, count, stream, kind);
+}
+template <class T>
+[[deprecated("today's name is gpuMemcpy")]] void memcpyCuda(T *dst, const T *src, size_t count,
+                                                            cudaMemcpyKind kind = cudaMemcpyDefault)
+{
+    gpuMemcpy<T>(dst, src, count, kind);
 }
 
 /* ---- what there is ---- */

@@ -106,13 +106,30 @@ static void run()
     NonblockingFuture<Connection> connection =
         communicator.connectOnSetup(0, 6, Transport::CudaIpc);
     std::shared_future<Connection> second = communicator.connect(0, 7, Transport::CudaIpc);
+    /* in 0.7 and before connections were pointers */
+    NonblockingFuture<std::shared_ptr<Connection>> pointer =
+        communicator.connectOnSetup(0, 8, Transport::CudaIpc);
     communicator.setup();
+    std::vector<std::shared_ptr<Connection>> pointers = {pointer.get(), connection.get()};
+    CHECK(pointers[0]->transport() == Transport::CudaIpc &&
+          Connection(pointers[1]) == connection.get() &&
+          connection.get()->transport() == Transport::CudaIpc);
+    CHECK(!(Connection(pointers[0]) == Connection(pointers[1])));
+    CHECK_EQ(communicator.tagOf(pointers[0]), 8);
+    CHECK_EQ(pointers[0]->getMaxWriteQueueSize(), -1);
 
     std::vector<int> values(n_ints), seen(n_ints);
     for (int i = 0; i < n_ints; i++)
         values[(size_t)i] = 3 * i + 1;
     gpuMemcpy(source.get(), values.data(), n_ints, cudaMemcpyHostToDevice);
-    auto semaphore = std::make_shared<SmDevice2DeviceSemaphore>(communicator, connection.get());
+    auto semaphore = std::make_shared<SmDevice2DeviceSemaphore>(communicator, pointers[1]);
+    std::shared_ptr<int> copied = allocSharedCuda<int>(n_ints);
+    memcpyCuda<int>(copied.get(), source.get(), n_ints, cudaMemcpyDeviceToDevice);
+    std::shared_ptr<int[]> on_host = makeSharedCudaHost<int[]>(n_ints);
+    memcpyCuda<int>(on_host.get(), copied.get(), n_ints, cudaMemcpyDeviceToHost);
+    CHECK(std::equal(values.begin(), values.end(), on_host.get()));
+    CHECK_EQ(*makeSharedCudaHost<int>(12), 12);
+    CHECK_EQ(makeSharedCudaHost<int[]>(3)[2], 0);
     SmChannel memory(semaphore, theirs.get(), source.get(), target.get() + n_ints);
     auto syncer = detail::gpuCallocShared<DeviceSyncer>();
     CHECK(gshmem_launch(by_memory, 1, 32, 0, nullptr, deviceHandle(memory), syncer.get()) ==
@@ -125,7 +142,7 @@ static void run()
 
     gpuMemset(target.get(), 0, n_ints);
     ProxyService service;
-    const SemaphoreId id = service.buildAndAddSemaphore(communicator, second.get());
+    const SemaphoreId id = service.buildAndAddSemaphore(communicator, pointers[0]);
     const MemoryId src = service.addMemory(mine), dst = service.addMemory(theirs.get());
     SimpleProxyChannel simple(service.proxyChannel(id), dst, src);
     BaseProxyChannel base = service.proxyChannel(id);
