@@ -304,6 +304,42 @@ static_assert(DataType::INT32 != DataType::UINT32 && DataType::FLOAT16 != DataTy
 IS_TYPE(CUdeviceptr, unsigned long long);
 static_assert(sizeof(f16x8) == 16 && sizeof(f32x4) == 16 && alignof(u32x4) == 16);
 
+/* ---- what programs print, hash, copy and allocate with ---- */
+
+IS_TYPE(decltype(std::to_string(std::declval<const Transport &>())), string);
+IS_TYPE(decltype(std::to_string(std::declval<const Device &>())), string);
+IS(operator<<, std::ostream &(*)(std::ostream &, const Transport &));
+IS(operator<<, std::ostream &(*)(std::ostream &, const DeviceType &));
+IS(operator<<, std::ostream &(*)(std::ostream &, const Device &));
+IS_TYPE(decltype(std::hash<TransportFlags>()(TransportFlags())), size_t);
+IS_TYPE(decltype(Transport::CudaIpc | Transport::IB0), TransportFlags);
+IS_TYPE(decltype(Transport::CudaIpc & Transport::IB0), TransportFlags);
+IS_TYPE(decltype(Transport::CudaIpc ^ Transport::IB0), TransportFlags);
+IS_TYPE(decltype(~AllTransports), TransportFlags);
+static_assert(is_constructible_v<Error, string, ErrorCode> &&
+              is_constructible_v<SysError, string, int> &&
+              is_constructible_v<CudaError, string, int> &&
+              is_constructible_v<CuError, string, int> &&
+              is_constructible_v<IbError, string, int> &&
+              is_constructible_v<BaseError, string, int>);
+IS(BaseError::what, const char *(BaseError::*)() const noexcept);
+IS(CudaStreamWithFlags::set, void (CudaStreamWithFlags::*)(unsigned));
+IS(CudaStreamWithFlags::empty, bool (CudaStreamWithFlags::*)() const);
+IS(GpuStream::deviceId, int (GpuStream::*)() const);
+IS(GpuStreamPool::clear, void (GpuStreamPool::*)());
+IS_TYPE(decltype(detail::gpuCallocPhysicalShared<int>(1, 0, 0)), shared_ptr<int>);
+IS_TYPE(decltype(detail::gpuCallocPhysicalUnique<int>(1)), detail::UniqueGpuPhysicalPtr<int>);
+IS(gpuMemcpy<int>, void (*)(int *, const int *, size_t, cudaMemcpyKind));
+IS(gpuMemcpyAsync<int>, void (*)(int *, const int *, size_t, cudaStream_t, cudaMemcpyKind));
+IS(gpuMemset, void (*)(void *, int, size_t));
+static_assert(GpuBufferGranularity::Default != GpuBufferGranularity::MulticastMinimum &&
+              GpuBufferGranularity::MulticastMinimum != GpuBufferGranularity::MulticastRecommended);
+inline void macros(cudaStream_t stream)
+{
+    MSCCLPP_CUDATHROW(cudaStreamSynchronize(stream));
+    MSCCLPP_CUTHROW(CUDA_SUCCESS);
+}
+
 #undef IS
 #undef IS_TYPE
 

@@ -3,7 +3,8 @@
  * pair: the other end's signals arrive here, and signal() goes there.
  *
  * The constructors take a core semaphore, or a communicator and one of its connections: the n-th
- * semaphore on a connection then meets the other end's n-th, and the constructor waits for it. */
+ * semaphore on a connection then meets the other end's n-th, and the constructor waits for it. Each
+ * counts signals from 0, so a core semaphore is for one of them on each side. */
 #ifndef MSCCLPP_SEMAPHORE_HPP_
 #define MSCCLPP_SEMAPHORE_HPP_
 

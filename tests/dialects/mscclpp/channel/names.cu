@@ -56,6 +56,28 @@ static_assert(
     std::is_same_v<decltype(MemoryDevice2DeviceSemaphoreDeviceHandle::inboundToken), uint64_t *> &&
     std::is_same_v<decltype(MemoryDevice2DeviceSemaphoreDeviceHandle::remoteInboundToken),
                    uint64_t *>);
+static_assert(
+    std::is_same_v<decltype(FifoDeviceHandle::sizeMask), uint32_t> &&
+    std::is_same_v<decltype(FifoDeviceHandle::sizeShift), uint32_t> &&
+    std::is_same_v<decltype(PortChannelDeviceHandle::src_), MemoryId> &&
+    std::is_same_v<decltype(PortChannelDeviceHandle::fifo_), FifoDeviceHandle> &&
+    std::is_same_v<decltype(PortChannelDeviceHandle::semaphore_),
+                   Host2DeviceSemaphoreDeviceHandle> &&
+    std::is_same_v<decltype(MemoryChannelDeviceHandle::semaphore_),
+                   MemoryDevice2DeviceSemaphoreDeviceHandle> &&
+    std::is_same_v<decltype(MemoryDevice2DeviceSemaphoreDeviceHandle::expectedInboundToken),
+                   uint64_t *> &&
+    std::is_same_v<decltype(Host2DeviceSemaphoreDeviceHandle::inboundToken), uint64_t *> &&
+    std::is_same_v<decltype(Host2DeviceSemaphoreDeviceHandle::expectedInboundToken), uint64_t *> &&
+    std::is_same_v<decltype(SwitchChannelDeviceHandle::devicePtr), void *> &&
+    std::is_same_v<decltype(SwitchChannelDeviceHandle::mcPtr), void *> &&
+    std::is_same_v<decltype(SwitchChannelDeviceHandle::bufferSize), size_t> &&
+    std::is_same_v<decltype(SwitchChannelDeviceHandle::barrier_),
+                   SwitchDevice2DeviceSemaphoreDeviceHandle> &&
+    std::is_same_v<SemaphoreId, uint32_t> && std::is_same_v<MemoryId, uint32_t> &&
+    std::is_same_v<TriggerType, uint64_t> &&
+    std::is_same_v<ProxyHandler, std::function<ProxyHandlerResult(ProxyTrigger)>> &&
+    ProxyHandlerResult::Continue != ProxyHandlerResult::Stop);
 static_assert(TriggerData == 1 && TriggerFlag == 2 && TriggerSync == 4 && TriggerBitsSize == 32 &&
               TriggerBitsOffset == 32 && TriggerBitsMemoryId == 9 && TriggerBitsType == 3 &&
               TriggerBitsSemaphoreId == 10 && TriggerBitsFifoReserved == 1 &&
@@ -116,6 +138,15 @@ IS(Host2HostSemaphore::signal, void (Host2HostSemaphore::*)());
 IS(Host2HostSemaphore::poll, bool (Host2HostSemaphore::*)());
 IS(Host2HostSemaphore::wait, void (Host2HostSemaphore::*)(int64_t));
 IS(MemoryDevice2DeviceSemaphore::connection, Connection &(MemoryDevice2DeviceSemaphore::*)());
+IS(Host2DeviceSemaphore::deviceHandle,
+   Host2DeviceSemaphoreDeviceHandle (Host2DeviceSemaphore::*)() const);
+IS(MemoryDevice2DeviceSemaphore::deviceHandle,
+   MemoryDevice2DeviceSemaphoreDeviceHandle (MemoryDevice2DeviceSemaphore::*)() const);
+IS(MemoryChannel::deviceHandle, MemoryChannelDeviceHandle (MemoryChannel::*)() const);
+IS(BaseMemoryChannel::deviceHandle, BaseMemoryChannelDeviceHandle (BaseMemoryChannel::*)() const);
+IS(PortChannel::deviceHandle, PortChannelDeviceHandle (PortChannel::*)() const);
+IS(BasePortChannel::deviceHandle, BasePortChannelDeviceHandle (BasePortChannel::*)() const);
+IS(SwitchChannel::deviceHandle, SwitchChannelDeviceHandle (SwitchChannel::*)() const);
 IS(NvlsConnection::serialize, std::vector<char> (NvlsConnection::*)());
 IS(NvlsConnection::bindAllocatedMemory,
    SwitchChannel (NvlsConnection::*)(unsigned long long, size_t));
@@ -187,6 +218,22 @@ __global__ static void every_call(MemoryChannelDeviceHandle m, PortChannelDevice
     semaphore->set(1);
     semaphore->acquire();
     semaphore->release();
+    ProxyTrigger trigger(3, 4);
+    trigger.fst = trigger.fields.size + trigger.fields.srcOffset + trigger.fields.dstOffset +
+                  trigger.fields.srcMemoryId + trigger.fields.dstMemoryId;
+    trigger.snd = trigger.fields.type + trigger.fields.semaphoreId + trigger.fields.reserved;
+    b.fifo_.push(trigger, 10);
+    LL16Packet packet;
+    packet.write(1, 2, 3);
+    packet.write((uint64_t)1, 3);
+    packet.write(packet.read(3, 10), packet.flag1 + packet.flag2);
+    uint2 pair;
+    LL8Packet small(packet.readOnce(3, pair), 3);
+    small.write(packet.data1 + packet.data2, 3);
+    uint32_t single;
+    if (small.readOnce(3, single) || small.read(3, 10) == small.data + small.flag)
+        small.clear();
+    packet.clear();
     uint64_t *const word = static_cast<uint64_t *>(memory);
     atomicStore(word, atomicFetchAdd(word, (uint64_t)1, memoryOrderRelaxed), memoryOrderRelease);
     POLL_MAYBE_JAILBREAK((atomicLoad<uint64_t, scopeDevice>(word, memoryOrderAcquire) == 0), 1000);
@@ -215,6 +262,7 @@ __global__ static void every_call(MemoryChannelDeviceHandle m, PortChannelDevice
     bulkStore(memory, s.devicePtr, 16);
     bulkReduceStore<float, BulkRedOp::Add>(memory, s.devicePtr, 16);
     bulkReduceStore<uint32_t>(memory, s.devicePtr, 16);
+    bulkReduceStore<__nv_bfloat16>(memory, s.devicePtr, 16);
     bulkStoreCommit();
     bulkStoreWaitSource<1>();
     bulkStoreWait<0>();
