@@ -91,13 +91,10 @@ void sim_keep(struct sim *s, uint64_t bytes)
 static void fold_counts(struct sim *s, struct sim_pe *pe)
 {
     struct sim_phase *p = &s->phases[s->calls[pe->call].phase];
-    const uint64_t mine[] = {pe->counts.messages, pe->counts.bytes, pe->counts.near_messages,
-                             pe->counts.rounds};
-    uint64_t *const most[] = {&p->most.messages, &p->most.bytes, &p->most.near_messages,
-                              &p->most.rounds},
-                    *const all[] = {&p->all.messages, &p->all.bytes, &p->all.near_messages,
-                                    &p->all.rounds};
-    for (int i = 0; i < 4; i++) {
+    const uint64_t mine[] = {pe->counts.messages, pe->counts.bytes, pe->counts.near_messages};
+    uint64_t *const most[] = {&p->most.messages, &p->most.bytes, &p->most.near_messages},
+                    *const all[] = {&p->all.messages, &p->all.bytes, &p->all.near_messages};
+    for (int i = 0; i < 3; i++) {
         *most[i] = later(*most[i], mine[i]);
         *all[i] += pe < &s->pes[s->n_pes] ? mine[i] : 0;
     }
@@ -121,6 +118,8 @@ static void begin_call(struct sim *s, int index)
 static void end_call(struct sim *s, struct sim_pe *pe)
 {
     const int phase = s->calls[pe->call].phase;
+    uint32_t *depth = &s->depths[pe->call];
+    *depth = pe->depth > *depth ? pe->depth : *depth;
     free(pe->voting);
     pe->voting = NULL;
     if (pe->call + 1 == s->n_calls || s->calls[pe->call + 1].phase != phase) {
@@ -150,6 +149,7 @@ static void receive(struct sim *s, int index, struct sim_view *v, uint32_t m)
         sim_fail(s, index, (int)its.value[0]);
         return;
     }
+    pe->depth = its.depth > pe->depth ? its.depth : pe->depth;
     sim_walk_heard(v, its.value);
 }
 
@@ -162,12 +162,12 @@ static void send_action(struct sim *s, int index, const struct sim_action *a)
                             .way = (uint8_t)a->way,
                             .key = a->key,
                             .parts = a->parts,
+                            .depth = pe->depth + (a->way != SIM_NEAR),
                             .bytes = a->bytes};
     if (a->value != NULL) {
         memcpy(m.value, a->value, a->value_bytes);
     }
     sim_send(s, pe, &m);
-    pe->has_sent = pe->has_sent || a->way != SIM_NEAR;
 }
 
 /* Returns whether the PE goes on at once. */
@@ -185,8 +185,6 @@ static bool act(struct sim *s, int index, struct sim_view *v)
         sim_queue_add(&s->queue, pe->cpu_free, GOES_ON, (uint32_t)index);
         return false;
     case SIM_HEAR:
-        pe->counts.rounds += pe->has_sent;
-        pe->has_sent = false;
         pe->awaits = a.other;
         pe->awaited_key = a.key;
         pe->awaits_since = pe->cpu_free;
@@ -322,6 +320,17 @@ static void begin(struct sim *s)
     }
 }
 
+/* A call that only some PEs make may leave the longest chain as it was. */
+static void count_rounds(struct sim *s)
+{
+    uint32_t before = 0;
+    for (int i = 0; i < s->n_calls; i++) {
+        const uint32_t depth = s->depths[i] > before ? s->depths[i] : before;
+        s->phases[s->calls[i].phase].rounds += depth - before;
+        before = depth;
+    }
+}
+
 bool sim_run(struct sim *s, struct sim_fault fault)
 {
     struct sim_event e;
@@ -338,6 +347,7 @@ bool sim_run(struct sim *s, struct sim_fault fault)
         }
         has_let_pass = true;
     }
+    count_rounds(s);
     bool is_done = true;
     for (int i = 0; i < s->n_pes; i++) {
         is_done = is_done && (s->pes[i].state != SIM_LIVES || s->pes[i].call == s->n_calls);

@@ -48,18 +48,21 @@ struct sim_call {
     double work_ns;
 };
 
-/* What a PE has sent in a phase, and how often it has waited after it sent. */
+/* What a PE has sent in a phase. */
 struct sim_counts {
-    uint64_t messages, bytes, near_messages, rounds;
+    uint64_t messages, bytes, near_messages;
 };
 
 struct sim_phase {
     const char *name;
     struct sim_counts most, all; /* all: without the rendezvous, which is part of `most` */
-    uint64_t memory;             /* the most that a PE has for the phase's calls at one time */
-    uint64_t end_ns;             /* when the last PE has ended it */
-    uint64_t longest_ns;         /* of a PE, from where its phase before ended */
-    uint64_t keeps_bytes;        /* for as long as the job lasts */
+    /* By how much the phase makes the longest chain longer, of messages each of which was sent only
+     * after the one before it had come; those within a node's memory do not count. */
+    uint64_t rounds;
+    uint64_t memory;      /* the most that a PE has for the phase's calls at one time */
+    uint64_t end_ns;      /* when the last PE has ended it */
+    uint64_t longest_ns;  /* of a PE, from where its phase before ended */
+    uint64_t keeps_bytes; /* for as long as the job lasts */
 };
 
 enum { SIM_MAX_PHASES = 32, SIM_MAX_CALLS = 128 };
@@ -98,7 +101,7 @@ struct sim_pe {
     uint32_t awaited_key;
     uint16_t call;
     uint8_t state;
-    bool has_sent;            /* since it last awaited something */
+    uint32_t depth;           /* messages of the longest chain that has led to it */
     struct sim_counts counts; /* in this phase */
     uint64_t end_ns;
     int32_t culprit;

@@ -18,6 +18,7 @@ struct core {
 struct sim {
     struct sim_model model;
     struct sim_call calls[SIM_MAX_CALLS];
+    uint32_t depths[SIM_MAX_CALLS]; /* of the longest chain at the end of each call */
     struct sim_phase phases[SIM_MAX_PHASES];
     int n_calls, n_phases, n_pes;
     int32_t *nodes;     /* members by node, and where each node begins */

@@ -14,6 +14,7 @@ struct sim_message {
     uint8_t way, is_notice;
     uint32_t key;   /* what the receiver awaits in the call */
     uint32_t parts; /* messages on the wire, one behind the other */
+    uint32_t depth; /* of the chain of messages that it ends (engine.h) */
     uint64_t bytes; /* of all */
     uint64_t value[GSH_COMBINE_MAX_BYTES / 8];
 };

@@ -102,7 +102,7 @@ static void print_phases(const struct options *o, const struct sim *s)
         const uint64_t ns = p->end_ns > begin ? p->end_ns - begin : 0;
         char sent[32], memory[32], keeps[32], time[32];
         kept += p->keeps_bytes;
-        printf("%-20s %7" PRIu64 " %9" PRIu64 " %12s %12s %12s %12s\n", p->name, p->most.rounds,
+        printf("%-20s %7" PRIu64 " %9" PRIu64 " %12s %12s %12s %12s\n", p->name, p->rounds,
                p->most.messages, bytes_text((double)p->most.bytes, sent),
                bytes_text((double)p->memory, memory), bytes_text((double)p->keeps_bytes, keeps),
                time_text((double)ns, time));
@@ -110,7 +110,7 @@ static void print_phases(const struct options *o, const struct sim *s)
             fprintf(csv,
                     "%d,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                     ",%" PRIu64 "\n",
-                    o->n_pes, p->name, p->most.rounds, p->most.messages, p->most.bytes, p->memory,
+                    o->n_pes, p->name, p->rounds, p->most.messages, p->most.bytes, p->memory,
                     p->keeps_bytes, ns, p->longest_ns);
         }
         dominates = ns > longest ? i : dominates;

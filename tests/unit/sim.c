@@ -203,12 +203,15 @@ static void test_thousand(void)
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
     CHECK(sim_run(again, (struct sim_fault){.pe = -1}));
     CHECK(sim_run(other, (struct sim_fault){.pe = -1}));
-    CHECK_EQ(phase_of(s, "malloc")->most.rounds, 10);
-    CHECK_EQ(phase_of(s, "malloc that fails")->most.rounds, (1 + 1 + 7 + 1) * 10);
+    CHECK_EQ(phase_of(s, "rendezvous")->rounds, 2); /* there and back */
+    CHECK_EQ(phase_of(s, "links")->rounds, 2);
+    CHECK_EQ(phase_of(s, "identities")->rounds, 20);
+    CHECK_EQ(phase_of(s, "malloc")->rounds, 10);
+    CHECK_EQ(phase_of(s, "malloc that fails")->rounds, (1 + 1 + 7 + 1) * 10);
     CHECK_EQ(phase_of(s, "malloc that fails")->most.bytes, 100 * 64);
-    CHECK_EQ(phase_of(s, "sync_all")->most.rounds, 7);
-    CHECK_EQ(phase_of(s, "reduce")->most.rounds, 7);
-    CHECK(phase_of(s, "team_split")->most.rounds <= 2 * 10);
+    CHECK_EQ(phase_of(s, "sync_all")->rounds, 7);
+    CHECK_EQ(phase_of(s, "reduce")->rounds, 7);
+    CHECK(phase_of(s, "team_split")->rounds <= 2 * 10);
     CHECK_EQ(phase_of(s, "broadcast")->all.near_messages,
              phase_of(other, "broadcast")->all.near_messages);
     CHECK_EQ(sim_end_ns(s), sim_end_ns(again));
@@ -300,8 +303,8 @@ static uint64_t init_ns(double n_cores, double open_ns)
     sim_add_scale(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
     const uint64_t ns = phase_of(s, "init")->longest_ns;
-    CHECK_EQ(phase_of(s, "team")->most.rounds, 2 * 3);
-    CHECK_EQ(phase_of(s, "barrier")->most.rounds, SIM_SCALE_BARRIERS * 3);
+    CHECK_EQ(phase_of(s, "team")->rounds, 2 * 3);
+    CHECK_EQ(phase_of(s, "barrier")->rounds, SIM_SCALE_BARRIERS * 3);
     sim_destroy(s);
     return ns;
 }
