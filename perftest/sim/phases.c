@@ -64,8 +64,7 @@ void sim_add_init(struct sim *s, enum sim_start start)
     const enum sim_way tcp = SIM_TCP;
     sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
-    gather(s, "identities", tcp, 8);   /* versions */
-    gather(s, "identities", tcp, 104); /* processes, hosts, settings */
+    gather(s, "identities", tcp, 112); /* versions, processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
     sim_keep(s, n * sizeof(int));        /* the members of team WORLD */
     vote(s, "node", tcp, SIM_ALL_ALIKE); /* listeners for the pages of a node */

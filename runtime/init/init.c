@@ -53,25 +53,27 @@ static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
                                                          "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
                                                          "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
 
-/* What PEs exchange first, whatever their versions; all that follows may depend on the version. */
-struct greeting {
+/* In every version the same place; the rest of a hello may depend on it. */
+struct version {
     uint32_t magic;
     uint8_t version[3]; /* the library's */
     uint8_t state_version;
 };
-_Static_assert(sizeof(struct greeting) == 8, "the same in every version");
+_Static_assert(sizeof(struct version) == 8, "the same in every version");
 
-#define GREETING_MAGIC 0x68736721u
+#define VERSION_MAGIC 0x68736721u
 
-static const struct greeting greeting = {
-    .magic = GREETING_MAGIC,
+static const struct version own_version = {
+    .magic = VERSION_MAGIC,
     .version = {GSHMEM_VENDOR_MAJOR_VERSION, GSHMEM_VENDOR_MINOR_VERSION,
                 GSHMEM_VENDOR_PATCH_VERSION},
     .state_version = GSH_STATE_VERSION,
 };
 
-/* What each PE then tells all others. */
+/* What each PE first tells all others. A version that has more to tell needs a second exchange, as
+ * PEs of two versions must not give different numbers of bytes. */
 struct hello {
+    struct version version;
     uint64_t process;     /* gsh_process_id */
     int64_t node_pes;     /* GSHMEM_NODE_PES */
     uint64_t is_cpu;      /* gsh_setup_is_cpu */
@@ -81,6 +83,7 @@ struct hello {
     uint64_t far_settings[N_FAR_SETTINGS];
     uint8_t random[GSH_SECRET_BYTES]; /* rank 0's is in the job's secret */
 };
+_Static_assert(sizeof(struct hello) == 112, "the same in every version");
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
 {
@@ -249,31 +252,27 @@ static void tell_crowd(const struct gsh_instance *pe)
 }
 
 /* The same on all PEs: PE 0 and the first that differs from it are named. */
-static enum gsh_result check_versions(struct gsh_instance *pe)
+static enum gsh_result check_versions(const struct hello *all, int n)
 {
-    struct greeting *all = calloc((size_t)pe->n_pes, sizeof(*all));
-    if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    }
-    enum gsh_result r =
-        pe->bootstrap->ops->allgather(pe->bootstrap, &greeting, sizeof(greeting), all);
-    for (int i = 1; r == GSH_OK && i < pe->n_pes; i++) {
-        const uint8_t *a = all[i].version, *b = all[0].version;
-        if (memcmp(&all[i], &all[0], sizeof(all[i])) != 0) {
-            r = gsh_fail(GSH_ERR_ARG,
-                         "init: PE %d runs another version of gshmem (%d.%d.%d, state %d) than PE "
-                         "0 (%d.%d.%d, state %d)",
-                         i, a[0], a[1], a[2], all[i].state_version, b[0], b[1], b[2],
-                         all[0].state_version);
+    const struct version *first = &all[0].version;
+    for (int i = 1; i < n; i++) {
+        const struct version *its = &all[i].version;
+        if (memcmp(its, first, sizeof(*its)) != 0) {
+            const uint8_t *a = its->version, *b = first->version;
+            return gsh_fail(GSH_ERR_ARG,
+                            "init: PE %d runs another version of gshmem (%d.%d.%d, state %d) than "
+                            "PE 0 (%d.%d.%d, state %d)",
+                            i, a[0], a[1], a[2], its->state_version, b[0], b[1], b[2],
+                            first->state_version);
         }
     }
-    free(all);
-    return r;
+    return GSH_OK;
 }
 
 static enum gsh_result exchange_identities(struct gsh_instance *pe)
 {
-    struct hello mine = {.process = gsh_process_id(),
+    struct hello mine = {.version = own_version,
+                         .process = gsh_process_id(),
                          .node_pes = pe->env.node_pes,
                          .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
@@ -292,6 +291,9 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
+    if (r == GSH_OK) {
+        r = check_versions(all, pe->n_pes);
+    }
     if (r == GSH_OK) {
         gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
         explicit_bzero(all[0].random, sizeof(all[0].random));
@@ -412,10 +414,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
-    r = check_versions(pe);
-    if (r == GSH_OK) {
-        r = exchange_identities(pe);
-    }
+    r = exchange_identities(pe);
     if (r == GSH_OK) {
         gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);
         free_proxy_of_kernels(pe, had_threads);

@@ -205,7 +205,7 @@ static void test_thousand(void)
     CHECK(sim_run(other, (struct sim_fault){.pe = -1}));
     CHECK_EQ(phase_of(s, "rendezvous")->rounds, 2); /* there and back */
     CHECK_EQ(phase_of(s, "links")->rounds, 2);
-    CHECK_EQ(phase_of(s, "identities")->rounds, 20);
+    CHECK_EQ(phase_of(s, "identities")->rounds, 10);
     CHECK_EQ(phase_of(s, "malloc")->rounds, 10);
     CHECK_EQ(phase_of(s, "malloc that fails")->rounds, (1 + 1 + 7 + 1) * 10);
     CHECK_EQ(phase_of(s, "malloc that fails")->most.bytes, 100 * 64);

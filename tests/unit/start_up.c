@@ -81,19 +81,19 @@ struct job {
 /* All that every version does. */
 static void be_another_version(struct job *job)
 {
-    static const uint8_t mine[8] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
+    static const uint8_t mine[112] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
     struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
     struct gsh_uid id;
     struct gsh_bootstrap *b = NULL;
-    uint8_t all[16];
+    uint8_t all[2 * sizeof(mine)];
     memcpy(id.bytes, job->id.internal, sizeof(id.bytes));
     enum gsh_result r = job->kind == GSHMEMX_INIT_THREAD_PES
                             ? gsh_bootstrap_local_create(job, 0, 2, options.timeout_ns, &b)
                             : gsh_bootstrap_uid_create(&id, 0, 2, &options, &b);
     if (CHECK_EQ(r, GSH_OK)) {
         CHECK_EQ(b->ops->allgather(b, mine, sizeof(mine), all), GSH_OK);
-        CHECK_EQ(memcmp(all, mine, 4), 0);     /* the magic */
-        CHECK_EQ(memcmp(all + 8, mine, 4), 0); /* of both */
+        CHECK_EQ(memcmp(all, mine, 4), 0);                /* the magic */
+        CHECK_EQ(memcmp(all + sizeof(mine), mine, 4), 0); /* of both */
         b->ops->destroy(b);
     }
 }
