@@ -1,7 +1,7 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
  * "processes", under gshmemrun, it does so for what processes send over TCP; with two numbers, for
- * so many PEs, up to 64, and PEs of a node. Then that a thousand PEs need as many rounds as they
+ * so many PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they
  * should, that a hundred thousand keep little of each other, that PEs share cores, that each run is
  * the same, that a PE which dies or hangs is noticed by all others in each call, and that a job's
  * GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@
 #include "runtime/team/team.h"
 #include "tests/rig/bootstrap_conform.h"
 
-enum { MAX_PES = TEST_PES_MAX, N_STAGES = 5 };
+enum { MAX_PES = 512, N_STAGES = 5 };
 
 /* What a PE has sent by the end of each stage of the job. */
 struct sent {
@@ -53,7 +53,7 @@ static void real_pe(int rank, int n, void *unused)
     note(rank, 0);
     void *small = gshmem_malloc(64);
     note(rank, 1);
-    void *large = gshmem_malloc(64 << 20);
+    void *large = gshmem_malloc(4 << 20);
     CHECK(small != NULL && large != NULL);
     note(rank, 2);
     gshmem_sync_all();
@@ -110,6 +110,7 @@ static void test_counts(int n, int node_pes)
                *const init[] = {"topology", "heap", NULL}, *const malloc_small[] = {"malloc", NULL},
                *const malloc_large[] = {"malloc that grows", NULL},
                *const sync[] = {"sync_all", NULL}, *const split[] = {"team_split", NULL};
+    static struct test_thread threads[MAX_PES];
     char text[16];
     struct sim_model model;
     snprintf(text, sizeof(text), "%d", node_pes);
@@ -117,7 +118,8 @@ static void test_counts(int n, int node_pes)
     if (!CHECK_EQ(gshmemx_get_uniqueid(&id), 0)) {
         return;
     }
-    test_on_threads(n, real_pe, NULL);
+    test_start_threads(n, real_pe, NULL, threads);
+    test_join_threads(n, threads);
     sim_model_init(&model);
     model.node_pes = node_pes;
     model.message_max = (double)message_max;
