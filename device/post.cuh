@@ -16,6 +16,7 @@
 #define GSHMEM_POST_CUH
 
 #include "push.cuh"
+#include "trace_post.cuh"
 #include "../wire/nic.h"
 
 namespace gshmem
@@ -131,8 +132,10 @@ __device__ GSHMEM_NOINLINE_BODY void await_completed(const Context &c, uint32_t 
         uint32_t last = load_acquire(word); /* pairs with the adapter's write of the completion */
         if (gsh_wq_completed_opcode(last) == GSH_WQ_DONE)
             done = gsh_wq_completed_end(last, known);
-        if (done > known)
+        if (done > known) {
             raise_done(q, known, done);
+            GSHMEM_TRACED_COMPLETION(c, index, done);
+        }
         if (done >= end)
             break;
         s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, call, queue_at(c, index)->pe, GSHMEM_CMP_GE,
@@ -301,6 +304,7 @@ template <class Context> __device__ __forceinline__ void post_group(const Contex
 template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Context &c, batch *b)
 {
     b = hide_pointee(b);
+    GSHMEM_TRACED_POSTING();
     if (b->starts >> (b->n_blocks - 1) == 0)
         add_nop(c, b, 0); /* its last entry takes two blocks */
     b->here = b->waiting = threads_here();
@@ -310,6 +314,7 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Con
         if (is_in(b->group))
             post_group(c, b);
     } while (b->waiting != 0);
+    GSHMEM_TRACED_POSTED(c, b);
     return b->position + b->n_blocks;
 }
 

@@ -18,7 +18,8 @@ int trace_pe(const struct gsh_told *told, const struct gsh_told_slice *slice)
 
 const char *trace_where(const struct gsh_told_track *track)
 {
-    if (strcmp(track->name, "proxy") == 0 || strcmp(track->name, "network") == 0) {
+    if (strcmp(track->name, "proxy") == 0 || strcmp(track->name, "network") == 0 ||
+        strcmp(track->name, "NIC") == 0) {
         return track->name;
     }
     return strncmp(track->name, "block ", 6) == 0    ? "kernels"

@@ -32,7 +32,7 @@ GSH_CHECK_RESULT enum gsh_result trace_summarise(const struct gsh_told *told,
 void trace_summary_free(struct trace_summary *s);
 /* The PE of a slice. */
 int trace_pe(const struct gsh_told *told, const struct gsh_told_slice *slice);
-/* What its track is of: "host", "kernels", "streams", "proxy" or "network". */
+/* What its track is of: "host", "kernels", "streams", "proxy", "network" or "NIC". */
 const char *trace_where(const struct gsh_told_track *track);
 /* The call that ended a wait; NULL: not known. */
 const struct gsh_told_slice *trace_cause(const struct gsh_told *told,

@@ -118,15 +118,29 @@ static uint64_t widen(uint64_t payload)
     return (uint64_t)((int64_t)(payload << 8) >> 8);
 }
 
+static uint8_t kind_of(uint32_t call)
+{
+    switch (call) {
+    case GSH_TRACE_EVENT_WAIT:
+        return GSH_TRACE_WAIT;
+    case GSH_TRACE_EVENT_SPAN:
+        return GSH_TRACE_SPAN;
+    case GSH_TRACE_EVENT_POST:
+        return GSH_TRACE_POST;
+    case GSH_TRACE_EVENT_DONE:
+        return GSH_TRACE_DONE;
+    default:
+        return GSH_TRACE_CALL;
+    }
+}
+
 static void begin_call(struct thread *t, uint64_t payload)
 {
     if (t->depth < DEPTH) {
         uint32_t kind = (uint32_t)(payload >> 48 & 15);
         struct open_call *c = &t->open[t->depth];
         c->name = payload & UINT64_C(0xffffffffffff);
-        c->slot = (struct gsh_trace_slot){.kind = kind == GSH_TRACE_EVENT_WAIT   ? GSH_TRACE_WAIT
-                                                  : kind == GSH_TRACE_EVENT_SPAN ? GSH_TRACE_SPAN
-                                                                                 : GSH_TRACE_CALL,
+        c->slot = (struct gsh_trace_slot){.kind = kind_of(kind),
                                           .op = kind == GSH_TRACE_EVENT_GET ? GSH_TRACE_OP_GET
                                                                             : GSH_TRACE_OP_NONE,
                                           .pe = -1,

@@ -98,7 +98,8 @@ static void take_kernel_call(void *context, const struct gsh_trace_slot *slot, c
                              uint32_t number)
 {
     struct reader *r = context;
-    uint32_t track = find_track(r, GSH_TRACK_KERNEL, number);
+    const bool has_row = slot->kind == GSH_TRACE_POST || slot->kind == GSH_TRACE_DONE;
+    uint32_t track = has_row ? GSH_NO_TRACK : find_track(r, GSH_TRACK_KERNEL, number);
     add_item(r, slot, name, track, r->t->parts[r->part].head.has_device_clock != 0);
 }
 
@@ -196,6 +197,8 @@ static void read_chunk(struct reader *r, const struct gsh_trace_slot *slots, boo
         case GSH_TRACE_RANGE:
         case GSH_TRACE_MEMORY:
         case GSH_TRACE_NIC:
+        case GSH_TRACE_POST:
+        case GSH_TRACE_DONE:
             /* until rows.h, which has none for some */
             add_item(r, slot, name_of(part, slot), GSH_NO_TRACK, false);
             break;

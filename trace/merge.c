@@ -19,6 +19,7 @@
 #include "trace/load.h"
 #include "trace/memories.h"
 #include "trace/perfetto.h"
+#include "trace/posts.h"
 #include "trace/record.h"
 #include "trace/rows.h"
 
@@ -181,7 +182,8 @@ enum gsh_result gsh_trace_merge(const char *beside, uint64_t job, const char *fi
     }
     if (r == GSH_OK && t.n_parts > 0) {
         gsh_timeline_set_clocks(&t);
-        r = gsh_timeline_set_rows(&t);
+        r = gsh_timeline_end_posts(&t);
+        r = r == GSH_OK ? gsh_timeline_set_rows(&t) : r;
         r = r == GSH_OK ? gsh_timeline_find_memories(&t) : r;
         r = r == GSH_OK ? gsh_timeline_find_flows(&t) : r;
         r = r == GSH_OK ? write_file(&t, file) : r;

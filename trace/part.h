@@ -62,6 +62,10 @@ enum gsh_trace_kind {
     /* bytes at the address `off` of this process are memory number `value` of a dialect, a number
      * of the whole job: op 1: this PE's own, 0: another PE's, as it is mapped here. */
     GSH_TRACE_MEMORY,
+    /* An entry that a kernel has posted to queue word_off of a NIC: `value` is the position after
+     * its reservation. It ends with the first DONE of that position or a later one (posts.h). */
+    GSH_TRACE_POST,
+    GSH_TRACE_DONE, /* at begin_ns it was known that all before `value` of that queue is complete */
     GSH_TRACE_KINDS
 };
 

@@ -136,7 +136,7 @@ static void annotate_item(struct writer *w, const struct gsh_timeline_item *item
     if (s->kind != GSH_TRACE_WAIT && s->off != GSH_TRACE_NONE) {
         annotate_address(w, AT, item, s->off);
     }
-    if (s->word_off == GSH_TRACE_NONE) {
+    if (s->word_off == GSH_TRACE_NONE || s->kind == GSH_TRACE_POST) {
         return;
     }
     annotate_address(w, WORD, item, s->word_off);
@@ -264,6 +264,7 @@ static const char *category_of(const struct gsh_timeline_item *item)
     case GSH_TRACE_REQUEST:
         return "request";
     case GSH_TRACE_TRANSFER:
+    case GSH_TRACE_POST:
         return "transfer";
     default:
         return item->slot.op == GSH_TRACE_OP_GET       ? "get"
@@ -310,7 +311,7 @@ static bool is_slice(const struct gsh_timeline_item *item)
     unsigned kind = item->slot.kind;
     bool is_one = kind == GSH_TRACE_CALL || kind == GSH_TRACE_WAIT || kind == GSH_TRACE_SPAN ||
                   kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER ||
-                  kind == GSH_TRACE_RANGE;
+                  kind == GSH_TRACE_RANGE || kind == GSH_TRACE_POST;
     return is_one && item->track != GSH_NO_TRACK;
 }
 

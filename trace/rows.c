@@ -9,7 +9,8 @@
 static bool has_row(const struct gsh_timeline_item *item)
 {
     unsigned kind = item->slot.kind;
-    return kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER || kind == GSH_TRACE_RANGE;
+    return kind == GSH_TRACE_REQUEST || kind == GSH_TRACE_TRANSFER || kind == GSH_TRACE_RANGE ||
+           kind == GSH_TRACE_POST;
 }
 
 static int order_begins(const void *x, const void *y)
@@ -46,7 +47,8 @@ static bool add_row(struct gsh_timeline *t, struct rows *rows, const struct gsh_
         const char *name;
     } kinds[] = {{GSH_TRACE_REQUEST, GSH_TRACK_PROXY, "proxy"},
                  {GSH_TRACE_TRANSFER, GSH_TRACK_NETWORK, "network"},
-                 {GSH_TRACE_RANGE, GSH_TRACK_RANGES, "ranges"}};
+                 {GSH_TRACE_RANGE, GSH_TRACK_RANGES, "ranges"},
+                 {GSH_TRACE_POST, GSH_TRACK_NIC, "NIC"}};
     size_t k = 0;
     while (kinds[k].item != item->slot.kind) {
         k++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job's timeline in memory: what its parts say, in one list. Built in steps, each of which uses
- * what those before it have filled in: load.h, clocks.h, rows.h, memories.h,
- * flows.h; perfetto.h writes it. */
+ * what those before it have filled in: load.h, clocks.h, posts.h, rows.h, memories.h, flows.h;
+ * perfetto.h writes it. */
 #ifndef GSH_TRACE_TIMELINE_H
 #define GSH_TRACE_TIMELINE_H
 
@@ -36,7 +36,8 @@ enum gsh_track_kind {
     GSH_TRACK_KERNEL,  /* a thread of a kernel; number: ring and thread */
     GSH_TRACK_PROXY,   /* number: of the row, rows.h */
     GSH_TRACK_NETWORK, /* likewise */
-    GSH_TRACK_RANGES   /* likewise */
+    GSH_TRACK_RANGES,  /* likewise */
+    GSH_TRACK_NIC      /* likewise */
 };
 
 struct gsh_timeline_track {

@@ -52,7 +52,11 @@ enum gsh_trace_event_call {
     GSH_TRACE_EVENT_CALL,
     GSH_TRACE_EVENT_WAIT,
     GSH_TRACE_EVENT_SPAN,
-    GSH_TRACE_EVENT_GET /* a call whose data come from the PE */
+    GSH_TRACE_EVENT_GET, /* a call whose data come from the PE */
+    /* An entry of a NIC's queue. WORD: the queue's number; VALUE: the position after the entry's
+     * reservation (wq.h). */
+    GSH_TRACE_EVENT_POST,
+    GSH_TRACE_EVENT_DONE /* the same of a completion: all before VALUE is complete */
 };
 /* In the op of a wait's WORD, beside GSH_TRACE_OP_AWAIT + cmp: how long the word is; neither: 8. */
 #define GSH_TRACE_EVENT_WORD_4 8u

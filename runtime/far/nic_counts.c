@@ -23,16 +23,21 @@ static void count(struct gsh_far_nic *nic, uint32_t queue, uint64_t *outstanding
     const uint32_t last = gsh_nic_word_at(a, site->completion + GSH_WQ_COMPLETION_LAST);
     const uint16_t end = gsh_nic_rung_index(a, site);
     const bool has_completed = gsh_wq_completed_opcode(last) == GSH_WQ_DONE;
-    const uint16_t done = has_completed ? (uint16_t)gsh_wq_completed_end(last, 0) : 0;
-    uint16_t from = nic->counted[queue];
+    struct gsh_nic_count *seen = &nic->counted[queue];
+    const uint64_t done = has_completed ? gsh_wq_completed_end(last, seen->done) : seen->done;
+    uint16_t from = seen->rung;
+    if (done != seen->done) {
+        gsh_trace_kernels_note_done(nic->pe, queue, done);
+        seen->done = done;
+    }
     if ((uint16_t)(end - from) > a->options.depth) {
         const uint16_t n = (uint16_t)(end - from - a->options.depth);
         nic->n_posted += n;
         from = (uint16_t)(from + n);
     }
     nic->n_posted += gsh_nic_count_entries(a, site, from, end);
-    nic->counted[queue] = end;
-    *outstanding += gsh_nic_count_entries(a, site, done, end);
+    seen->rung = end;
+    *outstanding += gsh_nic_count_entries(a, site, (uint16_t)done, end);
 }
 
 bool gsh_far_nic_count(struct gsh_instance *pe, struct gsh_trace_nic *counts)

@@ -24,6 +24,11 @@ struct gsh_nic_look {
     uint64_t since_ns; /* 0: there was nothing else */
 };
 
+struct gsh_nic_count {
+    uint64_t done; /* the position after the newest completed entry */
+    uint16_t rung; /* the index */
+};
+
 struct gsh_far_nic {
     struct gsh_instance *pe;
     struct gsh_nic_stripe stripes[GSH_NIC_STRIPES_MAX];
@@ -32,7 +37,7 @@ struct gsh_far_nic {
     uint32_t n_queues;              /* to each PE, in the default context */
     struct gsh_adapter_site *sites; /* [gsh_nic_n_all_queues]; of far PEs alone */
     struct gsh_nic_look *looks;     /* as sites; NULL: nobody has looked */
-    uint16_t *counted;              /* as sites: the index that nic_counts.c has seen; or NULL */
+    struct gsh_nic_count *counted;  /* as sites: what nic_counts.c has seen; or NULL */
     uint64_t n_posted;              /* up to these */
     struct gsh_nic_used used;
     struct gsh_nic_wake wake; /* of all stripes */

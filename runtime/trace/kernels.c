@@ -414,6 +414,18 @@ static uint64_t take_all(struct gsh_trace_kernels *k, bool is_last)
 
 /* ---- NICs ---- */
 
+void gsh_trace_kernels_note_done(struct gsh_instance *pe, uint32_t queue, uint64_t position)
+{
+    struct gsh_trace_slot slot = {.kind = GSH_TRACE_DONE,
+                                  .pe = -1,
+                                  .begin_ns = gsh_now_ns(),
+                                  .off = GSH_TRACE_NONE,
+                                  .word_off = queue,
+                                  .value = position};
+    slot.end_ns = slot.begin_ns;
+    gsh_trace_write(pe->trace, NULL, &slot);
+}
+
 /* Writes what has changed. Returns whether anything has. */
 static bool look_at_nic(struct gsh_trace_kernels *k)
 {

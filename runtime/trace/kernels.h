@@ -34,6 +34,8 @@ struct gsh_trace_nic {
  * the PE has no NIC. */
 typedef bool gsh_trace_nic_counter(struct gsh_instance *pe, struct gsh_trace_nic *counts);
 void gsh_trace_kernels_count_nic_by(gsh_trace_nic_counter *counter);
+/* For that function: all before this position of the PE's queue of that number is complete. */
+void gsh_trace_kernels_note_done(struct gsh_instance *pe, uint32_t queue, uint64_t position);
 /* Kernels are done: takes the rest. */
 void gsh_trace_kernels_stop(struct gsh_instance *pe);
 void gsh_trace_kernels_destroy(struct gsh_instance *pe);

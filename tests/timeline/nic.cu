@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A known number of requests that PE 0's kernel posts to a NIC, for nic.py to find in the job's
- * timeline. Each takes one position of a queue: so all are counted, however seldom somebody looks.
+ * timeline. It waits for each, and so sees when it is done. Each takes one position of a queue: so
+ * all are counted, however seldom somebody looks.
  */
 #include <gshmem_device.cuh>
 #include "tests/test.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timeline's steps after the job: calls that know an address alone concern whose memory it is;
- * clocks of two hosts and of a GPU become one within the error
- * that the file states, events of kernels become calls, also around a loss, a part that was cut
- * anywhere is read as far as it goes, a file that is none is refused, and what found no room in a
- * part is counted, with the reason. */
+ * clocks of two hosts and of a GPU become one within the error that the file states, what a NIC was
+ * given ends when its completion was seen first, events of kernels become calls, also around a
+ * loss, a part that was cut anywhere is read as far as it goes, a file that is none is refused, and
+ * what found no room in a part is counted, with the reason. */
 #include <glob.h>
 #include <stdio.h>
 #include <signal.h>
@@ -20,6 +20,7 @@
 #include "trace/load.h"
 #include "trace/memories.h"
 #include "trace/merge.h"
+#include "trace/posts.h"
 #include "trace/read.h"
 #include "trace/record.h"
 #include "wire/trace.h"
@@ -187,6 +188,33 @@ static void test_kernel_events(void)
     gsh_kernel_events_destroy(k);
 }
 
+/* ---- what a NIC was given ---- */
+
+/* Queue 3 of PE 0: position 2 is seen complete at 50 by its own completion, position 3
+ * at 70 by that of position 4, and position 6 by nobody. Neither queue 4 nor PE 1's
+ * queue 3 says anything of it. An entry does not end before it begins. */
+static void test_posts(void)
+{
+    struct gsh_timeline_part parts[2] = {{.head = {.n_pes = 2}}, {.head = {.pe = 1, .n_pes = 2}}};
+    struct gsh_timeline_item items[] = {
+        {.slot = {GSH_TRACE_POST, .word_off = 3, .value = 6, .begin_ns = 30, .end_ns = 31}},
+        {.slot = {GSH_TRACE_POST, .word_off = 3, .value = 2, .begin_ns = 10, .end_ns = 11}},
+        {.slot = {GSH_TRACE_POST, .word_off = 3, .value = 3, .begin_ns = 20, .end_ns = 21}},
+        {.slot = {GSH_TRACE_POST, .word_off = 3, .value = 4, .begin_ns = 80, .end_ns = 81}},
+        {.slot = {GSH_TRACE_DONE, .word_off = 3, .value = 2, .begin_ns = 50, .end_ns = 55}},
+        {.slot = {GSH_TRACE_DONE, .word_off = 3, .value = 4, .begin_ns = 70, .end_ns = 70}},
+        {.slot = {GSH_TRACE_DONE, .word_off = 4, .value = 9, .begin_ns = 40, .end_ns = 40}},
+        {.part = 1,
+         .slot = {GSH_TRACE_DONE, .word_off = 3, .value = 9, .begin_ns = 45, .end_ns = 200}},
+        {.slot = {GSH_TRACE_CALL, .end_ns = 90}}};
+    const uint64_t ends[] = {90, 50, 70, 80};
+    struct gsh_timeline t = {.parts = parts, .n_parts = 2, .items = items, .n_items = 9};
+    CHECK_EQ(gsh_timeline_end_posts(&t), GSH_OK);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(items[i].slot.end_ns, ends[i]);
+    }
+}
+
 /* ---- files ---- */
 
 /* A part with one chunk of every kind of slot. */
@@ -219,8 +247,8 @@ static void test_parts(void)
     size_t bytes = make_part(data);
     struct gsh_timeline t = {0};
     CHECK_EQ(gsh_timeline_load(&t, data, bytes), GSH_OK);
-    /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE, NIC, MEMORY */
-    CHECK_EQ(t.n_items, 10);
+    /* CALL, WAIT, SPAN, ALLOC, FREE, REQUEST, TRANSFER, RANGE, NIC, MEMORY, POST, DONE */
+    CHECK_EQ(t.n_items, 12);
     CHECK_STR(t.items[0].name, "somename");
     CHECK_STR(t.tracks[0].name, "somename");
     gsh_timeline_free(&t);
@@ -233,6 +261,7 @@ static void test_parts(void)
         }
         if (gsh_timeline_load(&t, copy, bytes) == GSH_OK) {
             gsh_timeline_set_clocks(&t);
+            CHECK_EQ(gsh_timeline_end_posts(&t), GSH_OK);
             CHECK_EQ(gsh_timeline_find_flows(&t), GSH_OK);
         }
         gsh_timeline_free(&t);
@@ -382,6 +411,7 @@ int main(void)
     test_clocks();
     test_device_clock();
     test_kernel_events();
+    test_posts();
     test_parts();
     test_files();
     test_owner();
