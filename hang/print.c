@@ -243,6 +243,11 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
     fprintf(out, "]}");
 }
 
+void gsh_hang_print_silence_json(FILE *out, int os_pid)
+{
+    fprintf(out, "{\"version\":1,\"silent_process\":%d}\n", os_pid);
+}
+
 void gsh_hang_print_json(FILE *out, const struct gsh_hang_job *job)
 {
     static const char *const verdicts[] = {"none", "lost", "cycle", "first", "unsent", "own"};

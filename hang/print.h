@@ -11,5 +11,7 @@ void gsh_hang_print_text(FILE *out, const struct gsh_hang_job *job);
 char *gsh_hang_text(const struct gsh_hang_job *job);
 /* One line. */
 void gsh_hang_print_json(FILE *out, const struct gsh_hang_job *job);
+/* Likewise: a process of some job does not answer, nor does any other. */
+void gsh_hang_print_silence_json(FILE *out, int os_pid);
 
 #endif

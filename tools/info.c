@@ -16,6 +16,7 @@
 #include "nic/nic.h"
 #include "proxy/transport.h"
 #include "tools/info_job.h"
+#include "tools/info_serve.h"
 #include "tools/info_nic.h"
 
 /* Given by the build. */
@@ -211,6 +212,8 @@ static int usage(void)
         "  --job [ID]     what each PE of a running job of yours waits for, and why it hangs;\n"
         "                 ID: the job's, or the number of gshmemrun or of one of its processes;\n"
         "                 --json after it: as JSON\n"
+        "  --serve PATH   a socket there, for you alone, that gives health checkers this JSON of\n"
+        "                 all your jobs on this node\n"
         "  --help         this text\n");
     return 0;
 }
@@ -232,6 +235,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(option, "--job") == 0) {
         return gsh_info_job(argc - 2, argv + 2);
+    }
+    if (strcmp(option, "--serve") == 0) {
+        return gsh_info_serve(argc - 2, argv + 2);
     }
     if (strcmp(option, "--check") == 0) {
         return usage_error("only --svg FILE may follow", option);
