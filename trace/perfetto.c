@@ -110,8 +110,10 @@ static void annotate_address(struct writer *w, int name, const struct gsh_timeli
 {
     char text[96] = "outside of the heap";
     const uint64_t heap_bytes = w->t->parts[item->part].head.heap_bytes;
+    /* A NIC's entry ends when somebody looks, which may be after the memory has been freed. */
+    const uint64_t ns = item->slot.kind == GSH_TRACE_POST ? item->slot.begin_ns : item->slot.end_ns;
     if (heap_bytes == 0 || off < heap_bytes) { /* 0: not known */
-        gsh_objects_name(&w->objects[item->part], off, item->slot.end_ns, text, sizeof(text));
+        gsh_objects_name(&w->objects[item->part], off, ns, text, sizeof(text));
     }
     annotate_text(w, name, text);
 }
