@@ -38,13 +38,13 @@ __device__ __forceinline__ bool is_for_nic(const Context &c, const void *local)
 }
 
 template <class Context>
-__device__ __forceinline__ void add_local(const Context &c, const batch *b, uint64_t *word,
-                                          const void *local, uint32_t bytes)
+__device__ __forceinline__ void fill_local(const Context &c, uint32_t index, uint64_t *word,
+                                           const void *local, uint32_t bytes)
 {
     uint64_t address = (nic_of(c)->flags & GSH_NIC_ALL_MEMORY) != 0
                            ? reinterpret_cast<uint64_t>(local)
                            : offset_of(c, local);
-    gsh_wq_fill_data(word, address, bytes, queue_at(c, b->queue)->local_key);
+    gsh_wq_fill_data(word, address, bytes, queue_at(c, index)->local_key);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -75,28 +75,39 @@ __device__ __forceinline__ void add_copy(const Context &c, batch *b, uint32_t op
                                          const void *symmetric, const void *local, uint64_t bytes)
 {
     uint64_t *word = add_entry(c, b, opcode, 0, 3, offset_of(c, symmetric));
-    add_local(c, b, word + 4, local, (uint32_t)bytes);
+    fill_local(c, b->queue, word + 4, local, (uint32_t)bytes);
     b->is_loose |= opcode == GSH_WQ_READ;
 }
 
-/* Bytes that the adapter reads or writes here. Returns the position after them. */
+/* The same on its own, without a batch. Returns the position after it. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t nic_copy_one(const Context &c, uint32_t opcode,
+                                                      const void *symmetric, const void *local,
+                                                      uint64_t bytes, int pe, const char *call)
+{
+    const uint32_t index = nic_queue_index(c, pe);
+    uint64_t data[2];
+    fill_local(c, index, data, local, (uint32_t)bytes);
+    return post_short(c, short_entry{opcode, offset_of(c, symmetric), {data[0], data[1]}}, index,
+                      opcode == GSH_WQ_READ, call);
+}
+
+/* Bytes, at least 1, that the adapter reads or writes here. Returns the position after them. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY uint64_t nic_copy(const Context &c, uint32_t opcode,
                                                   const char *symmetric, const char *local,
                                                   uint64_t bytes, int pe, const char *call)
 {
-    batch memory, *b = hide_pointee(&memory);
-    uint64_t end = 0;
-    while (bytes > 0) {
-        uint64_t n = bytes < GSH_WQ_BYTES_MAX ? bytes : GSH_WQ_BYTES_MAX;
-        begin_batch(c, b, pe, call);
-        add_copy(c, b, opcode, symmetric, local, n);
-        end = call_noinline<post<Context>>(c, b);
-        symmetric += n;
-        local += n;
-        bytes -= n;
+    spill(opcode, symmetric, local, bytes, pe, call);
+    while (bytes > GSH_WQ_BYTES_MAX) {
+        call_noinline<nic_copy_one<Context>>(c, opcode, (const void *)symmetric,
+                                             (const void *)local, GSH_WQ_BYTES_MAX, pe, call);
+        symmetric += GSH_WQ_BYTES_MAX;
+        local += GSH_WQ_BYTES_MAX;
+        bytes -= GSH_WQ_BYTES_MAX;
     }
-    return end;
+    return call_noinline<nic_copy_one<Context>>(c, opcode, (const void *)symmetric,
+                                                (const void *)local, bytes, pe, call);
 }
 
 /* Sends the thread's part of the bytes in entries. */
@@ -116,12 +127,37 @@ __device__ GSHMEM_NOINLINE_BODY void nic_put_pieces(const Context &c, rank_in_gr
     }
 }
 
+/* One element of 1, 2, 4 or 8 bytes; higher bits are ignored. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void nic_p(const Context &c, void *dest, uint64_t bits,
+                                           uint32_t bytes, int pe, const char *call)
+{
+    const words2 inlined = {gsh_wq_inline_bytes(bytes) | bits << 32, bits >> 32};
+    (void)post_short(c, short_entry{GSH_WQ_WRITE, offset_of(c, dest), inlined},
+                     nic_queue_index(c, pe), false, call);
+}
+
+/* Whether the bytes are one aligned element of 4 or 8 bytes. */
+__device__ __forceinline__ bool is_element(const void *source, uint64_t bytes)
+{
+    return (bytes == 4 || bytes == 8) && (reinterpret_cast<uintptr_t>(source) & (bytes - 1)) == 0;
+}
+
+__device__ __forceinline__ uint64_t element_at(const void *source, uint64_t bytes)
+{
+    return bytes == 8 ? load_plain(static_cast<const uint64_t *>(source))
+                      : load_plain(static_cast<const uint32_t *>(source));
+}
+
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void nic_put_part(const Context &c, rank_in_group me, void *dest,
                                                   const void *source, uint64_t bytes, int pe,
                                                   bool is_blocking, const char *call)
 {
-    if (bytes <= GSH_WQ_INLINE2_MAX || !is_for_nic(c, source)) {
+    if (me.size == 1 && is_element(source, bytes)) {
+        call_indirect<nic_p<Context>>(c, dest, element_at(source, bytes), (uint32_t)bytes, pe,
+                                      call);
+    } else if (bytes <= GSH_WQ_INLINE2_MAX || !is_for_nic(c, source)) {
         call_noinline<nic_put_pieces<Context>>(c, me, dest, source, bytes, pe, call);
     } else if (me.rank == 0) {
         uint64_t end =
@@ -206,18 +242,6 @@ __device__ GSHMEM_NOINLINE_BODY void nic_strided_part(const Context &c, rank_in_
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void nic_p(const Context &c, void *dest, uint64_t bits,
-                                           uint32_t bytes, int pe, const char *call)
-{
-    batch memory, *b = hide_pointee(&memory);
-    begin_batch(c, b, pe, call);
-    uint64_t *word = add_entry(c, b, GSH_WQ_WRITE, 0, gsh_wq_inline_ds(bytes), offset_of(c, dest));
-    word[4] = gsh_wq_inline_bytes(bytes) | bits << 32;
-    word[5] = bits >> 32;
-    call_noinline<post<Context>>(c, b);
-}
-
 /* Whether an adapter whose atomics are used has this one. */
 __device__ __forceinline__ bool is_nic_amo(gsh_amo_op op, uint32_t bytes)
 {
@@ -265,7 +289,7 @@ __device__ __forceinline__ void add_amo(const Context &c, batch *b, gsh_amo_op o
         word[4] = gsh_wq_pair((uint32_t)first, (uint32_t)second);
         word[5] = gsh_wq_pair((uint32_t)third, (uint32_t)fourth);
     }
-    add_local(c, b, word + 6, to, bytes);
+    fill_local(c, b->queue, word + 6, to, bytes);
 }
 
 template <class Context>

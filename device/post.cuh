@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernels' side of a network adapter's queue (invariants in wire/wq.h): reserve, wait for room,
  * write, publish, ring, wait for completion; and the cells in which values come back (wire/nic.h).
- * Threads of a warp that come here at once reserve, publish and ring as one.
+ * Threads of a warp that come here at once reserve, publish and ring as one. Short entries stay in
+ * registers (post_short), others in the thread's memory (batch).
  *
  * Why no wait is endless. A thread that has reserved waits for room, and for the threads with lower
  * positions of that queue, which wait for nothing else. Room comes as the adapter completes what
@@ -168,9 +169,9 @@ __device__ GSHMEM_NOINLINE_BODY void list_queue(const Context &c, uint32_t index
 /* Reserves positions for the group and waits for room. */
 template <class Context> __device__ __forceinline__ void reserve_blocks(const Context &c, batch *b)
 {
-    gsh_nic_queue *q = queue_at(c, b->queue);
     uint64_t n = b->is_token ? 1 : (uint64_t)size_of(b->group) * b->n_blocks;
     if (rank_in(b->group) == 0) {
+        gsh_nic_queue *q = queue_at(c, b->queue);
         /* pairs with raise_done, for the stores to the blocks */
         const uint64_t done = load_before_stores(&q->gpu_done);
         b->position = atomic_add(&q->gpu_head, n);
@@ -207,17 +208,31 @@ template <class Context> __device__ __forceinline__ void write_blocks(const Cont
     }
 }
 
+/* What a thread needs of a queue to ring. It loads this before it fences: a fence empties the
+ * multiprocessor's cache. */
+struct bell {
+    uint64_t record, doorbell;
+    uint32_t number;
+};
+
+__device__ __forceinline__ bell bell_of(const gsh_nic_queue *q)
+{
+    return {q->record, q->doorbell, q->number};
+}
+
 /* Rings for all before `ready`, and gives up the right to. */
 template <class Context>
-__device__ __forceinline__ void ring_doorbell(const Context &c, gsh_nic_queue *q, uint64_t ready)
+__device__ __forceinline__ void ring_doorbell(const Context &c, gsh_nic_queue *q, bell to,
+                                              uint64_t ready)
 {
-    if (q->record != 0) {
-        store_relaxed(reinterpret_cast<uint32_t *>(q->record), gsh_wq_record(ready));
+    if (to.record != 0) {
+        store_relaxed(reinterpret_cast<uint32_t *>(to.record), gsh_wq_record(ready));
         fence_acq_rel(); /* the record before the doorbell: pairs with the adapter's read of it */
     }
-    store_relaxed(reinterpret_cast<uint64_t *>(q->doorbell), gsh_wq_doorbell(ready, q->number));
+    store_relaxed(reinterpret_cast<uint64_t *>(to.doorbell), gsh_wq_doorbell(ready, to.number));
     /* What this thread has stored comes before what the next one that rings stores; pairs with its
-     * fence in publish_blocks or publish_later. None of it awaits the host's memory. */
+     * fence for the system in publish_next or publish_later. None of it awaits the host's memory.
+     */
     fence_gpu();
     store_relaxed(&q->gpu_rung, ready);
     reduce_and(&q->gpu_ready, ~GSH_NIC_RINGING);
@@ -233,58 +248,75 @@ __device__ __forceinline__ bool change_ready(gsh_nic_queue *q, uint64_t seen, ui
     return atomic_compare_swap(&q->gpu_ready, seen, to) == seen;
 }
 
-/* Publishes the group's entries behind those before them, which others have reserved, and returns
- * when the doorbell has rung for them, by this thread or another. It has fenced. */
+/* Publishes the entries at [position, end) behind those before them, which others have reserved,
+ * and returns when the doorbell has rung for them, by this thread or another. */
 template <class Context>
-__device__ GSHMEM_NOINLINE_BODY void publish_later(const Context &c, const batch *b)
+__device__ GSHMEM_NOINLINE_BODY void
+publish_later(const Context &c, uint32_t index, uint64_t position, uint64_t end, const char *call)
 {
-    b = hide_pointee(b);
     bool is_ready = false;
     spin s;
+    spill(index, position, end, call, is_ready);
+    /* The entries, and what the adapter reads for them, before gpu_ready: pairs with the fence of
+     * the thread that rings for them, below or in publish_next, which is for the system. So this
+     * one need not await the host's memory. */
+    fence_gpu();
     for (;;) {
-        gsh_nic_queue *q = queue_at(c, b->queue);
+        gsh_nic_queue *q = queue_at(c, index);
         /* acquire: pairs with ring_doorbell of the thread that has rung */
-        if (is_ready && load_acquire(&q->gpu_rung) >= b->end)
+        if (is_ready && load_acquire(&q->gpu_rung) >= end)
             break;
         const uint64_t seen = load_relaxed(&q->gpu_ready);
-        const uint64_t at = seen & ~GSH_NIC_RINGING, to = is_ready ? at : b->end;
+        const uint64_t at = seen & ~GSH_NIC_RINGING, to = is_ready ? at : end;
         const bool is_free = (seen & GSH_NIC_RINGING) == 0;
-        if (is_ready ? is_free : at == b->position) {
+        if (is_ready ? is_free : at == position) {
             const bool is_mine = change_ready(q, seen, to | GSH_NIC_RINGING);
             is_ready = is_ready || is_mine;
             if (is_mine && is_free) {
-                /* The entries of all before `to`; pairs with the fences of those who published
-                 * them, and with that of the thread that rang before. */
+                const bell own = bell_of(q);
+                /* The entries of all before `to`, for the adapter; pairs with the fences of those
+                 * who published them, and with that of the thread that rang before. */
                 fence_acq_rel();
-                ring_doorbell(c, q, to);
+                ring_doorbell(c, q, own, to);
                 break;
             }
             continue;
         }
-        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, b->call, b->pe, GSHMEM_CMP_GE,
-                       is_ready ? &q->gpu_rung : &q->gpu_ready, b->end, at);
+        s.keep_polling(c, GSH_REPORT_FAR_TIMEOUT, call, queue_at(c, index)->pe, GSHMEM_CMP_GE,
+                       is_ready ? &queue_at(c, index)->gpu_rung : &queue_at(c, index)->gpu_ready,
+                       end, at);
     }
     s.done();
 }
 
-/* Lets the adapter see what the group has written, which this thread has synchronised with. The
- * fence is the only one for the system on this way, if the queue has no record: it comes after the
- * attempt to get the right to ring, and so waits for both at once. */
+/* The same for a thread that expects to be next, and that nobody rings; false: it is mistaken, and
+ * nothing is published. The fence is the only one for the system on this way, if the queue has no
+ * record: it comes after the attempt to get the right to ring, and so waits for both at once. */
+template <class Context>
+__device__ __forceinline__ bool publish_next(const Context &c, gsh_nic_queue *q, bell own,
+                                             uint64_t position, uint64_t end)
+{
+    const uint64_t seen = atomic_compare_swap(&q->gpu_ready, position, end | GSH_NIC_RINGING);
+    /* The entries, and what the adapter reads for them, before record and doorbell: pairs with the
+     * adapter's reads of these. So do the entries of those who have published before, and what the
+     * thread that rang before has stored: pairs with their fences. */
+    fence_acq_rel();
+    if (hide_value(seen) != position)
+        return false;
+    ring_doorbell(c, q, own, end);
+    return true;
+}
+
+/* Lets the adapter see what the group has written, which this thread has synchronised with. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void publish_blocks(const Context &c, const batch *b)
 {
     b = hide_pointee(b);
     gsh_nic_queue *q = queue_at(c, b->queue);
     const uint64_t end = b->end;
-    const bool is_mine = change_ready(q, b->position, end | GSH_NIC_RINGING);
-    /* The entries, and what the adapter reads for them, before record and doorbell: pairs with the
-     * adapter's reads of these, and with the fence in publish_later of a thread that rings for
-     * this one. What the thread that rang before has stored comes before, too. */
-    fence_acq_rel();
-    if (is_mine)
-        ring_doorbell(c, q, end);
-    else
-        call_noinline<publish_later<Context>>(c, b);
+    if (load_relaxed(&q->gpu_ready) != b->position ||
+        !publish_next(c, q, bell_of(q), b->position, end))
+        call_noinline<publish_later<Context>>(c, b->queue, b->position, end, b->call);
 }
 
 template <class Context> __device__ __forceinline__ void post_group(const Context &c, batch *b)
@@ -316,6 +348,121 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Con
     } while (b->waiting != 0);
     GSHMEM_TRACED_POSTED(c, b);
     return b->position + b->n_blocks;
+}
+
+/* ---- short entries, in registers ------------------------------------------------------------- */
+
+/* An entry of three segments but for what its queue and its position add: opcode, remote address,
+ * and the last segment. */
+struct short_entry {
+    uint32_t opcode;
+    uint64_t remote_off;
+    words2 last;
+};
+
+constexpr uint32_t short_ds = 3;
+
+/* The batch of such an entry. */
+template <class Context>
+__device__ __forceinline__ void fill_batch(const Context &c, batch *b, short_entry e,
+                                           uint32_t index, bool is_loose, const char *call)
+{
+    b->call = call;
+    b->n_blocks = b->starts = 0;
+    b->queue = index;
+    b->pe = queue_at(c, index)->pe;
+    b->is_loose = is_loose;
+    b->is_token = false;
+    uint64_t *word = add_entry(c, b, e.opcode, 0, short_ds, e.remote_off);
+    word[4] = e.last.low;
+    word[5] = e.last.high;
+}
+
+/* For threads that have several queues. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t post_by_queue(const Context &c, short_entry e,
+                                                       uint32_t index, bool is_loose,
+                                                       const char *call)
+{
+    batch memory, *b = hide_pointee(&memory);
+    fill_batch(c, b, e, index, is_loose, call);
+    return call_noinline<post<Context>>(c, b);
+}
+
+/* For a group that has reserved from `first` on: the queue's first position, or positions for which
+ * there was no room. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry e, uint32_t index,
+                                                   uint64_t first, uint32_t group, const char *call)
+{
+    batch memory, *b = hide_pointee(&memory);
+    fill_batch(c, b, e, index, false, call);
+    b->position = first;
+    b->end = first + size_of(group);
+    b->group = group;
+    if (rank_in(b->group) == 0) {
+        if (b->position == 0)
+            call_noinline<list_queue<Context>>(c, b->queue);
+        if (b->end > queue_at(c, b->queue)->depth)
+            call_noinline<await_completed<Context>>(c, b->queue,
+                                                    b->end - queue_at(c, b->queue)->depth, b->call);
+    }
+    b->position = of_first(b->group, b->position) + rank_in(b->group); /* the others wait here */
+    write_blocks(c, b);
+    sync_group(b->group);
+    if (rank_in(b->group) == 0)
+        call_noinline<publish_blocks<Context>>(c, b);
+    sync_group(b->group);
+    return b->position + 1;
+}
+
+/* post() for a short entry. Threads of a warp that have one queue post together. They keep nothing
+ * in memory, and await of their GPU's memory only what they must: where the queue lies, a position,
+ * and the right to ring. */
+template <class Context>
+__device__ __forceinline__ uint64_t post_short(const Context &c, short_entry e, uint32_t index,
+                                               bool is_loose, const char *call)
+{
+    const uint32_t group = threads_here();
+    if (!is_same(group, index))
+        return call_indirect<post_by_queue<Context>>(c, e, index, is_loose, call);
+    gsh_nic_queue *q = queue_at(c, index);
+    const bell own = bell_of(q); /* all that is loaded here is under way with the atomic */
+    words2 *to = reinterpret_cast<words2 *>(q->entries);
+    const uint32_t key = q->remote_key, depth = q->depth;
+    uint64_t position = 0;
+    bool is_next = false;
+    if (rank_in(group) == 0) {
+        /* pairs with raise_done, for the stores to the blocks */
+        const uint64_t done = load_before_stores(&q->gpu_done);
+        const uint64_t ready = load_relaxed(&q->gpu_ready);
+        position = atomic_add(&q->gpu_head, (uint64_t)size_of(group));
+        if (is_loose) /* after the reservation: nic_fence_queue counts on it */
+            reduce_add(&q->gpu_loose, (uint64_t)1);
+        is_next = ready == position;
+        /* positions that are in use at a time are less than 2^32 apart */
+        const bool is_late =
+            position == 0 || (uint32_t)position + size_of(group) - (uint32_t)done > depth;
+        position = position << 1 | (uint64_t)is_late;
+    }
+    position = of_first(group, position);
+    if ((position & 1) != 0)
+        return call_indirect<post_late<Context>>(c, e, index, position >> 1, group, call);
+    position = (position >> 1) + rank_in(group);
+    to += (position & (depth - 1)) * (GSH_WQ_WORDS / 2);
+    store_plain(&to[0], words2{gsh_wq_at_position(gsh_wq_pair(e.opcode, own.number << 8 | short_ds),
+                                                  position),
+                               (uint64_t)GSH_WQ_COMPLETE << 24});
+    store_plain(&to[1], words2{gsh_wq_be64(e.remote_off), gsh_wq_be32(key)});
+    store_plain(&to[2], e.last); /* the adapter ignores the block's end */
+    sync_group(group);
+    if (rank_in(group) == 0) {
+        const uint64_t end = position + size_of(group);
+        if (!is_next || !publish_next(c, q, own, position, end))
+            call_indirect<publish_later<Context>>(c, index, position, end, call);
+    }
+    sync_group(group);
+    return position + 1;
 }
 
 /* ---- values that come back ------------------------------------------------------------------- */

@@ -156,6 +156,20 @@ __device__ __forceinline__ uint32_t lowest_of(uint32_t here, uint32_t value)
 }
 #endif
 
+/* Whether the value is the same for all threads of the group, which come here. */
+__device__ __forceinline__ bool is_same(uint32_t group, uint32_t value)
+{
+#if GSHMEM_WARPS_TOGETHER
+    int is = 1;
+    (void)__match_all_sync(group, value, &is);
+    return is != 0;
+#else
+    (void)group;
+    (void)value;
+    return true;
+#endif
+}
+
 /* Which of the threads here (`here`) go next: those with the lowest key among `waiting`. */
 __device__ __forceinline__ uint32_t next_group(uint32_t here, uint32_t waiting, uint32_t key)
 {

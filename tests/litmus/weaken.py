@@ -118,10 +118,10 @@ WEAKENED = {
                       FAR_SHAPES),
     "coll_far_leave": ("coll/far_step.cuh", [("void set_steps(", "    g.sync();\n", "")], FAR_SHAPES),
     "coll_far_sync": ("coll/far_step.cuh", [("void sync_near(", "g.sync();\n    if", "if")], FAR_SHAPES),
-    # By way of the model NIC, each PE on a node of its own. Who rings for itself has two fences, who rings for others
-    # one more.
-    "nic_doorbell": ("post.cuh", [("void publish_blocks(", FENCE, ";"), ("void ring_doorbell(", FENCE, ";"),
-                                  ("void publish_later(", FENCE, ";"),
+    # By way of the model NIC, each PE on a node of its own. Who rings has two fences, who leaves that to others one.
+    "nic_doorbell": ("post.cuh", [("bool publish_next(", FENCE, ";"), ("void ring_doorbell(", FENCE, ";"),
+                                  ("publish_later(const Context &c, uint32_t index", FENCE, ";"),
+                                  ("publish_later(const Context &c, uint32_t index", "fence_gpu();", ";"),
                                   ("void ring_doorbell(", "fence_gpu();", ";")],
                      "message,put_fence,signal_1k,signal_64k_block"),
     "nic_completed": ("post.cuh", [("void await_completed(", "load_acquire(word)", "load_relaxed(word)")],

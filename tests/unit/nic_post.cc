@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What kernels of the CPU device post to a network adapter, which this file stands in for: a warp's
  * entries lie one behind the other, and one doorbell rings for all of them; threads with different
- * PEs ring once for each; a quiet looks at the completion, and rings no more, and at no queue that
- * has not been used. Queues may have no doorbell record. */
+ * PEs ring once for each; so it goes on, lap after lap of the queue; a quiet looks at the
+ * completion, and rings no more, and at no queue that has not been used. Queues may have no
+ * doorbell record. */
 #include <gshmem_device.cuh>
 
 #include <mutex>
@@ -107,10 +108,11 @@ struct adapter {
     /* Entry i of the queue is the p of one of the lanes, which *mask gets. */
     void check_entry(int pe, uint64_t i, uint32_t *mask)
     {
-        const gsh_wq_block *e = &entries[pe][i];
+        const gsh_wq_block *e = &entries[pe][i % depth];
         const uint64_t off = gsh_wq_be64(e->word[2]), lane = off / 8;
         CHECK_EQ(e->word[0], gsh_wq_at_position(
                                  gsh_wq_pair(GSH_WQ_WRITE, posts.queues[pe].number << 8 | 3), i));
+        CHECK_EQ(e->word[1] >> 24 & 0xff, GSH_WQ_COMPLETE);
         CHECK_EQ((uint32_t)e->word[3], gsh_wq_be32(posts.queues[pe].remote_key));
         CHECK(lane < lanes && (*mask >> lane & 1) == 0);
         CHECK_EQ((uint32_t)e->word[4], gsh_wq_inline_bytes(8));
@@ -123,6 +125,16 @@ __global__ void puts_of_warp(uint64_t *heap, int n_targets)
 {
     gshmem_uint64_p(&heap[threadIdx.x], 1000 + threadIdx.x, 1 + (int)threadIdx.x % n_targets);
     gshmem_quiet();
+}
+
+/* Without waiting: by rounds, a p and a put of an element. */
+__global__ void puts_in_laps(uint64_t *heap, int round)
+{
+    const uint64_t value = 1000 + threadIdx.x;
+    if (round % 2 == 0)
+        gshmem_uint64_p(&heap[threadIdx.x], value, 1);
+    else
+        gshmem_uint64_put(&heap[threadIdx.x], &value, 1, 1);
 }
 
 __global__ void fence_and_quiet()
@@ -164,8 +176,31 @@ static void test_warp(int n_targets, bool has_records)
     CHECK_EQ(a.n_rung[0] + a.n_rung[3], 0);
 }
 
+/* A warp's short puts, again and again: each has one reservation and one doorbell, and lies behind
+ * the one before, also where the queue begins anew. */
+static void test_laps(bool has_records)
+{
+    adapter a(has_records);
+    for (int round = 0; round < 3 * depth / lanes; round++) {
+        const gsh_nic_queue *q = &a.posts.queues[1];
+        const uint64_t first = (uint64_t)round * lanes;
+        uint32_t mask = 0;
+        a.run(puts_in_laps, lanes, a.heap.data(), round);
+        CHECK_EQ(q->gpu_head, first + lanes);
+        CHECK_EQ(q->gpu_ready, first + lanes);
+        CHECK_EQ(q->gpu_rung, first + lanes);
+        CHECK_EQ(a.n_rung[1], (unsigned)round + 1);
+        for (uint64_t i = first; i < first + lanes; i++) {
+            a.check_entry(1, i, &mask);
+        }
+        CHECK_EQ(mask, UINT32_MAX);
+    }
+}
+
 int main()
 {
+    test_laps(true);
+    test_laps(false);
     test_warp(1, true);
     test_warp(2, true);
     test_warp(2, false);
