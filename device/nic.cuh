@@ -123,7 +123,7 @@ __device__ GSHMEM_NOINLINE_BODY void nic_put_pieces(const Context &c, rank_in_gr
         begin_batch(c, b, pe, call);
         add_inline(c, b, offset_of(c, dest) + at, static_cast<const char *>(source) + at,
                    left < GSH_WQ_INLINE2_MAX ? (uint32_t)left : GSH_WQ_INLINE2_MAX);
-        call_noinline<post<Context>>(c, b);
+        call_indirect<post<Context>>(c, b);
     }
 }
 

@@ -45,7 +45,10 @@ __device__ __forceinline__ uint32_t nic_queue_index(const Context &c, int pe)
     uint32_t n = nic_of(c)->n_queues;
     if (number_of(c) != 0)
         return (uint32_t)state_of(c).n_pes * (n + number_of(c) - 1) + (uint32_t)pe;
-    return (uint32_t)pe * n + (blockIdx.x + blockIdx.y + blockIdx.z) % n;
+    uint32_t block = blockIdx.x + blockIdx.y + blockIdx.z;
+    if (block >= n)
+        block %= n; /* a long way */
+    return (uint32_t)pe * n + block;
 }
 
 /* ---- a reservation --------------------------------------------------------------------------- */
@@ -416,53 +419,77 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry
     return b->position + 1;
 }
 
-/* post() for a short entry. Threads of a warp that have one queue post together. They keep nothing
- * in memory, and await of their GPU's memory only what they must: where the queue lies, a position,
- * and the right to ring. */
-template <class Context>
-__device__ __forceinline__ uint64_t post_short(const Context &c, short_entry e, uint32_t index,
-                                               bool is_loose, const char *call)
+/* Posts the entries of a group with one queue. It keeps nothing in memory, and awaits of its GPU's
+ * memory only what it must: where the queue lies, a position, and the right to ring. is_one: the
+ * group is one thread, which waits for no other. */
+template <bool is_one, class Context>
+__device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e, uint32_t index,
+                                                 uint32_t group, bool is_loose, const char *call)
 {
-    const uint32_t group = threads_here();
-    if (!is_same(group, index))
-        return call_indirect<post_by_queue<Context>>(c, e, index, is_loose, call);
+    const uint32_t rank = is_one ? 0 : rank_in(group), size = is_one ? 1 : size_of(group);
     gsh_nic_queue *q = queue_at(c, index);
     const bell own = bell_of(q); /* all that is loaded here is under way with the atomic */
     words2 *to = reinterpret_cast<words2 *>(q->entries);
     const uint32_t key = q->remote_key, depth = q->depth;
     uint64_t position = 0;
-    bool is_next = false;
-    if (rank_in(group) == 0) {
+    bool is_next = false, is_late = false;
+    if (rank == 0) {
         /* pairs with raise_done, for the stores to the blocks */
         const uint64_t done = load_before_stores(&q->gpu_done);
         const uint64_t ready = load_relaxed(&q->gpu_ready);
-        position = atomic_add(&q->gpu_head, (uint64_t)size_of(group));
+        position = atomic_add(&q->gpu_head, (uint64_t)size);
         if (is_loose) /* after the reservation: nic_fence_queue counts on it */
             reduce_add(&q->gpu_loose, (uint64_t)1);
         is_next = ready == position;
         /* positions that are in use at a time are less than 2^32 apart */
-        const bool is_late =
-            position == 0 || (uint32_t)position + size_of(group) - (uint32_t)done > depth;
-        position = position << 1 | (uint64_t)is_late;
+        is_late = position == 0 || (uint32_t)position + size - (uint32_t)done > depth;
     }
-    position = of_first(group, position);
-    if ((position & 1) != 0)
-        return call_indirect<post_late<Context>>(c, e, index, position >> 1, group, call);
-    position = (position >> 1) + rank_in(group);
+    if (!is_one) {
+        position = of_first(group, position << 1 | (uint64_t)is_late);
+        is_late = (position & 1) != 0;
+        position = position >> 1;
+    }
+    if (is_late)
+        return call_indirect<post_late<Context>>(c, e, index, position, group, call);
+    position += rank;
     to += (position & (depth - 1)) * (GSH_WQ_WORDS / 2);
     store_plain(&to[0], words2{gsh_wq_at_position(gsh_wq_pair(e.opcode, own.number << 8 | short_ds),
                                                   position),
                                (uint64_t)GSH_WQ_COMPLETE << 24});
     store_plain(&to[1], words2{gsh_wq_be64(e.remote_off), gsh_wq_be32(key)});
     store_plain(&to[2], e.last); /* the adapter ignores the block's end */
-    sync_group(group);
-    if (rank_in(group) == 0) {
-        const uint64_t end = position + size_of(group);
-        if (!is_next || !publish_next(c, q, own, position, end))
+    if (!is_one)
+        sync_group(group);
+    if (rank == 0) {
+        const uint64_t end = position + size;
+        if (!is_next || !publish_next(c, q, is_one ? own : bell_of(q), position, end))
             call_indirect<publish_later<Context>>(c, index, position, end, call);
     }
-    sync_group(group);
+    if (!is_one)
+        sync_group(group);
     return position + 1;
+}
+
+/* For several threads. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t post_together(const Context &c, short_entry e,
+                                                       uint32_t index, bool is_loose,
+                                                       const char *call)
+{
+    const uint32_t here = threads_here();
+    if (!is_same(here, index))
+        return call_indirect<post_by_queue<Context>>(c, e, index, is_loose, call);
+    return post_at_once<false>(c, e, index, here, is_loose, call);
+}
+
+/* post() for a short entry. */
+template <class Context>
+__device__ __forceinline__ uint64_t post_short(const Context &c, short_entry e, uint32_t index,
+                                               bool is_loose, const char *call)
+{
+    if (size_of(threads_here()) > 1)
+        return call_indirect<post_together<Context>>(c, e, index, is_loose, call);
+    return post_at_once<true>(c, e, index, own_group(), is_loose, call);
 }
 
 /* ---- values that come back ------------------------------------------------------------------- */
