@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A block's batch: small non-blocking puts of its threads to far PEs, which wait in shared memory
- * until they are published together, with one fence and one reservation for each ring. Only files
- * with GSHMEM_BATCH_PUTS, the number of puts that a batch holds, have one; in others nothing here
- * costs anything.
+ * until they are published together, with one fence and one reservation for each ring, or for each
+ * queue to an adapter, whose doorbell then rings once. Only files with GSHMEM_BATCH_PUTS, the
+ * number of puts that a batch holds, have one; in others nothing here costs anything.
  *
  * Invariants
  * - The batch is the block's between begin_batch and end_batch: owner is its key. Nothing else says
@@ -11,15 +11,16 @@
  *   shows room, a thread takes a position by adding 1 to head; otherwise it publishes first. It
  *   writes the put, and then sets ready = i + 1.
  * - The thread that holds the lock publishes [tail, head). It waits until all of these are ready,
- *   fences if the proxy is to read sources, and reserves slots for all puts of a ring at once. Then
- *   it moves tail up to head. So before it reserves, it waits only for threads that wait for
+ *   fences if the proxy is to read sources, and reserves slots for all puts of a ring at once, or
+ *   blocks for all of a queue; it publishes these before it reserves others. Then it moves tail up
+ *   to head. So before it reserves, it waits only for threads that wait for
  *   nothing; afterwards it waits only for room, as every producer does (push.cuh).
  * - What asks for an order publishes first: fence, quiet, barriers, and the end. So do the block's
  *   other threads' calls, for all puts that a synchronisation has ordered before them. */
 #ifndef GSHMEM_BATCH_CUH
 #define GSHMEM_BATCH_CUH
 
-#include "ring.cuh"
+#include "nic.cuh"
 
 #if !defined(GSHMEM_BATCH_PUTS)
 #define GSHMEM_BATCH_PUTS 0
@@ -35,12 +36,20 @@ namespace detail
 constexpr bool has_batches = GSHMEM_BATCH_PUTS > 0;
 constexpr uint64_t batch_puts = has_batches ? GSHMEM_BATCH_PUTS : 1;
 
-/* A request of one or two slots. */
+/* A request of one or two slots; or, with batched_by_nic in `ring`, a WRITE of one block: then
+ * `ring` is the queue, and w has the remote address and the last segment (short_entry). slots: 0:
+ * it has been written. */
 struct batched {
     words4 w;
     uint64_t ready;
     uint32_t ring, slots;
 };
+constexpr uint32_t batched_by_nic = 1u << 31;
+
+__device__ __forceinline__ bool is_by_nic(const batched *p)
+{
+    return may_use_nic && (p->ring & batched_by_nic) != 0;
+}
 
 struct put_batch {
     uint64_t owner, rings; /* of whose state: other PEs' puts are not for it */
@@ -118,6 +127,29 @@ __device__ __forceinline__ void publish_in_ring(const Context &c, put_batch *b, 
     wake_proxy(ring);
 }
 
+/* The same for a queue; each put takes one block. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY void publish_in_queue(const Context &c, put_batch *b,
+                                                      uint64_t first, uint64_t end, uint32_t key,
+                                                      uint64_t n, const char *call)
+{
+    const uint32_t index = key & ~batched_by_nic;
+    const uint64_t position = reserve_alone(c, index, n, call);
+    uint64_t at = position;
+    for (uint64_t i = first; i != end; i++) {
+        batched *const p = &b->puts[i % batch_puts];
+        if (p->ring != key || p->slots == 0)
+            continue;
+        const short_entry e = {GSH_WQ_WRITE, p->w.header.low, p->w.values};
+        const gsh_nic_queue *const q = queue_at(c, index);
+        at++;
+        write_short_entry(e, reinterpret_cast<words2 *>(q->entries), q->depth, q->number,
+                          q->remote_key, at - 1, at == position + n);
+        p->slots = 0;
+    }
+    publish_alone(c, index, position, position + n, call);
+}
+
 /* All puts that the batch has. By a thread on its own. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void publish_batch(const Context &c, const char *call)
@@ -128,7 +160,8 @@ __device__ GSHMEM_NOINLINE_BODY void publish_batch(const Context &c, const char 
     bool reads_sources = false;
     for (uint64_t i = first; i != end; i++) {
         await_ready(c, &b->puts[i % batch_puts], i, call);
-        reads_sources = reads_sources || b->puts[i % batch_puts].slots == 1;
+        const batched *const p = &b->puts[i % batch_puts];
+        reads_sources = reads_sources || (p->slots == 1 && !is_by_nic(p));
     }
     if (reads_sources)
         fence_acq_rel(); /* as in copy_request, for what await_ready has acquired */
@@ -139,7 +172,10 @@ __device__ GSHMEM_NOINLINE_BODY void publish_batch(const Context &c, const char 
             continue; /* written with an earlier one */
         for (uint64_t k = i; k != end; k++)
             n += b->puts[k % batch_puts].ring == p->ring ? b->puts[k % batch_puts].slots : 0;
-        publish_in_ring(c, b, i, end, p->ring, n, call);
+        if (is_by_nic(p))
+            call_indirect<publish_in_queue<Context>>(c, b, i, end, p->ring, n, call);
+        else
+            publish_in_ring(c, b, i, end, p->ring, n, call);
     }
     /* pairs with the load in batch_add, which reuses the places */
     block_store_release(&b->tail, end);
@@ -158,7 +194,7 @@ __device__ __forceinline__ void publish_if_batching(const Context &c, const char
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-template <class Context>
+template <bool is_nic, class Context>
 __device__ __forceinline__ void batch_add(const Context &c, words4 w, uint32_t slots, int pe,
                                           const char *call)
 {
@@ -178,10 +214,19 @@ __device__ __forceinline__ void batch_add(const Context &c, words4 w, uint32_t s
     }
     batched *const p = &b->puts[at % batch_puts];
     p->w = w;
-    p->ring = ring_index(c, pe);
+    p->ring = is_nic ? nic_queue_index(c, pe) | batched_by_nic : ring_index(c, pe);
     p->slots = slots;
     /* pairs with the acquire in await_ready: the put, and what its thread knows of its source */
     block_store_release(&p->ready, at + 1);
+}
+
+/* The value of up to 8 bytes. */
+__device__ __forceinline__ uint64_t bits_of(const void *source, uint64_t bytes)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < bytes; k++)
+        bits |= (uint64_t) static_cast<const uint8_t *>(source)[k] << (8 * k);
+    return bits;
 }
 
 /* False: it is not for the batch. The source stays as it is until a quiet, as for every
@@ -193,19 +238,38 @@ __device__ GSHMEM_NOINLINE_BODY bool batch_put(const Context &c, void *dest, con
     if (bytes == 0)
         return false;
     if (bytes <= sizeof(uint64_t)) {
-        uint64_t bits = 0;
-        for (uint32_t k = 0; k < bytes; k++)
-            bits |= (uint64_t) static_cast<const uint8_t *>(source)[k] << (8 * k);
+        const uint64_t bits = bits_of(source, bytes);
         const words4 w = {
             {header(GSH_RING_PUT_INLINE, 2, pe, 0) | bits >> 63 << (GSH_RING_AT_TOPS + 1), bytes},
             {offset_of(c, dest), bits}};
-        batch_add(c, w, 2, pe, call);
+        batch_add<false>(c, w, 2, pe, call);
         return true;
     }
     const compact_copy copy = compact_of(c, dest, source, bytes);
     if (!is_for_proxy(c, source) || !copy.is_possible)
         return false;
-    batch_add(c, {compact_words(copy, GSH_RING_PUT, pe), {0, 0}}, 1, pe, call);
+    batch_add<false>(c, {compact_words(copy, GSH_RING_PUT, pe), {0, 0}}, 1, pe, call);
+    return true;
+}
+
+/* The same for a peer that an adapter reaches. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY bool nic_batch_put(const Context &c, void *dest, const void *source,
+                                                   uint64_t bytes, int pe, const char *call)
+{
+    uint64_t last[2];
+    if (bytes == 0 || bytes >= GSH_RING_COMPACT_BYTES)
+        return false;
+    if (bytes <= sizeof(uint64_t)) {
+        const uint64_t bits = bits_of(source, bytes);
+        last[0] = gsh_wq_inline_bytes((uint32_t)bytes) | bits << 32;
+        last[1] = bits >> 32;
+    } else if (is_for_nic(c, source)) {
+        fill_local(c, nic_queue_index(c, pe), last, source, (uint32_t)bytes);
+    } else {
+        return false;
+    }
+    batch_add<true>(c, {{offset_of(c, dest), 0}, {last[0], last[1]}}, 1, pe, call);
     return true;
 }
 
@@ -214,9 +278,10 @@ __device__ GSHMEM_NOINLINE_BODY bool batch_put(const Context &c, void *dest, con
 /* From now on non-blocking puts by single threads of the calling block to far PEs wait for others,
  * up to 256 KiB each: they are published together when the batch is full, a thread of the block
  * makes a fence, quiet or barrier, or the batch ends. That saves each put's atomic operation on the
- * ring and its fence; what the proxy and the network do for each stays. Blocking calls, atomics and
- * signals may overtake them, as without a batch. All threads of the block must call it, and
- * end_batch before the block ends. In files without GSHMEM_BATCH_PUTS they have no effect. */
+ * ring and its fence, or its doorbell; what the proxy and the network do for each stays. Blocking
+ * calls, atomics and signals may overtake them, as without a batch. All threads of the block must
+ * call it, and end_batch before the block ends. In files without GSHMEM_BATCH_PUTS they have no
+ * effect. */
 __device__ __forceinline__ void begin_batch()
 {
     if constexpr (detail::has_batches) {

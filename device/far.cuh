@@ -40,6 +40,18 @@ __device__ __forceinline__ auto call_route(const Context &c, bool is_nic, Argume
         return call_indirect<by_ring>(c, a...);
 }
 
+template <class Context>
+__device__ __forceinline__ bool call_batch_put(const Context &c, bool is_nic, void *dest,
+                                               const void *source, uint64_t bytes, int pe,
+                                               const char *call)
+{
+    if constexpr (may_use_nic) {
+        if (is_nic)
+            return call_noinline<nic_batch_put<Context>>(c, dest, source, bytes, pe, call);
+    }
+    return call_noinline<batch_put<Context>>(c, dest, source, bytes, pe, call);
+}
+
 /* Groups of one thread, whose small puts a batch takes. */
 template <class Group> constexpr bool is_single = false;
 template <> inline constexpr bool is_single<group_thread> = true;
@@ -50,8 +62,8 @@ __device__ __forceinline__ void far_put(const Context &c, Group g, void *dest, c
                                         size_t bytes, int pe, bool is_blocking, const char *call)
 {
     if constexpr (has_batches && is_single<Group>) {
-        if (!is_blocking && is_batching(c) && !is_by_nic(c, pe) &&
-            call_noinline<batch_put<Context>>(c, dest, source, (uint64_t)bytes, pe, call))
+        if (!is_blocking && is_batching(c) &&
+            call_batch_put(c, is_by_nic(c, pe), dest, source, (uint64_t)bytes, pe, call))
             return;
     }
     g.sync();

@@ -310,16 +310,22 @@ __device__ __forceinline__ bool publish_next(const Context &c, gsh_nic_queue *q,
     return true;
 }
 
+/* Lets the adapter see what this thread has written there, and what it has synchronised with. */
+template <class Context>
+__device__ __forceinline__ void publish_alone(const Context &c, uint32_t index, uint64_t position,
+                                              uint64_t end, const char *call)
+{
+    gsh_nic_queue *const q = queue_at(c, index);
+    if (load_relaxed(&q->gpu_ready) != position || !publish_next(c, q, bell_of(q), position, end))
+        call_noinline<publish_later<Context>>(c, index, position, end, call);
+}
+
 /* Lets the adapter see what the group has written, which this thread has synchronised with. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void publish_blocks(const Context &c, const batch *b)
 {
     b = hide_pointee(b);
-    gsh_nic_queue *q = queue_at(c, b->queue);
-    const uint64_t end = b->end;
-    if (load_relaxed(&q->gpu_ready) != b->position ||
-        !publish_next(c, q, bell_of(q), b->position, end))
-        call_noinline<publish_later<Context>>(c, b->queue, b->position, end, b->call);
+    publish_alone(c, b->queue, b->position, b->end, b->call);
 }
 
 template <class Context> __device__ __forceinline__ void post_group(const Context &c, batch *b)
@@ -419,6 +425,35 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry
     return b->position + 1;
 }
 
+/* The entry at its position. is_last: it asks for a completion. */
+__device__ __forceinline__ void write_short_entry(short_entry e, words2 *entries, uint32_t depth,
+                                                  uint32_t number, uint32_t remote_key,
+                                                  uint64_t position, bool is_last)
+{
+    words2 *to = entries + (position & (depth - 1)) * (GSH_WQ_WORDS / 2);
+    store_plain(&to[0],
+                words2{gsh_wq_at_position(gsh_wq_pair(e.opcode, number << 8 | short_ds), position),
+                       is_last ? (uint64_t)GSH_WQ_COMPLETE << 24 : 0});
+    store_plain(&to[1], words2{gsh_wq_be64(e.remote_off), gsh_wq_be32(remote_key)});
+    store_plain(&to[2], e.last); /* the adapter ignores the block's end */
+}
+
+/* For a thread on its own that posts for others: n positions, with room. */
+template <class Context>
+__device__ __forceinline__ uint64_t reserve_alone(const Context &c, uint32_t index, uint64_t n,
+                                                  const char *call)
+{
+    gsh_nic_queue *const q = queue_at(c, index);
+    /* pairs with raise_done, for the stores to the blocks */
+    const uint64_t done = load_before_stores(&q->gpu_done), position = atomic_add(&q->gpu_head, n);
+    if (position == 0)
+        call_noinline<list_queue<Context>>(c, index);
+    if (position + n - done > q->depth)
+        call_noinline<await_completed<Context>>(c, index, position + n - queue_at(c, index)->depth,
+                                                call);
+    return position;
+}
+
 /* Posts the entries of a group with one queue. It keeps nothing in memory, and awaits of its GPU's
  * memory only what it must: where the queue lies, a position, and the right to ring. is_one: the
  * group is one thread, which waits for no other. */
@@ -429,7 +464,7 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
     const uint32_t rank = is_one ? 0 : rank_in(group), size = is_one ? 1 : size_of(group);
     gsh_nic_queue *q = queue_at(c, index);
     const bell own = bell_of(q); /* all that is loaded here is under way with the atomic */
-    words2 *to = reinterpret_cast<words2 *>(q->entries);
+    words2 *entries = reinterpret_cast<words2 *>(q->entries);
     const uint32_t key = q->remote_key, depth = q->depth;
     uint64_t position = 0;
     bool is_next = false, is_late = false;
@@ -452,12 +487,7 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
     if (is_late)
         return call_indirect<post_late<Context>>(c, e, index, position, group, call);
     position += rank;
-    to += (position & (depth - 1)) * (GSH_WQ_WORDS / 2);
-    store_plain(&to[0], words2{gsh_wq_at_position(gsh_wq_pair(e.opcode, own.number << 8 | short_ds),
-                                                  position),
-                               (uint64_t)GSH_WQ_COMPLETE << 24});
-    store_plain(&to[1], words2{gsh_wq_be64(e.remote_off), gsh_wq_be32(key)});
-    store_plain(&to[2], e.last); /* the adapter ignores the block's end */
+    write_short_entry(e, entries, depth, own.number, key, position, true);
     if (!is_one)
         sync_group(group);
     if (rank == 0) {

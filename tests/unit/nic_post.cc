@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What kernels of the CPU device post to a network adapter, which this file stands in for: a warp's
  * entries lie one behind the other, and one doorbell rings for all of them; threads with different
- * PEs ring once for each; so it goes on, lap after lap of the queue; a quiet looks at the
- * completion, and rings no more, and at no queue that has not been used. Queues may have no
- * doorbell record. */
+ * PEs ring once for each, and a block's batch once for each queue; so it goes on, lap after lap of
+ * the queue; a quiet looks at the completion, and rings no more, and at no queue that has not been
+ * used. Queues may have no doorbell record. */
 #include <gshmem_device.cuh>
 
 #include <mutex>
@@ -105,14 +105,15 @@ struct adapter {
         gshmemx_cpu_device_synchronize(device);
     }
 
-    /* Entry i of the queue is the p of one of the lanes, which *mask gets. */
-    void check_entry(int pe, uint64_t i, uint32_t *mask)
+    /* Entry i of the queue is the p of one of the lanes, which *mask gets. is_last: it asks for a
+     * completion. */
+    void check_entry(int pe, uint64_t i, uint32_t *mask, bool is_last = true)
     {
         const gsh_wq_block *e = &entries[pe][i % depth];
         const uint64_t off = gsh_wq_be64(e->word[2]), lane = off / 8;
         CHECK_EQ(e->word[0], gsh_wq_at_position(
                                  gsh_wq_pair(GSH_WQ_WRITE, posts.queues[pe].number << 8 | 3), i));
-        CHECK_EQ(e->word[1] >> 24 & 0xff, GSH_WQ_COMPLETE);
+        CHECK_EQ(e->word[1] >> 24 & 0xff, is_last ? GSH_WQ_COMPLETE : 0);
         CHECK_EQ((uint32_t)e->word[3], gsh_wq_be32(posts.queues[pe].remote_key));
         CHECK(lane < lanes && (*mask >> lane & 1) == 0);
         CHECK_EQ((uint32_t)e->word[4], gsh_wq_inline_bytes(8));
@@ -135,6 +136,14 @@ __global__ void puts_in_laps(uint64_t *heap, int round)
         gshmem_uint64_p(&heap[threadIdx.x], value, 1);
     else
         gshmem_uint64_put(&heap[threadIdx.x], &value, 1, 1);
+}
+
+__global__ void puts_in_batch(uint64_t *heap)
+{
+    const uint64_t value = 1000 + threadIdx.x;
+    gshmem::begin_batch();
+    gshmem_uint64_put_nbi(&heap[threadIdx.x], &value, 1, 1 + (int)threadIdx.x % 2);
+    gshmem::end_batch();
 }
 
 __global__ void fence_and_quiet()
@@ -197,8 +206,30 @@ static void test_laps(bool has_records)
     }
 }
 
+/* A batch has one reservation and one doorbell for each queue, and asks for one completion. */
+static void test_batch()
+{
+    adapter a(true);
+    uint32_t mask = 0;
+    for (uint64_t round = 0; round < 3; round++) {
+        mask = 0;
+        a.run(puts_in_batch, lanes, a.heap.data());
+        for (int pe = 1; pe <= 2; pe++) {
+            const uint64_t first = round * lanes / 2, end = first + lanes / 2;
+            CHECK_EQ(a.posts.queues[pe].gpu_head, end);
+            CHECK_EQ(a.posts.queues[pe].gpu_rung, end);
+            CHECK_EQ(a.n_rung[pe], round + 1);
+            for (uint64_t i = first; i < end; i++) {
+                a.check_entry(pe, i, &mask, i + 1 == end);
+            }
+        }
+        CHECK_EQ(mask, UINT32_MAX);
+    }
+}
+
 int main()
 {
+    test_batch();
     test_laps(true);
     test_laps(false);
     test_warp(1, true);
