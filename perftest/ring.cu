@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How fast kernels hand requests to the proxy, or post to a NIC with GSHMEM_REMOTE=nic: each thread
- * puts its own word to a far PE, by p ("push") or by a put of 8 bytes ("put"), two slots of a ring
- * or one block of a queue. Modes: "burst", as many as fit into an empty ring or queue, until they
- * are written; "sustained", more than that and a quiet, so the proxy's or the NIC's and the
- * network's speed count. Run it with GSHMEM_NODE_PES=1 to make PEs of one machine far. For GPUs,
- * compile it with -DGSHMEM_WITH_NIC to post. */
+ * puts its own word to a far PE, by p ("push"), by a put of 8 bytes ("put"), or by one in a batch
+ * of its block ("batch"), two slots of a ring or one block of a queue. Modes: "burst", as many as
+ * fit into an empty ring or queue, until they are written; "sustained", more than that and a quiet,
+ * so the proxy's or the NIC's and the network's speed count. Run it with GSHMEM_NODE_PES=1 to make
+ * PEs of one machine far. For GPUs, compile it with -DGSHMEM_WITH_NIC to post. */
+#if !defined(GSHMEM_BATCH_PUTS)
+#define GSHMEM_BATCH_PUTS 64
+#endif
 #include "perftest/common.h"
 
 namespace
@@ -13,6 +16,9 @@ namespace
 using namespace perftest;
 
 constexpr int slots_each = 2;
+
+enum how { PUSH, PUT, BATCH };
+constexpr const char *how_names[] = {"push", "put", "batch"};
 
 int number_of(const char *name, int otherwise)
 {
@@ -33,21 +39,27 @@ int burst_puts()
                        : number_of("GSHMEM_PROXY_RING_SLOTS", 4096) / slots_each / 2;
 }
 
-template <bool is_burst, bool is_put>
+template <bool is_burst, how by>
 __global__ void __launch_bounds__(1024) push(timing t, uint64_t *words, uint64_t first, int pe)
 {
     uint64_t *const word = words + (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (threadIdx.x == 0)
         gshmem_quiet();
     __syncthreads();
+    if (by == BATCH)
+        gshmem::begin_batch();
     for (int r = t.first(); r < t.rounds; r++) {
         const uint64_t value = first + (uint64_t)(r - t.first());
         t.begin(r);
-        if (is_put)
+        if (by == BATCH)
+            gshmem_uint64_put_nbi(word, &value, 1, pe);
+        else if (by == PUT)
             gshmem_uint64_put(word, &value, 1, pe);
         else
             gshmem_uint64_p(word, value, pe);
     }
+    if (by == BATCH)
+        gshmem::end_batch();
     if (!is_burst)
         gshmem_quiet();
     __syncthreads();
@@ -64,12 +76,12 @@ __global__ void count_others(const uint64_t *words, size_t n, uint64_t least, ui
             atomicAdd(n_others, 1ull);
 }
 
-template <bool is_burst, bool is_put> void measure(bench *b, group g, int blocks)
+template <bool is_burst, how by> void measure(bench *b, group g, int blocks)
 {
     const int threads = g == THREAD ? 1 : g == WARP ? 32 : is_cpu ? 64 : 256;
     const int pushes = blocks * threads;
     row r;
-    r.operation = is_put ? "put" : "push";
+    r.operation = how_names[by];
     r.group = group_names[g];
     r.blocks = blocks;
     r.mode = is_burst ? "burst" : "sustained";
@@ -90,7 +102,7 @@ template <bool is_burst, bool is_put> void measure(bench *b, group g, int blocks
     if (b->leads()) {
         std::vector<double> us;
         for (uint64_t i = 0; i < launches; i++) {
-            const double one = sample(*b, r.made, blocks, threads, push<is_burst, is_put>, words,
+            const double one = sample(*b, r.made, blocks, threads, push<is_burst, by>, words,
                                       i * in_launch, b->target);
             if (i > 0)
                 us.push_back(one);
@@ -104,18 +116,19 @@ template <bool is_burst, bool is_put> void measure(bench *b, group g, int blocks
     gshmem_barrier_all();
 }
 
-template <bool is_put> void measure_modes(bench *b, group g, int blocks)
+template <how by> void measure_modes(bench *b, group g, int blocks)
 {
-    if (!wants(*b, is_put ? "put" : "push"))
+    if (!wants(*b, how_names[by]))
         return;
-    measure<true, is_put>(b, g, blocks);
-    measure<false, is_put>(b, g, blocks);
+    measure<true, by>(b, g, blocks);
+    measure<false, by>(b, g, blocks);
 }
 
 int pe_main(int argc, char **argv)
 {
     const program p = {
-        "ring", "how fast kernels push requests to far PEs", {"push", "put"}, false, true, true};
+        "ring", "how fast kernels push requests to far PEs", {"push", "put", "batch"}, false, true,
+        true};
     bench b = {};
     const int status = begin(&b, p, argc, argv, (size_t)1 << 20);
     if (status >= 0)
@@ -132,8 +145,9 @@ int pe_main(int argc, char **argv)
             continue;
         for (int blocks :
              block_counts(&b, b.o.is_quick ? std::vector<int>{1} : std::vector<int>{1, 16, 0})) {
-            measure_modes<false>(&b, g, blocks);
-            measure_modes<true>(&b, g, blocks);
+            measure_modes<PUSH>(&b, g, blocks);
+            measure_modes<PUT>(&b, g, blocks);
+            measure_modes<BATCH>(&b, g, blocks);
         }
     }
     return end(&b);
