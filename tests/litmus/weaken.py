@@ -124,6 +124,8 @@ WEAKENED = {
                                   ("publish_later(const Context &c, uint32_t index", "fence_gpu();", ";"),
                                   ("void ring_doorbell(", "fence_gpu();", ";")],
                      "message,put_fence,signal_1k,signal_64k_block"),
+    # That of who rings by itself: the entries.
+    "nic_entries": ("post.cuh", [("bool publish_next(", FENCE, ";")], "message,put_fence,signal_1k,signal_64k_block"),
     "nic_completed": ("post.cuh", [("void await_completed(", "load_acquire(word)", "load_relaxed(word)")],
                       "get_8,get_64k,get_64k_block"),
     "nic_overtaken": ("nic.cuh", [("void nic_fence_queue(", "if (n == load_acquire(&queue_at(c, index)->gpu_fenced))",
