@@ -117,9 +117,9 @@ constexpr bool may_be_far = true;
 #endif
 
 /* Whether kernels of this file may post to a network adapter by themselves. If not, they reach all
- * far peers by the proxy, whatever the route. For GPUs a file asks for it by GSHMEM_WITH_NIC: the
- * route's functions have up to 56 registers, the ring's 40, and every kernel with a call that may
- * be far would get them; and no adapter that reaches the memory of GPUs has been tried so far. */
+ * far peers by the proxy, whatever the route. For GPUs a file asks for it by GSHMEM_WITH_NIC: every
+ * kernel with a call that may be far would get the route's code, and up to two registers more than
+ * with the ring alone; and no adapter that reaches the memory of GPUs has been tried so far. */
 #if defined(GSHMEM_NEAR_ONLY) || (defined(__CUDACC__) && !defined(GSHMEM_WITH_NIC))
 constexpr bool may_use_nic = false;
 #else

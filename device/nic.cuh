@@ -110,20 +110,39 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t nic_copy(const Context &c, uint32_t opc
                                                 (const void *)local, bytes, pe, call);
 }
 
+/* A thread's part of the bytes, in its local memory: the calls for each piece would keep it in more
+ * registers than any other function of the route has. */
+struct nic_pieces {
+    uint64_t at, end, step; /* of the next piece, of all, from one to the next */
+    uint64_t remote;
+    const char *source; /* of puts */
+    char *dest;         /* of gets */
+    const char *call;
+    int32_t pe;
+};
+
 /* Sends the thread's part of the bytes in entries. */
 template <class Context>
 __device__ GSHMEM_NOINLINE_BODY void nic_put_pieces(const Context &c, rank_in_group me, void *dest,
                                                     const void *source, uint64_t bytes, int pe,
                                                     const char *call)
 {
+    nic_pieces parts, *p = hide_pointee(&parts);
     batch memory, *b = hide_pointee(&memory);
-    for (uint64_t at = (uint64_t)GSH_WQ_INLINE2_MAX * me.rank; at < bytes;
-         at += (uint64_t)GSH_WQ_INLINE2_MAX * me.size) {
-        uint64_t left = bytes - at;
-        begin_batch(c, b, pe, call);
-        add_inline(c, b, offset_of(c, dest) + at, static_cast<const char *>(source) + at,
+    p->at = (uint64_t)GSH_WQ_INLINE2_MAX * me.rank;
+    p->step = (uint64_t)GSH_WQ_INLINE2_MAX * me.size;
+    p->end = bytes;
+    p->remote = offset_of(c, dest);
+    p->source = static_cast<const char *>(source);
+    p->pe = pe;
+    p->call = call;
+    while (p->at < p->end) {
+        const uint64_t left = p->end - p->at;
+        begin_batch(c, b, p->pe, p->call);
+        add_inline(c, b, p->remote + p->at, p->source + p->at,
                    left < GSH_WQ_INLINE2_MAX ? (uint32_t)left : GSH_WQ_INLINE2_MAX);
         call_indirect<post<Context>>(c, b);
+        p->at += p->step;
     }
 }
 
@@ -186,20 +205,30 @@ __device__ GSHMEM_NOINLINE_BODY void nic_get_pieces(const Context &c, rank_in_gr
                                                     const void *source, uint64_t bytes, int pe,
                                                     const char *call)
 {
-    uint64_t begin = reinterpret_cast<uint64_t>(source), next = (begin & ~7ull) + 8ull * me.rank;
-    if (next < begin)
-        next = begin;
-    while (next < begin + bytes) {
+    nic_pieces parts, *p = hide_pointee(&parts);
+    p->remote = reinterpret_cast<uint64_t>(source);
+    p->end = p->remote + bytes;
+    p->at = (p->remote & ~7ull) + 8ull * me.rank;
+    if (p->at < p->remote)
+        p->at = p->remote;
+    p->step = 8ull * me.size - 8;
+    p->dest = static_cast<char *>(dest);
+    p->pe = pe;
+    p->call = call;
+    while (p->at < p->end) {
         uint32_t n = 8;
-        while ((next & (n - 1)) != 0 || next + n > begin + bytes)
+        while ((p->at & (n - 1)) != 0 || p->at + n > p->end)
             n /= 2;
-        uint64_t word =
-            call_noinline<nic_g<Context>>(c, reinterpret_cast<const void *>(next), n, pe, call);
+        const uint64_t at = p->at - p->remote;
+        p->at += n;
+        if ((p->at & 7) == 0)
+            p->at += p->step;
+        char *const to = p->dest + at;
+        spill(n, to);
+        const uint64_t word = call_indirect<nic_g<Context>>(
+            c, reinterpret_cast<const void *>(p->remote + at), n, p->pe, p->call);
         for (uint32_t k = 0; k < n; k++)
-            static_cast<char *>(dest)[next - begin + k] = (char)(word >> (8 * k));
-        next += n;
-        if ((next & 7) == 0)
-            next += 8ull * me.size - 8;
+            to[k] = (char)(word >> (8 * k));
     }
 }
 

@@ -125,6 +125,7 @@ __device__ GSHMEM_NOINLINE_BODY void await_completed(const Context &c, uint32_t 
                                                      const char *call)
 {
     spin s;
+    spill(index, end, call);
     for (;;) {
         gsh_nic_queue *q = queue_at(c, index);
         /* acquire: the completion that is read next is no older than the one that this came from */
@@ -296,9 +297,10 @@ publish_later(const Context &c, uint32_t index, uint64_t position, uint64_t end,
  * nothing is published. The fence is the only one for the system on this way, if the queue has no
  * record: it comes after the attempt to get the right to ring, and so waits for both at once. */
 template <class Context>
-__device__ __forceinline__ bool publish_next(const Context &c, gsh_nic_queue *q, bell own,
-                                             uint64_t position, uint64_t end)
+__device__ __forceinline__ bool publish_next(const Context &c, gsh_nic_queue *q, uint64_t position,
+                                             uint64_t end)
 {
+    const bell own = bell_of(q);
     const uint64_t seen = atomic_compare_swap(&q->gpu_ready, position, end | GSH_NIC_RINGING);
     /* The entries, and what the adapter reads for them, before record and doorbell: pairs with the
      * adapter's reads of these. So do the entries of those who have published before, and what the
@@ -316,7 +318,7 @@ __device__ __forceinline__ void publish_alone(const Context &c, uint32_t index, 
                                               uint64_t end, const char *call)
 {
     gsh_nic_queue *const q = queue_at(c, index);
-    if (load_relaxed(&q->gpu_ready) != position || !publish_next(c, q, bell_of(q), position, end))
+    if (load_relaxed(&q->gpu_ready) != position || !publish_next(c, q, position, end))
         call_noinline<publish_later<Context>>(c, index, position, end, call);
 }
 
@@ -463,9 +465,9 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
 {
     const uint32_t rank = is_one ? 0 : rank_in(group), size = is_one ? 1 : size_of(group);
     gsh_nic_queue *q = queue_at(c, index);
-    const bell own = bell_of(q); /* all that is loaded here is under way with the atomic */
+    /* all that is loaded here is under way with the atomic */
     words2 *entries = reinterpret_cast<words2 *>(q->entries);
-    const uint32_t key = q->remote_key, depth = q->depth;
+    const uint32_t key = q->remote_key, number = q->number, depth = q->depth;
     uint64_t position = 0;
     bool is_next = false, is_late = false;
     if (rank == 0) {
@@ -487,12 +489,12 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
     if (is_late)
         return call_indirect<post_late<Context>>(c, e, index, position, group, call);
     position += rank;
-    write_short_entry(e, entries, depth, own.number, key, position, true);
+    write_short_entry(e, entries, depth, number, key, position, true);
     if (!is_one)
         sync_group(group);
     if (rank == 0) {
         const uint64_t end = position + size;
-        if (!is_next || !publish_next(c, q, is_one ? own : bell_of(q), position, end))
+        if (!is_next || !publish_next(c, q, position, end))
             call_indirect<publish_later<Context>>(c, index, position, end, call);
     }
     if (!is_one)
