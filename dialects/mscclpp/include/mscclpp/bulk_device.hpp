@@ -161,7 +161,7 @@ struct BulkBarrier {
 #endif
 
   private:
-    alignas(8) uint64_t mbar_;
+    [[maybe_unused]] alignas(8) uint64_t mbar_; // used in kernels alone
 };
 
 #if MSCCLPP_BULK_AVAILABLE

@@ -54,8 +54,9 @@ struct DeviceSyncer {
 #endif
 
   private:
-    uint32_t count_[NUM_DEVICE_SYNCER_COUNTER];
-    uint32_t preFlag_;
+    [[maybe_unused]] uint32_t
+        count_[NUM_DEVICE_SYNCER_COUNTER]; // used in kernels alone, as are the fields below
+    [[maybe_unused]] uint32_t preFlag_;
 };
 
 /* A counting semaphore: at most as many holders as it was set to. */
@@ -100,7 +101,7 @@ struct DeviceSemaphore {
         return reinterpret_cast<uint32_t *>(&semaphore_);
     }
 #endif
-    int semaphore_;
+    [[maybe_unused]] int semaphore_;
 };
 
 } // namespace mscclpp

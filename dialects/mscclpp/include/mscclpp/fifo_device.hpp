@@ -55,7 +55,7 @@ constexpr unsigned int TriggerBitsSemaphoreId = 10;
 constexpr unsigned int TriggerBitsFifoReserved = 1;
 
 union alignas(16) ProxyTrigger {
-    struct {
+    __extension__ struct {
         uint64_t fst;
         uint64_t snd;
     };

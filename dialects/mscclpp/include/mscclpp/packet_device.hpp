@@ -21,7 +21,7 @@ namespace mscclpp
 {
 
 union alignas(16) LL16Packet {
-    struct {
+    __extension__ struct {
         uint32_t data1;
         uint32_t flag1;
         uint32_t data2;
@@ -102,7 +102,7 @@ union alignas(16) LL16Packet {
 };
 
 union alignas(8) LL8Packet {
-    struct {
+    __extension__ struct {
         uint32_t data;
         uint32_t flag;
     };
