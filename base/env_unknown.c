@@ -53,6 +53,14 @@ static unsigned distance(const char *a, const char *b)
 /* Describes what is wrong with a name that no row has. */
 static void word_unknown(const char *name, char *out, size_t size)
 {
+    if (strcmp(name, PREFIX "SYMMETRIC_SIZE") == 0) { /* as OpenSHMEM and NVSHMEM have it */
+        snprintf(
+            out, size,
+            "%s is not a variable of gshmem and is ignored; the heap grows as it is needed, up to "
+            "GSHMEM_HEAP_RANGE",
+            name);
+        return;
+    }
     const char *nearest = NULL;
     unsigned best = UINT32_MAX;
     for (size_t i = 0; i < GSH_ARRAY_LEN(names); i++) {

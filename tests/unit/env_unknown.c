@@ -37,7 +37,8 @@ static void test_warnings(void)
     setenv("GSHMEM_DEBUG_FILE", path, 1);
     setenv("GSHMEM_HEAP_RAGNE", "1G", 1);
     setenv("GSHMEM_SOMETHING_ELSE_ENTIRELY", "1", 1);
-    setenv("GSHMEMX", "1", 1); /* not ours */
+    setenv("GSHMEM_SYMMETRIC_SIZE", "1G", 1); /* what other libraries call the size of the heap */
+    setenv("GSHMEMX", "1", 1);                /* not ours */
     struct gsh_env env;
     CHECK_EQ(gsh_env_read(&env), GSH_OK);
     read_file(path, text, sizeof(text));
@@ -49,6 +50,9 @@ static void test_warnings(void)
     CHECK(strstr(text, "did you mean GSHMEM_HEAP_RANGE?"));
     CHECK_EQ(count(text, "GSHMEM_SOMETHING_ELSE_ENTIRELY"), 1);
     CHECK(strstr(text, "gshmem-info lists them"));
+    CHECK(strstr(
+        text, "GSHMEM_SYMMETRIC_SIZE is not a variable of gshmem and is ignored; the heap grows"));
+    CHECK(strstr(text, "up to GSHMEM_HEAP_RANGE"));
     CHECK(!strstr(text, "GSHMEMX"));
     unlink(path);
 }
@@ -64,8 +68,8 @@ static void test_print(void)
         return;
     }
     setenv("GSHMEM_DEBUG_SUBSYS", "heap,nothing", 1);
-    /* the two wrong values, and two unknown variables of the previous test */
-    CHECK_EQ(gsh_env_print(out), 4);
+    /* the two wrong values, and three unknown variables of the previous test */
+    CHECK_EQ(gsh_env_print(out), 5);
     fclose(out);
     CHECK(strstr(text, "GSHMEM_DEBUG_SUBSYS=heap,nothing  (environment, NOT ALLOWED)"));
     CHECK(strstr(text, "GSHMEM_HEAP_RAGNE=1G  (environment, UNKNOWN)"));
