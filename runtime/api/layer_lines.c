@@ -2,7 +2,6 @@
  * Calls for dialects: collectives on any memory. */
 #include "runtime/layer.h"
 
-#include <stdlib.h>
 #include "base/util.h"
 #include "runtime/api/check.h"
 #include "runtime/api/lines.h"
@@ -31,14 +30,8 @@ size_t gshmemx_layer_inbox_least_bytes(int n_members)
 
 int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox)
 {
-    static const char call[] = "gshmemx_layer_inbox_clear";
-    struct gsh_instance *pe = gsh_instance_need_device(call);
-    void *zeroes = calloc(1, inbox->bytes);
-    enum gsh_result r = zeroes == NULL ? gsh_fail(GSH_ERR_NOMEM, "%s: no host memory", call)
-                                       : pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT,
-                                                              inbox->memory, zeroes, inbox->bytes);
-    free(zeroes);
-    return gsh_public_error(r);
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_inbox_clear");
+    return gsh_public_error(gsh_clear(pe, inbox->memory, inbox->bytes));
 }
 
 /* False: the team has none. */

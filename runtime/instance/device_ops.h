@@ -237,4 +237,7 @@ struct gsh_device_ops {
 GSH_CHECK_RESULT enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe);
 
+/* Sets memory of the PE's own heap to zero, by its device's copy: complete on return. */
+enum gsh_result gsh_clear(struct gsh_instance *pe, void *dest, size_t bytes);
+
 #endif

@@ -25,6 +25,11 @@ static enum gsh_result write_heap(struct gsh_instance *pe, uint64_t off, const v
     return pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, to, from, bytes);
 }
 
+static enum gsh_result clear_heap(struct gsh_instance *pe, uint64_t off, size_t bytes)
+{
+    return gsh_clear(pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + off), bytes);
+}
+
 /* Adds n words after those written so far. Returns their address; 0: n is 0, no table. */
 static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *team,
                           int32_t *tables, size_t *n_words, const int *values, int n)
@@ -101,21 +106,16 @@ static enum gsh_result write_zeroes(struct gsh_instance *pe, const struct gsh_te
     size_t channels_bytes = (size_t)l->n_channels * l->channel_bytes;
     size_t slots_bytes = l->work_off - l->wide_off; /* in the pool */
     size_t apart_bytes = l->wide_is_apart ? 2 * (size_t)l->n_near * l->wide_slot_bytes : 0;
-    size_t most = gsh_max_u64(gsh_max_u64(channels_bytes, l->inbox_bytes),
-                              gsh_max_u64(slots_bytes, apart_bytes));
-    uint8_t *zeroes = calloc(1, most);
-    enum gsh_result r = zeroes == NULL ? gsh_note(GSH_ERR_NOMEM, "no memory for a team's tables")
-                                       : write_heap(pe, team->channels_off, zeroes, channels_bytes);
+    enum gsh_result r = clear_heap(pe, team->channels_off, channels_bytes);
     if (r == GSH_OK && slots_bytes > 0) {
-        r = write_heap(pe, team->first_off + l->wide_off, zeroes, slots_bytes);
+        r = clear_heap(pe, team->first_off + l->wide_off, slots_bytes);
     }
     if (r == GSH_OK && l->inbox_bytes > 0) {
-        r = write_heap(pe, team->first_off + l->inbox_off, zeroes, l->inbox_bytes);
+        r = clear_heap(pe, team->first_off + l->inbox_off, l->inbox_bytes);
     }
     if (r == GSH_OK && apart_bytes > 0) {
-        r = write_heap(pe, team->buffers.off, zeroes, apart_bytes);
+        r = clear_heap(pe, team->buffers.off, apart_bytes);
     }
-    free(zeroes);
     return r;
 }
 
