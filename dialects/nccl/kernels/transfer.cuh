@@ -478,12 +478,52 @@ __device__ void move_piece(const context &c, const gsh_nccl_rings &r, const gsh_
     }
 }
 
+/* By thread 0: the next path, from `from` on, that can move a piece; n_paths: all are done. Waits
+ * until one can. The other threads wait meanwhile at the block's barrier. */
+template <class A, class RowOf, class ChannelOf>
+__device__ uint32_t choose_path(const A &a, const context &c, const path *paths, uint32_t n_paths,
+                                uint32_t from, RowOf row_of, ChannelOf channel_of)
+{
+    const gsh_nccl_rings &r = a.rings;
+    detail::spin spin;
+    for (;;) {
+        look in_vain = {};
+        int in_vain_of = -1;
+        for (uint32_t k = 0; k < n_paths; k++) {
+            const uint32_t i = from + k < n_paths ? from + k : from + k - n_paths;
+            const uint32_t row = row_of(i), channel = channel_of(i);
+            const path p = paths[i];
+            if (p.at == a.row_begin[row + 1])
+                continue;
+            const gsh_nccl_transfer &t = a.transfers[p.at];
+            const look l = t.is_send         ? look_at_freed(c, r, channel, t.peer, p.piece)
+                           : has_lines(a, t) ? look_at_lines(r, channel, t.peer, p.piece)
+                                             : look_at_arrived(c, r, t, channel, p.piece);
+            if (!t.is_send && channel == 0 && p.next == 0 && is_in_lsa(a, t))
+                (void)check_length(a, c, t, p.piece);
+            if (l.is_there) {
+                spin.done();
+                return i;
+            }
+            in_vain = l;
+            in_vain.cmp = GSH_REPORT_CMP_AT(l.cmp, t.site);
+            in_vain_of = t.peer;
+        }
+        if (in_vain_of < 0) {
+            spin.done();
+            return n_paths;
+        }
+        spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,
+                          in_vain.word, in_vain.expected, in_vain.seen);
+    }
+}
+
 /* The block's paths take turns, and no path waits during its turn: whatever other ranks wait for
  * first makes progress. paths: space for them. */
 template <class A>
 __device__ void run_interleaved(const A &a, const context &c, path *paths, uint32_t n_paths)
 {
-    __shared__ bool is_ready;
+    __shared__ uint32_t chosen;
     if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
         return;
     const gsh_nccl_rings &r = a.rings;
@@ -497,66 +537,40 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
         paths[i] = {*counter(r, t.is_send ? r.sent : r.taken, channel, t.peer), s.begin, s.end, at};
     }
     gshmem::group_block().sync();
-    detail::spin spin;
-    for (uint32_t n_open = 1; n_open > 0;) {
-        n_open = 0;
-        bool has_moved = false;
-        look in_vain = {};
-        int in_vain_of = -1;
-        for (uint32_t i = 0; i < n_paths; i++) {
-            const uint32_t row = row_of(i), channel = channel_of(i);
-            const path p = paths[i];
-            if (p.at == a.row_begin[row + 1])
-                continue;
-            n_open++;
-            const gsh_nccl_transfer &t = a.transfers[p.at];
-            const bool by_lines = has_lines(a, t);
-            const bool is_beginning = channel == 0 && p.next == 0 && is_in_lsa(a, t);
-            if (threadIdx.x == 0) {
-                const look l = t.is_send  ? look_at_freed(c, r, channel, t.peer, p.piece)
-                               : by_lines ? look_at_lines(r, channel, t.peer, p.piece)
-                                          : look_at_arrived(c, r, t, channel, p.piece);
-                is_ready = l.is_there;
-                if (!t.is_send && is_beginning)
-                    (void)check_length(a, c, t, p.piece);
-                if (!l.is_there) {
-                    in_vain = l;
-                    in_vain.cmp = GSH_REPORT_CMP_AT(l.cmp, t.site);
-                    in_vain_of = t.peer;
-                }
-            }
-            gshmem::group_block().sync();
-            if (is_ready) {
-                const stripe rest = {p.next, p.end};
-                uint64_t bytes = p.end - p.next;
-                if (!by_lines && bytes > r.slot_bytes)
-                    bytes = r.slot_bytes;
-                if (by_lines && t.is_send)
-                    send_lines(a, t, channel, rest, p.piece, [] {}); /* there is room */
-                else if (by_lines)
-                    receive_lines(a, c, t, channel, rest, p.piece);
-                else {
-                    /* the put's signal has a fence before it */
-                    if (threadIdx.x == 0 && t.is_send && is_beginning)
-                        announce_length(a, t, p.piece);
-                    move_piece(c, r, t, channel, p.next, p.piece, bytes);
-                }
-                has_moved = true;
-                if (threadIdx.x == 0) {
-                    stripe s = {p.next + bytes, p.end};
-                    const uint32_t at =
-                        s.begin < s.end ? p.at : next_of(a, row, channel, p.at + 1, &s);
-                    paths[i] = {p.piece + 1, s.begin, s.end, at};
-                    *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
-                }
-            }
-            gshmem::group_block().sync();
+    for (uint32_t from = 0;;) {
+        if (threadIdx.x == 0)
+            chosen = choose_path(a, c, paths, n_paths, from, row_of, channel_of);
+        gshmem::group_block().sync();
+        const uint32_t i = chosen;
+        if (i == n_paths)
+            break;
+        from = i + 1 < n_paths ? i + 1 : 0;
+        const uint32_t row = row_of(i), channel = channel_of(i);
+        const path p = paths[i];
+        const gsh_nccl_transfer &t = a.transfers[p.at];
+        const bool by_lines = has_lines(a, t);
+        const stripe rest = {p.next, p.end};
+        uint64_t bytes = p.end - p.next;
+        if (!by_lines && bytes > r.slot_bytes)
+            bytes = r.slot_bytes;
+        if (by_lines && t.is_send)
+            send_lines(a, t, channel, rest, p.piece, [] {}); /* there is room */
+        else if (by_lines)
+            receive_lines(a, c, t, channel, rest, p.piece);
+        else {
+            /* the put's signal has a fence before it */
+            if (threadIdx.x == 0 && t.is_send && channel == 0 && p.next == 0 && is_in_lsa(a, t))
+                announce_length(a, t, p.piece);
+            move_piece(c, r, t, channel, p.next, p.piece, bytes);
         }
-        if (threadIdx.x == 0 && n_open > 0 && !has_moved)
-            spin.keep_polling(c, GSH_REPORT_WAIT_TIMEOUT, name, r.pe_of[in_vain_of], in_vain.cmp,
-                              in_vain.word, in_vain.expected, in_vain.seen);
+        gshmem::group_block().sync(); /* all threads have read the path and what is chosen */
+        if (threadIdx.x == 0) {
+            stripe s = {p.next + bytes, p.end};
+            const uint32_t at = s.begin < s.end ? p.at : next_of(a, row, channel, p.at + 1, &s);
+            paths[i] = {p.piece + 1, s.begin, s.end, at};
+            *counter(r, t.is_send ? r.sent : r.taken, channel, t.peer) = p.piece + 1;
+        }
     }
-    spin.done();
 }
 
 /* A block's part of a launch. Its paths are every gridDim.x-th of all: row by row, one per channel.
