@@ -5,7 +5,9 @@ checks that the thread sanitizer reports them, as tests/litmus/weaken.py does fo
 
 usage: weaken_channels.py --list                                           names
        weaken_channels.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
-       weaken_channels.py --program NAME                                   whose program it is
+       weaken_channels.py --program NAME                                   whose program it is, and what to build it
+                                                                           from: its "source", or its "object" where
+                                                                           a file of the library is what changes
        weaken_channels.py --race PROGRAM NAME                              passes when PROGRAM is reported
 
 What no program can show, on x86 and under a sanitizer that knows no fences and reports only races of plain accesses:
@@ -94,12 +96,16 @@ def fail(text):
     sys.exit(f"weaken_channels.py: {text}")
 
 
+def is_of_library(name):
+    return WEAKENED[name][0].endswith((".cc", ".c"))
+
+
 def build(name, root, overlay, command):
     header, changes = WEAKENED[name][:2]
     folder = pathlib.Path(overlay)
     dialect = pathlib.Path(root) / "dialects/mscclpp"
     shutil.copytree(dialect / "include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
-    is_source = header.endswith((".cc", ".c"))
+    is_source = is_of_library(name)
     is_of_gshmem = header.endswith(".c")
     source = pathlib.Path(root) / header if is_of_gshmem else dialect / header
     text = (source if is_source else folder / "mscclpp" / header).read_text()
@@ -112,11 +118,15 @@ def build(name, root, overlay, command):
     changed.write_text(text)
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
     if is_source:
-        # As the library is compiled: without device code.
+        # As the library is compiled: without device code. The program's object is the usual one, so what is read is
+        # what this part reads.
         part = changed.with_suffix(".o")
+        at = command.index("-MD")
+        depfile, command = command[at:at + 3], command[:at] + command[at + 3:]
+        depfile += ["-MT", command[command.index("-o") + 1]]
         options = [word for word in command if word.startswith(("-std", "-O", "-g", "-f", "-I", "-D"))]
         failed = subprocess.call([*command[:first_option], f"-I{root}", *options, "-UGSHMEM_DEVICE_CODE",
-                                  "-DGSHMEM_MSCCLPP_LIBRARY=1", "-c", "-o", part, changed])
+                                  "-DGSHMEM_MSCCLPP_LIBRARY=1", *depfile, "-c", "-o", part, changed])
         if failed:
             return failed
         command = command + [str(part)]
@@ -142,7 +152,7 @@ def main():
         case ["--list"]:
             print("\n".join(WEAKENED))
         case ["--program", name]:
-            print(WEAKENED[name][2])
+            print(WEAKENED[name][2], "object" if is_of_library(name) else "source")
         case ["--build", name, root, overlay, *command] if command:
             sys.exit(build(name, root, overlay, command))
         case ["--race", program, name]:
