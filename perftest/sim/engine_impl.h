@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the engine's files share: engine.c (calls, walks and events), network.c (CPUs, and messages
+ * What the engine's files share: lead.c (calls, walks and events), network.c (CPUs, and messages
  * on their way), fault.c (a PE that is gone, and who learns it), results.c (what has been). */
 #ifndef SIM_ENGINE_IMPL_H
 #define SIM_ENGINE_IMPL_H
