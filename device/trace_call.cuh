@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One call in a kernel, as the timeline sees it. To take a number of a ring is an atomic, and takes
- * about as long as a small put, so no peer is made to wait for one: a call that moves data is
- * written when it has been made, with the time when it began; a call that waits is written before
- * it waits, with a number for its end as well. */
+ * One call in a kernel, as the timeline sees it. Taking a number of a ring is an atomic that lasts
+ * about as long as a small put, and no peer is to wait for that. So a call that moves data is
+ * written when it has been made, with the time when it began. A call that waits is written before
+ * it waits; it takes a second number for its end. */
 #ifndef GSHMEM_TRACE_CALL_CUH
 #define GSHMEM_TRACE_CALL_CUH
 

@@ -4,9 +4,10 @@
  * by processes of one build, so they agree on sizes.
  *
  * With many PEs on a node their pages are one file, so that each process takes one mapping and one
- * descriptor for all of them: first the heads, then the areas of the node's bootstrap, then what
- * follows the heads, each by the PEs' numbers on the node. The areas are what each PE reads of each
- * other one. Close together they are few pages of memory, which a process finds with few faults. */
+ * descriptor for all of them. First come the heads, then the areas of the node's bootstrap, then
+ * what follows the heads. Each of these is in the order of the PEs' numbers on the node. The areas
+ * are what each PE reads of each other one. Close together they are few pages of memory, which a
+ * process finds with few faults. */
 #ifndef GSH_PAGE_H
 #define GSH_PAGE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Teams that users make (OpenSHMEM 1.5, 9.4): the PEs of the parent agree that they ask for the
- * same team, and on the first pool units that all of its members have free, of which the others say
- * nothing; then the members agree that their tables are written. */
+ * Teams that users make (OpenSHMEM 1.5, 9.4). The PEs of the parent agree that they ask for the
+ * same team. In the same step its members, and no other PE, agree on the first pool units that all
+ * of them have free. Then the members agree that their tables are written. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

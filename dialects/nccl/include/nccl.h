@@ -308,12 +308,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 /* Not collective, and waits for no other rank. Any thread may call it, even while calls of comm are
  * in progress or block another thread. Gives up this rank's part in comm and in all communicators
- * that share its id (those split from it, or it from them; if the program had started gshmem, all):
- * their work under way ends, including kernels of the program that wait in this library's device
- * calls, so streams drain; data not yet written is lost. After that the other communicators can
- * only be aborted or destroyed, without waiting. The process may go on, make communicators by new
- * ids, and exit at any time; to ranks that have not aborted, its exit then counts as its death. If
- * comm has been revoked, or is lost, the other communicators of its id go on instead. */
+ * that share its id: those split from it, or it from them. If the program had started gshmem, these
+ * are all communicators. Their work under way ends, including kernels of the program that wait in
+ * this library's device calls, so streams drain. Data not yet written is lost. After that the other
+ * communicators can only be aborted or destroyed, without waiting. The process may go on, make
+ * communicators by new ids, and exit at any time; to ranks that have not aborted, its exit then
+ * counts as its death. If comm has been revoked, or is lost, the other communicators of its id go
+ * on instead. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 /* Not collective: gives up this rank's work of comm that is under way, as ncclCommAbort does, and
  * waits until its streams have drained. Work of other communicators of the same id that waits or
@@ -349,12 +350,12 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
  * carries out nothing of the group. Calls that are not put off, such as queries, do not count. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
-/* Replaces the outermost GroupEnd, and fails like it if a call was refused: forgets the group's
- * calls, and stores in estimatedTime how many microseconds they would take, judging by the launches
- * and by the bytes over each communicator's slowest link: other ranks' work and passing through
- * scratch are not included. Calls that make or register something count as nothing. In place of an
- * inner GroupEnd: acts like it, and leaves estimatedTime as it is. Initialise simInfo with
- * NCCL_SIM_INFO_INITIALIZER; otherwise the group stays open. */
+/* Replaces the outermost GroupEnd, and fails like it if a call was refused. Forgets the group's
+ * calls, and stores in estimatedTime how many microseconds they would take. The estimate goes by
+ * the launches and by the bytes over each communicator's slowest link. It leaves out other ranks'
+ * work and the way through scratch. Calls that make or register something count as nothing. In
+ * place of an inner GroupEnd: acts like it, and leaves estimatedTime as it is. Initialise simInfo
+ * with NCCL_SIM_INFO_INITIALIZER; otherwise the group stays open. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
 
 /* ---- memory ---------------------------------------------------------------------------------- */

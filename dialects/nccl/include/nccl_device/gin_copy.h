@@ -26,9 +26,9 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
  * loads and stores, and with an arena (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, more than
  * 64 KiB.
  *
- * Only for programs whose other threads make no CUDA call meanwhile that waits for a kernel and
- * keeps CUDA's lock: a cudaMemcpy to or from pageable memory, or cudaFree, made while the kernel
- * runs, keeps the host thread from starting the copy, and the kernel waits for ever. Waiting by
+ * While such a kernel runs, no thread of the program may make a CUDA call that waits for a kernel
+ * and keeps CUDA's lock, such as cudaFree, or cudaMemcpy to or from pageable memory. It would keep
+ * the host thread from starting the copy, and the kernel would wait for ever. Waiting by
  * cudaStreamSynchronize or cudaDeviceSynchronize is safe. */
 #if !defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
 #define GSHMEM_NCCL_GIN_ENGINE_BYTES 0
