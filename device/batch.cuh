@@ -133,6 +133,7 @@ __device__ GSHMEM_NOINLINE_BODY void publish_in_queue(const Context &c, put_batc
                                                       uint64_t first, uint64_t end, uint32_t key,
                                                       uint64_t n, const char *call)
 {
+    GSHMEM_TRACED_POSTING();
     const uint32_t index = key & ~batched_by_nic;
     const uint64_t position = reserve_alone(c, index, n, call);
     uint64_t at = position;
@@ -145,6 +146,7 @@ __device__ GSHMEM_NOINLINE_BODY void publish_in_queue(const Context &c, put_batc
         at++;
         write_short_entry(e, reinterpret_cast<words2 *>(q->entries), q->depth, q->number,
                           q->remote_key, at - 1, at == position + n);
+        GSHMEM_TRACED_SHORT(c, e, index, position + n);
         p->slots = 0;
     }
     publish_alone(c, index, position, position + n, call);

@@ -407,6 +407,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry
                                                    uint64_t first, uint32_t group, const char *call)
 {
     batch memory, *b = hide_pointee(&memory);
+    GSHMEM_TRACED_POSTING();
     fill_batch(c, b, e, index, false, call);
     b->position = first;
     b->end = first + size_of(group);
@@ -424,6 +425,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry
     if (rank_in(b->group) == 0)
         call_noinline<publish_blocks<Context>>(c, b);
     sync_group(b->group);
+    GSHMEM_TRACED_SHORT(c, e, index, b->position + 1);
     return b->position + 1;
 }
 
@@ -463,6 +465,7 @@ template <bool is_one, class Context>
 __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e, uint32_t index,
                                                  uint32_t group, bool is_loose, const char *call)
 {
+    GSHMEM_TRACED_POSTING();
     const uint32_t rank = is_one ? 0 : rank_in(group), size = is_one ? 1 : size_of(group);
     gsh_nic_queue *q = queue_at(c, index);
     /* all that is loaded here is under way with the atomic */
@@ -499,6 +502,7 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
     }
     if (!is_one)
         sync_group(group);
+    GSHMEM_TRACED_SHORT(c, e, index, position + 1);
     return position + 1;
 }
 

@@ -50,6 +50,15 @@ __device__ __forceinline__ void trace_entry(const Context &c, const uint64_t *wo
                      end, begin_ns);
 }
 
+/* One of post.cuh's short entries. */
+template <class Context, class Entry>
+__device__ __forceinline__ void trace_short_entry(const Context &c, const Entry &e, uint32_t queue,
+                                                  int pe, uint64_t end, uint64_t begin_ns)
+{
+    const uint64_t word[] = {gsh_wq_pair(e.opcode, 0), 0, gsh_wq_be64(e.remote_off), 0, e.last.low};
+    trace_entry(c, word, queue, pe, end, begin_ns);
+}
+
 /* All before this position of the queue is complete. */
 template <class Context>
 __device__ __forceinline__ void trace_completion(const Context &c, uint32_t queue, uint64_t done)
@@ -73,12 +82,16 @@ __device__ __forceinline__ void trace_completion(const Context &c, uint32_t queu
         if (((B)->starts >> gshmem_i & 1) != 0)                              \
     trace_entry(C, (B)->word + gshmem_i * GSH_WQ_WORDS, (B)->queue, (B)->pe, \
                 (B)->position + (B)->n_blocks, gshmem_traced_from_ns)
+/* The same of a short entry (post.cuh) by itself. */
+#define GSHMEM_TRACED_SHORT(C, E, QUEUE, END) \
+    trace_short_entry(C, E, QUEUE, queue_at(C, QUEUE)->pe, END, gshmem_traced_from_ns)
 #define GSHMEM_TRACED_COMPLETION(C, QUEUE, DONE) trace_completion(C, QUEUE, DONE)
 
 #else
 
 #define GSHMEM_TRACED_POSTING()       ((void)0)
 #define GSHMEM_TRACED_POSTED(...)     ((void)0)
+#define GSHMEM_TRACED_SHORT(...)      ((void)0)
 #define GSHMEM_TRACED_COMPLETION(...) ((void)0)
 
 #endif
