@@ -50,9 +50,10 @@ GSH_OLD_VERSION(pthread_timedjoin_np, 2.3.3);
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* What stat and fstat were made of. The first argument is the version of struct stat. */
+/* What stat, fstat and lstat were made of. The first argument is the version of struct stat. */
 extern int __xstat(int version, const char *path, struct stat *result);
 extern int __fxstat(int version, int fd, struct stat *result);
+extern int __lxstat(int version, const char *path, struct stat *result);
 #ifdef __cplusplus
 }
 #endif
@@ -67,15 +68,21 @@ static inline __attribute__((unused)) int gsh_old_fstat(int fd, struct stat *res
     return __fxstat(1, fd, result);
 }
 
+static inline __attribute__((unused)) int gsh_old_lstat(const char *path, struct stat *result)
+{
+    return __lxstat(1, path, result);
+}
+
 static inline __attribute__((unused)) pid_t gsh_old_gettid(void)
 {
     return (pid_t)syscall(SYS_gettid);
 }
 
 /* `struct stat` stays as it is. */
-#define stat(path, result) gsh_old_stat(path, result)
-#define fstat(fd, result)  gsh_old_fstat(fd, result)
-#define gettid()           gsh_old_gettid()
+#define stat(path, result)  gsh_old_stat(path, result)
+#define fstat(fd, result)   gsh_old_fstat(fd, result)
+#define lstat(path, result) gsh_old_lstat(path, result)
+#define gettid()            gsh_old_gettid()
 
 #ifdef __cplusplus
 #include <cstddef>

@@ -14,7 +14,8 @@ import sys
 
 NEWEST = {'GLIBC': (2, 28), 'GLIBCXX': (3, 4, 24), 'CXXABI': (1, 3, 11), 'GCC': (7, 0, 0)}  # as manylinux_2_28 has it
 SYMBOL = re.compile(r'\bUND (\S+)@(GLIBC|GLIBCXX|CXXABI|GCC)_([0-9.]+)')
-REPLACED = {'stat64', 'fstat64', 'pthread_cond_clockwait'}  # by what old.h takes instead; it has other names for them
+# By what old.h takes instead; it has other names for them.
+REPLACED = {'stat64', 'fstat64', 'lstat64', 'pthread_cond_clockwait'}
 
 
 def newer_symbols(path):
