@@ -177,7 +177,8 @@ def names_in(value):
 def documented():
     """The words of the block in the guide that explains the names."""
     guide = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/hangs.md"
-    return set(re.findall(r"[a-z_]+", guide.read_text().partition("## For programs")[2].split("```")[1]))
+    block = guide.read_text().partition("## For programs")[2].partition("```text")[2].partition("```")[0]
+    return set(re.findall(r"[a-z_]+", block))
 
 
 def has_oldest(report, name):
