@@ -13,7 +13,9 @@ Between clang's output and the file:
 - Functions have no alignment of their own. Clang gives it to C++ member functions, and libNVVM, by which CuTe DSL
   compiles, refuses it.
 - Structures that are passed by value become pointers to the caller's copy, after LLVM has found that the function only
-  reads it: where pointers to local memory have 32 bits, as Triton has it, LLVM 21 has no code for the former."""
+  reads it: where pointers to local memory have 32 bits, as Triton has it, LLVM 21 has no code for the former. A call
+  that passes one is no tail call any more: such a call promises not to read what the caller has, so that LLVM would
+  not even write it."""
 import re
 import subprocess
 import sys
@@ -47,7 +49,8 @@ def without_copies(text):
         for parameter in re.findall(rf'[^,(]*{copy}', head):
             if ' readonly ' not in parameter:
                 sys.exit(f'bitcode.py: this function changes a structure that it is given by value: {head}')
-    return re.sub(copy, '', text)
+    lines = (line.replace('tail call ', 'call ', 1) if re.search(copy, line) else line for line in text.split('\n'))
+    return re.sub(copy, '', '\n'.join(lines))
 
 
 def without_alignment(text):

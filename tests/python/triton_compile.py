@@ -96,6 +96,8 @@ def check_calls(kernel, types, numbers):
         source = ASTSource(kernel, {**types, **dict.fromkeys(numbers, 'constexpr')}, numbers)
         made = triton.compile(source, target=GPUTarget('cuda', 90, 32), options={'extern_libs': libraries})
         assert libraries and 'gshmem_state_block' in made.asm['ptx']
+        # What a large function is given must reach it.
+        assert not re.search(r'@gshmemx?_(broadcast|fcollect)mem\w*\(\)', made.asm['llir'])
         return made.asm['ttir']
     except triton.runtime.errors.PTXASError as e:
         assert not libraries and "Unresolved extern function 'gshmem_my_pe'" in str(e), e
