@@ -52,14 +52,22 @@ WIDTH = 32
 BYTES = WIDTH * 4
 
 
+def from_host(array):
+    """What arrays of the device take."""
+    if not gshmem.is_on_gpu():
+        return array
+    import torch
+    return torch.from_numpy(array).cuda()
+
+
 def new_array():
     """Ordinary memory with a row for each rank, of which the own one is filled."""
     me, n = gshmem.my_pe(), gshmem.n_pes()
     array = numpy.full((n, WIDTH), -1, 'int32')
     array[me] = me * 100 + numpy.arange(WIDTH)
+    array = from_host(array)
     if gshmem.is_on_gpu():
         import torch
-        array = torch.from_numpy(array).cuda()
         torch.cuda.synchronize()
     return array
 
@@ -253,7 +261,7 @@ def refused(kind, words, call):
 def wrong(group, n):
     connection = group.make_connection({(numpy.int64(gshmem.my_pe()) + i) % n for i in (1, -1)})
     connection = connection.popitem()[1]
-    memory = group.communicator.register_memory(numpy.zeros(4))
+    memory = group.communicator.register_memory(from_host(numpy.zeros(4)))
     refused(ValueError, f'make_connection: all_ranks[1] is {n}, not from 0 to {n - 1}',
             lambda: group.make_connection([0, n]))
     refused(ValueError, 'make_connection: all_ranks are [1, 1], of which', lambda: group.make_connection([1, 1]))
@@ -312,7 +320,8 @@ def main():
     others = [rank for rank in range(n) if rank != me]
     ids = gshmem.zeros((2, 128), 'uint8')
     if me == 0:
-        ids[:] = [list(mscclpp.create_unique_id()), list(mscclpp.create_unique_id())]
+        for row in ids:
+            row[:] = from_host(numpy.frombuffer(mscclpp.create_unique_id(), 'uint8').copy())
     gshmem.broadcast(ids, ids, 0)
     ids = [bytes(ids[i].tolist()) for i in range(2)]
     with mscclpp.CommGroup(unique_id=ids[0], rank=me, size=n) as group:
