@@ -167,7 +167,7 @@ class LikeMpi:
     def bcast(self, object, root):
         words = gshmem.zeros(128, 'uint8')
         if root == gshmem.my_pe():
-            words[:] = list(object)
+            words[:] = from_host(numpy.frombuffer(object, 'uint8').copy())
         gshmem.broadcast(words, words, root)
         return bytes(words.tolist())
 
