@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/array.h"
@@ -249,4 +250,11 @@ bool gsh_process_follows(int pid)
 {
     char rest[16];
     return read_name(pid, FOLLOWS, rest) && rest[0] == '\0';
+}
+
+bool gsh_peer_is_of(int socket, uid_t user)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == user;
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A random number, the same for each call of a process, another one in a forked child. Any thread.
  * 0: there is no randomness, and errno says why. */
@@ -44,5 +45,9 @@ bool gsh_process_ends_others(int pid, int *pe);
 void gsh_process_say_follows(void);
 /* Whether the child of that number has done so. */
 bool gsh_process_follows(int pid);
+
+/* Whether the process at the other end of a Unix socket, which listens or has connected, was of
+ * that user then. */
+bool gsh_peer_is_of(int socket, uid_t user);
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/process.h"
 #include "base/sha256.h"
 #include "bootstrap/socket.h"
 
@@ -58,14 +59,6 @@ static socklen_t address_of(const struct gsh_uds_key *of, int rank, struct socka
     int n =
         snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "gshmem-%s-%s", of->purpose, name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-/* Of the process that listens or has connected, as it was then. */
-static bool is_own_user(int fd)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
 /* ---- what travels ---- */
@@ -277,7 +270,7 @@ static enum gsh_result accept_clients(struct gsh_uds_listener *listener)
             }
         } else if (fd < 0 && errno != EINTR && errno != ECONNABORTED) {
             return GSH_ERR_SYSTEM;
-        } else if (fd >= 0 && !is_own_user(fd)) {
+        } else if (fd >= 0 && !gsh_peer_is_of(fd, geteuid())) {
             gsh_socket_close(&fd);
         } else if (fd >= 0 && !enter(listener, fd)) {
             return GSH_ERR_SYSTEM;
@@ -365,7 +358,7 @@ enum gsh_result gsh_uds_connect(struct gsh_uds_connection *connection, const str
             return give_up(connection, errno == ECONNREFUSED ? GSH_ERR_PEER : GSH_ERR_SYSTEM);
         }
     }
-    if (!is_own_user(connection->fd)) {
+    if (!gsh_peer_is_of(connection->fd, geteuid())) {
         errno = EPERM;
         return give_up(connection, GSH_ERR_ARG);
     }

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/process.h"
 #include "hang/names.h"
 
 #define PROCESSES_MAX 8192
@@ -54,13 +55,6 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static bool is_own_user(int fd)
-{
-    struct ucred who;
-    socklen_t bytes = sizeof(who);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
-}
-
 /* A descriptor of a connection over which the question has been sent; -1: none. */
 static int send_question(const struct process *p, struct gsh_hang_question question)
 {
@@ -71,7 +65,7 @@ static int send_question(const struct process *p, struct gsh_hang_question quest
     if (fd < 0) {
         return -1;
     }
-    if (connect(fd, (struct sockaddr *)&at, bytes) != 0 || !is_own_user(fd) ||
+    if (connect(fd, (struct sockaddr *)&at, bytes) != 0 || !gsh_peer_is_of(fd, geteuid()) ||
         send(fd, &question, sizeof(question), MSG_NOSIGNAL) != (ssize_t)sizeof(question)) {
         close(fd);
         return -1;

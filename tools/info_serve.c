@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/process.h"
 #include "hang/ask.h"
 #include "hang/print.h"
 
@@ -69,12 +70,9 @@ static int open_listener(const char *path)
 }
 
 /* Root may connect to any socket, and may see everything. */
-static bool is_own_user(int fd)
+static bool may_see(int fd)
 {
-    struct ucred who;
-    socklen_t bytes = sizeof(who);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 &&
-           (who.uid == geteuid() || who.uid == 0);
+    return gsh_peer_is_of(fd, geteuid()) || gsh_peer_is_of(fd, 0);
 }
 
 static void write_reports(FILE *to)
@@ -99,10 +97,9 @@ static void answer(int listener)
     if (fd < 0) {
         return;
     }
-    FILE *to =
-        is_own_user(fd) && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0
-            ? fdopen(fd, "w")
-            : NULL;
+    FILE *to = may_see(fd) && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0
+                   ? fdopen(fd, "w")
+                   : NULL;
     if (to == NULL) {
         close(fd);
         return;

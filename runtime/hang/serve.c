@@ -64,17 +64,11 @@ static bool receive_question(int fd, struct gsh_hang_question *question)
     return n == (ssize_t)sizeof(*question) && question->magic == GSH_HANG_MAGIC;
 }
 
-static bool is_own_user(int fd)
-{
-    struct ucred who;
-    socklen_t bytes = sizeof(who);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
-}
-
 static bool has_asked(int fd, struct gsh_hang_question *question)
 {
     const struct timeval limit = {.tv_usec = PATIENCE_US};
-    return is_own_user(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+    return gsh_peer_is_of(fd, geteuid()) &&
+           setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
            receive_question(fd, question);
 }
