@@ -10,28 +10,19 @@
 
 /* ---- making ---- */
 
-static void *need(void *p)
-{
-    if (p == NULL) {
-        fprintf(stderr, "the simulation has no memory left\n");
-        exit(1);
-    }
-    return p;
-}
-
 struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
 {
-    struct sim *s = need(calloc(1, sizeof(*s)));
+    struct sim *s = sim_need(calloc(1, sizeof(*s)));
     const int on_node = (int)model->node_pes, n_nodes = (n_pes + on_node - 1) / on_node;
     s->model = *model;
     s->n_pes = n_pes;
     s->seed = seed;
     sim_mail_init(&s->mail, n_pes);
-    s->pes = need(calloc((size_t)n_pes + 1, sizeof(*s->pes)));
-    s->nodes = need(calloc((size_t)n_pes + (size_t)n_nodes + 1, sizeof(*s->nodes)));
-    s->out = need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->out)));
-    s->in = need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->in)));
-    s->cores = need(calloc((size_t)model->cores + 1, sizeof(*s->cores)));
+    s->pes = sim_need(calloc((size_t)n_pes + 1, sizeof(*s->pes)));
+    s->nodes = sim_need(calloc((size_t)n_pes + (size_t)n_nodes + 1, sizeof(*s->nodes)));
+    s->out = sim_need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->out)));
+    s->in = sim_need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->in)));
+    s->cores = sim_need(calloc((size_t)model->cores + 1, sizeof(*s->cores)));
     for (int i = 0; i < n_pes; i++) {
         s->nodes[i] = i;
     }
@@ -110,7 +101,7 @@ static void begin_call(struct sim *s, int index)
     const struct sim_call *call = &s->calls[pe->call];
     memset(&pe->walk, 0, sizeof(pe->walk));
     if (call->kind == SIM_VOTE && index < s->n_pes) {
-        pe->voting = need(malloc(sizeof(*pe->voting)));
+        pe->voting = sim_need(malloc(sizeof(*pe->voting)));
         sim_vote_begin(pe->voting, call, index, s->n_pes);
     }
 }

@@ -7,7 +7,7 @@
 
 #define NONE SIM_NO_MESSAGE
 
-static void *need(void *p)
+void *sim_need(void *p)
 {
     if (p == NULL) {
         fprintf(stderr, "the simulation has no memory left\n");
@@ -38,8 +38,9 @@ static void grow(struct sim_mail *mail, uint32_t more)
 {
     const uint32_t n = mail->n;
     uint32_t *before = mail->early;
-    mail->messages = need(realloc(mail->messages, ((size_t)n + more) * sizeof(*mail->messages)));
-    mail->early = need(malloc(((size_t)n + more) * sizeof(*mail->early)));
+    mail->messages =
+        sim_need(realloc(mail->messages, ((size_t)n + more) * sizeof(*mail->messages)));
+    mail->early = sim_need(malloc(((size_t)n + more) * sizeof(*mail->early)));
     mail->n = n + more;
     for (uint32_t i = 0; i < n + more; i++) {
         mail->early[i] = NONE;

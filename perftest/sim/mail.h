@@ -32,6 +32,9 @@ struct sim_mail {
     int anybody; /* the PE that awaits anybody */
 };
 
+/* Memory that malloc has given, or the end of the process with a line. */
+void *sim_need(void *p);
+
 void sim_mail_init(struct sim_mail *mail, int anybody);
 void sim_mail_finish(struct sim_mail *mail);
 /* A new message's number. */
