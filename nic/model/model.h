@@ -7,8 +7,9 @@
  * All of it is under the adapter's lock but the doorbells, the records and what is_idle reads. Its
  * thread executes, as do threads that wait. When it is idle it sleeps until a kernel wakes it.
  *
- * What makes it a reference: it promises what wire/wq.h says and nothing more. A WRITE may overtake
- * an earlier READ or atomic of its queue, unless an entry with the fence bit is between them. */
+ * What makes it a reference: with delays it promises what wire/wq.h says and nothing more. A WRITE
+ * may overtake an earlier READ or atomic of its queue, unless an entry with the fence bit is
+ * between them. Without delays, which is the default, it carries out what a queue has at once. */
 #ifndef GSH_MODEL_H
 #define GSH_MODEL_H
 

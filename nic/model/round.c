@@ -19,9 +19,6 @@
 
 static unsigned next_delay(struct gsh_model *model)
 {
-    if (model->settings.delay == 0) {
-        return 0;
-    }
     return gsh_model_any_below(
         model, gsh_model_any_below(model, DELAY_RARITY) == 0 ? DELAY_LONG : model->settings.delay);
 }
@@ -72,7 +69,7 @@ static void execute_next(struct gsh_model *model, struct gsh_model_queue *queue)
     if (!may_overtake && !execute_deferred(model, queue)) {
         return;
     }
-    if (gsh_model_is_loose(entry) && queue->taken > position + n &&
+    if (model->settings.delay != 0 && gsh_model_is_loose(entry) && queue->taken > position + n &&
         gsh_model_any_below(model, DEFER_RARITY) == 0) {
         queue->deferred = position;
         queue->executed = position + n;
@@ -81,13 +78,28 @@ static void execute_next(struct gsh_model *model, struct gsh_model_queue *queue)
     if (execute_at(model, queue, position)) {
         queue->executed = position + n;
     }
-    if (queue->deferred != UINT64_MAX && gsh_model_is_write(entry) && model->settings.delay != 0) {
+    if (queue->deferred != UINT64_MAX && gsh_model_is_write(entry)) {
         queue->delay = gsh_model_any_below(model, DELAY_OVERTAKEN); /* others are to see it so */
+    }
+}
+
+/* Without delays: all that the queue has, in order. */
+static void finish(struct gsh_model *model, struct gsh_model_queue *queue)
+{
+    while (queue->executed < queue->taken && !queue->has_failed) {
+        execute_next(model, queue);
+    }
+    while (queue->completed < queue->executed && !queue->has_failed) {
+        gsh_model_complete(model, queue, 0);
     }
 }
 
 static void step(struct gsh_model *model, struct gsh_model_queue *queue)
 {
+    if (model->settings.delay == 0) {
+        finish(model, queue);
+        return;
+    }
     if (queue->delay > 0) {
         queue->delay--;
         return;

@@ -79,7 +79,6 @@ static bool read_part(const char *name, size_t length, const char *value,
 enum gsh_result gsh_model_read_settings(const char *text, struct gsh_model_settings *out)
 {
     *out = (struct gsh_model_settings){.seed = 1,
-                                       .delay = 4,
                                        .has_amos = true,
                                        .has_records = true,
                                        .lose_pe = -1,

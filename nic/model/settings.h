@@ -9,8 +9,10 @@
 #include "base/result.h"
 
 struct gsh_model_settings {
-    uint64_t seed;      /* seed=: of the order and the delays */
-    uint32_t delay;     /* delay=: the most rounds that an entry usually takes; 0: none are late */
+    uint64_t seed; /* seed=: of the order and the delays */
+    /* delay=: the most rounds that an entry usually takes; a WRITE may overtake READs and atomics.
+     * 0, as without it: all that a queue has is carried out at once, in order. */
+    uint32_t delay;
     bool has_amos;      /* amos=0: its atomics are not atomic with the device's own */
     bool has_records;   /* record=0: its queues have no doorbell records */
     uint32_t late_bell; /* late_bell=N: one doorbell in N is seen late; 0: none */

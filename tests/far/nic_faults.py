@@ -25,7 +25,7 @@ CASES = {
     "denied": ("--threads", {"GSHMEM_NIC_MODEL": "deny=1@50"}, FAILED + r"0x13 \(remote access error"),
     "lost": ("--threads", {"GSHMEM_NIC_MODEL": "lose=1@50"}, FAILED + r"0x15 \(retries exceeded"),
     "broken": ("--threads", {"GSHMEM_NIC_MODEL": "break=1@50"}, FAILED + r"0x02 \(local operation error"),
-    "harmless": ("--threads", {"GSHMEM_NIC_MODEL": "late_bell=3,twice=3,stale=3,seed=5"}, None),
+    "harmless": ("--threads", {"GSHMEM_NIC_MODEL": "delay=4,late_bell=3,twice=3,stale=3,seed=5"}, None),
     "AMOs by the proxy": ("--threads", {"GSHMEM_NIC_MODEL": "amos=0"}, None),
     "two NICs": ("--threads", {"GSHMEM_NIC_STRIPES": "2"}, None),
     "one queue": ("--threads", {"GSHMEM_NIC_QUEUES": "1"}, None),

@@ -340,7 +340,7 @@ static unsigned overtakings(bool is_fenced)
     for (unsigned seed = 1; seed <= 60; seed++) {
         char settings[32];
         uint64_t seen = 5, value = 2;
-        snprintf(settings, sizeof(settings), "seed=%u", seed);
+        snprintf(settings, sizeof(settings), "delay=4,seed=%u", seed);
         begin(settings);
         *word_of(1, 8) = 1;
         get(p, 0, 8, &seen, 8);
