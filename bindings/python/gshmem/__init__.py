@@ -81,14 +81,19 @@ def get_prefix() -> str:
     return folder
 
 
-def _preload(call: str, *place: str) -> str:
-    import ctypes
+def _preload(call: str, *places: tuple[str, ...]) -> str:
+    """Loads the libraries at these places in the folder of libraries, and returns the path of the last."""
     import glob
-    found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', *place), recursive=True)
-    if not found:
-        raise Error(f'{call}: this gshmem was built without {place[-1]}')
-    ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)
-    return found[0]
+
+    from ._library import library
+    paths = []
+    for place in places:
+        found = glob.glob(_os.path.join(get_prefix(), 'lib', '**', *place), recursive=True)
+        if not found:
+            raise Error(f'{call}: this gshmem was built without {place[-1]}')
+        paths.append(found[0])
+    library.load_on_top(*paths)
+    return paths[-1]
 
 
 def preload_nccl() -> str:
@@ -98,7 +103,7 @@ def preload_nccl() -> str:
     import sys
     if 'torch' in sys.modules:
         raise Error('preload_nccl: torch is imported already, with its own NCCL')
-    return _preload('preload_nccl', 'gshmem-nccl', 'libnccl.so.2')
+    return _preload('preload_nccl', ('gshmem-nccl', 'libnccl.so.2'))
 
 
 def preload_nvshmem() -> str:
@@ -109,7 +114,7 @@ def preload_nvshmem() -> str:
     try:
         ctypes.CDLL('libnvshmem_host.so.3', mode=_os.RTLD_NOLOAD | _os.RTLD_NOW)
     except OSError:
-        return _preload('preload_nvshmem', 'gshmem-nvshmem', 'libnvshmem_host.so.3')
+        return _preload('preload_nvshmem', ('libgshmem_nvshmem.so.0',), ('gshmem-nvshmem', 'libnvshmem_host.so.3'))
     with open('/proc/self/maps', encoding='utf-8') as maps:
         loaded = {line.split()[-1] for line in maps if 'libnvshmem_host' in line}
     if not any('gshmem-nvshmem' in path for path in loaded):

@@ -28,7 +28,7 @@ import threading
 from . import _native
 from ._arrays import is_on_gpu
 from ._errors import Error, check
-from ._library import library, package_folder
+from ._library import library, library_path, package_folder
 from ._start import job_number, need, whole_number
 
 TYPE_CHECKING = False  # without importing typing
@@ -270,7 +270,7 @@ def load_compiled(call, options, source, key):
 
 def _compile_cpu(text, options, names):
     include = _include_folders()
-    path = library._handle._name
+    path = library_path()
     source = text + _LAUNCHER + ''.join(_LAUNCH_OF.format(k=k) for k in names)
     version = os.stat(path).st_mtime_ns if os.path.exists(path) else path
     unit, _ = load_compiled('compile', ['-O2', '-DGSHMEM_DEVICE_CODE=1', f'-I{include}', f'-I{include}/cpu/shim',

@@ -89,7 +89,8 @@ def package_folder():
     return folder if os.path.isdir(folder) else None
 
 
-def _path():
+def library_path():
+    """Of the wheel's libgshmem; its name alone outside a wheel."""
     folder = package_folder()
     if not folder:
         return 'libgshmem.so.0'
@@ -97,17 +98,32 @@ def _path():
     return (glob(os.path.join(folder, 'lib', '**', 'libgshmem.so.0'), recursive=True) + ['libgshmem.so.0'])[0]
 
 
+def _open():
+    """The copy that the process has already, since it or an extension is linked with it, else the wheel's: two copies
+    would each have a job of their own."""
+    try:
+        return ctypes.CDLL('libgshmem.so.0', mode=ctypes.RTLD_GLOBAL | os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return ctypes.CDLL(library_path(), mode=ctypes.RTLD_GLOBAL)
+
+
 class Library:
     """library.gshmem_my_pe() and so on; a function gets its prototype when it is first used."""
 
     def __init__(self):
         self._handle = None
+        self._is_bound = False
         self._typed = None
 
-    def __getattr__(self, name):
+    def _load(self):
         if self._handle is None:
-            self._handle = ctypes.CDLL(_path(), mode=ctypes.RTLD_GLOBAL)
-            _native.bind_library(self._handle._handle)
+            self._handle = _open()
+        return self._handle
+
+    def __getattr__(self, name):
+        if not self._is_bound:
+            _native.bind_library(self._load()._handle)
+            self._is_bound = True
         prototype = PROTOTYPES.get(name)
         if prototype is None:
             if self._typed is None:
@@ -119,6 +135,13 @@ class Library:
         function.restype, function.argtypes = prototype
         setattr(self, name, function)
         return function
+
+    def load_on_top(self, *paths):
+        """Loads libraries that need libgshmem, one after the other, so that they use the copy that calls use. Each
+        finds those before it, whatever LD_LIBRARY_PATH names."""
+        self._load()
+        for path in paths:
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
 
 
 library = Library()

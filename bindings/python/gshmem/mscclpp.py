@@ -20,6 +20,7 @@ import os
 
 from . import _arrays
 from ._errors import Error
+from ._library import library as _c_library
 from ._library import package_folder
 from ._start import waiting, whole_number
 
@@ -152,6 +153,7 @@ def _library():
             device = [*[f'-I{f}' for f in _cuda_includes()], f'-L{folder}', f'-Wl,-rpath,{folder}', f'-l:{name}']
         else:
             device = ['-DGSHMEM_DEVICE_CODE=1', f'-I{include}/cpu/shim']
+        _c_library.load_on_top(found[0])
         with open(os.path.join(_FOLDER, '_mscclpp', 'channels.cpp'), encoding='utf-8') as file:
             unit, _ = load_compiled('gshmem.mscclpp', [
                 '-std=c++20', '-O1', '-fvisibility=hidden', f'-I{_include()}', f'-I{include}',

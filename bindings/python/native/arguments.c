@@ -42,9 +42,10 @@ PyObject *native_set_forked_by(PyObject *module, PyObject *const *arguments, Py_
 
 bool need_job(void)
 {
-    if (library.is_bound && library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED &&
-        !is_ending())
+    if (is_initialized() && !is_ending())
         return true;
+    if (PyErr_Occurred() != NULL)
+        return false;
     PyObject *type = package.not_initialized != NULL ? package.not_initialized : PyExc_ValueError;
     if (forked_by >= 0)
         PyErr_Format(type, "this process was forked by PE %d, and is no PE", forked_by);

@@ -6,8 +6,24 @@
 struct library library;
 struct package package;
 
-/* (handle of dlopen): before it, every call says that there is no job. A program of Python is told
- * of long waits, unless the environment says otherwise. */
+/* Of the library's handle. A program of Python is told of long waits, unless the environment says
+ * otherwise. False with an exception. */
+static bool bind_to(void *handle)
+{
+#define X(name)                                                               \
+    *(void **)&library.name = dlsym(handle, #name);                           \
+    if (library.name == NULL) {                                               \
+        PyErr_Format(PyExc_ValueError, "the library has no function " #name); \
+        return false;                                                         \
+    }
+    FOREACH_LIBRARY_FUNCTION(X)
+#undef X
+    library.is_bound = true;
+    library.gshmemx_layer_offer_setting("GSHMEM_WAIT_NOTICE", "10");
+    return true;
+}
+
+/* (handle of dlopen) */
 static PyObject *native_bind_library(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
@@ -15,16 +31,18 @@ static PyObject *native_bind_library(PyObject *module, PyObject *const *argument
     if (!check_count("bind_library", n, 1) ||
         !word_of("bind_library", "handle", arguments[0], &word))
         return NULL;
-    void *handle = (void *)(uintptr_t)word;
-#define X(name)                                     \
-    *(void **)&library.name = dlsym(handle, #name); \
-    if (library.name == NULL)                       \
-        return PyErr_Format(PyExc_ValueError, "the library has no " #name);
-    FOREACH_LIBRARY_FUNCTION(X)
-#undef X
-    library.is_bound = true;
-    library.gshmemx_layer_offer_setting("GSHMEM_WAIT_NOTICE", "10");
-    return none();
+    return bind_to((void *)(uintptr_t)word) ? none() : NULL;
+}
+
+bool is_initialized(void)
+{
+    if (!library.is_bound) {
+        /* An extension, or a program that has started the interpreter, may have begun the job. */
+        void *handle = dlopen("libgshmem.so.0", RTLD_NOW | RTLD_NOLOAD);
+        if (handle == NULL || !bind_to(handle))
+            return false;
+    }
+    return library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED;
 }
 
 /* What struct package has, in its order. */
@@ -49,8 +67,8 @@ static PyObject *native_need(PyObject *module, PyObject *const *arguments, Py_ss
 static PyObject *native_is_initialized(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module, (void)arguments, (void)n;
-    return PyBool_FromLong(library.is_bound &&
-                           library.gshmemx_init_status() != GSHMEM_STATUS_NOT_INITIALIZED);
+    const bool is = is_initialized();
+    return PyErr_Occurred() == NULL ? PyBool_FromLong(is) : NULL;
 }
 
 #define METHOD(name)                                \

@@ -49,12 +49,16 @@
     X(gshmemx_cpu_stream_enqueue)
 
 struct library {
-    bool is_bound;
+    bool is_bound; /* before this, no function is known */
 #define X(name) __typeof__(name) *name;
     FOREACH_LIBRARY_FUNCTION(X)
 #undef X
 };
 extern struct library library;
+
+/* Whether this thread has a job, whoever has begun it. An exception is set if the library that the
+ * process has is another one than the package's. */
+bool is_initialized(void);
 
 /* What the package has given to bind(). */
 struct package {
