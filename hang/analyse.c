@@ -111,6 +111,9 @@ static void add_wait(struct text *t, const struct gsh_hang_wait *w)
         break;
     case GSH_HANG_PEER:
         break;
+    case GSH_HANG_DRIVER:
+        add(t, ": the device's driver has not returned");
+        break;
     default:
         add(t, ": the network's work, %" PRIu64 " of %" PRIu64, w->seen, w->expected);
     }
@@ -172,9 +175,29 @@ static const struct gsh_hang_entry *first_of(const struct gsh_hang_job *job, int
     return NULL;
 }
 
+/* The host thread that the driver keeps for the longest time; NULL: none. */
+static const struct gsh_hang_entry *kept_by_driver(const struct gsh_hang_job *job, int pe)
+{
+    const struct gsh_hang_entry *longest = NULL;
+    for (int i = 0; i < job->n_waits; i++) {
+        const struct gsh_hang_entry *e = &job->waits[i];
+        if (e->pe == pe && e->wait.what == GSH_HANG_DRIVER &&
+            (longest == NULL || e->wait.waited_ns > longest->wait.waited_ns)) {
+            longest = e;
+        }
+    }
+    return longest;
+}
+
+/* Whether the PE waits for what another one is to do: of who is in the driver this is not known. */
 static bool waits(const struct gsh_hang_job *job, int pe)
 {
-    return first_of(job, pe) != NULL;
+    for (int i = 0; i < job->n_waits; i++) {
+        if (job->waits[i].pe == pe && job->waits[i].wait.what != GSH_HANG_DRIVER) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether the PE waits on its host for others to make that call. */
@@ -253,12 +276,13 @@ static const struct gsh_hang_entry *arrow_of(const struct gsh_hang_job *job, int
     return best;
 }
 
-/* A wait for a word whose writer is not known, or for other threads of the PE itself. */
+/* A wait for a word whose writer is not known, or for other threads of the PE itself, but none for
+ * the driver. */
 static const struct gsh_hang_entry *end_of(const struct gsh_hang_job *job, int pe, bool of_itself)
 {
     for (int i = 0; i < job->n_waits; i++) {
         const struct gsh_hang_entry *e = &job->waits[i];
-        int to = e->pe == pe ? target(job, e) : -2;
+        int to = e->pe == pe && e->wait.what != GSH_HANG_DRIVER ? target(job, e) : -2;
         if (to == (of_itself ? pe : -1)) {
             return e;
         }
@@ -305,6 +329,16 @@ static void add_omission(struct text *t, const struct gsh_hang_entry *e, int pe)
     }
 }
 
+/* "PE 0's host thread 7 is in gshmem_quiet, from which the device's driver has not returned" */
+static void add_driver(struct text *t, const struct gsh_hang_entry *e)
+{
+    add(t, "PE %d's host thread %u is in %s", e->pe, e->wait.first_thread[0], e->wait.call);
+    if (e->wait.line > 0) {
+        add(t, " at %s:%u", e->wait.file, e->wait.line);
+    }
+    add(t, ", from which the device's driver has not returned");
+}
+
 static void add_idle(struct text *t, const struct gsh_hang_pe *p)
 {
     if (p->n_unfinished > 0) {
@@ -328,13 +362,18 @@ static void add_hints(struct text *t, const struct gsh_hang_wait *w)
     }
 }
 
-/* What waits on the PE's streams behind what is stuck. */
+/* What waits on the PE's streams behind what is stuck, or in the driver. */
 static void add_behind(struct text *t, const struct gsh_hang_job *job, int pe)
 {
     int64_t n = job->members[pe].about.n_waiting;
     if (n > 0) {
         add(t, "; behind that %" PRId64 " piece%s of work on PE %d's streams %s not begun", n,
             GSH_PLURAL(n), pe, n == 1 ? "has" : "have");
+    }
+    const struct gsh_hang_entry *e = kept_by_driver(job, pe);
+    if (e != NULL) {
+        add(t, "; ");
+        add_driver(t, e);
     }
 }
 
@@ -367,7 +406,8 @@ static const struct gsh_hang_entry *left_kernels(const struct gsh_hang_job *job,
 {
     const struct gsh_hang_entry *first = NULL;
     for (int i = 0; i < job->n_waits; i++) {
-        if (job->waits[i].pe == pe && !job->waits[i].wait.is_host) {
+        if (job->waits[i].pe == pe &&
+            (!job->waits[i].wait.is_host || job->waits[i].wait.what == GSH_HANG_DRIVER)) {
             return NULL;
         }
         if (job->waits[i].pe == pe && first == NULL) {
@@ -427,6 +467,15 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
             e->wait.what == GSH_HANG_PEER ? "" : ", so none is left to write it");
     } else {
         add(t, "; there is no other PE that could write it");
+    }
+    for (int i = 0, named = 0; i < job->n_pes && named < NAMES_AT_ONCE; i++) {
+        const struct gsh_hang_entry *kept =
+            i != e->pe && !waits(job, i) ? kept_by_driver(job, i) : NULL;
+        if (kept != NULL) {
+            add(t, "; ");
+            add_driver(t, kept);
+            named++;
+        }
     }
     add_behind(t, job, e->pe);
     add_hints(t, &e->wait);
@@ -528,6 +577,15 @@ static void find_from(const struct gsh_hang_job *job, int from, struct gsh_hang_
             add(&t, "PE %d waits in ", pe);
         }
         end_at_word(&t, job, e, c);
+    } else if ((e = kept_by_driver(job, pe)) != NULL) {
+        c->verdict = GSH_HANG_OWN;
+        if (last != NULL) {
+            add_omission(&t, last, pe);
+            add(&t, ": ");
+        }
+        add_driver(&t, e);
+        add(&t, ": a kernel may find no room, or be loaded while another one runs");
+        add_hints(&t, last != NULL ? &last->wait : &e->wait);
     } else if (last != NULL) {
         c->verdict = GSH_HANG_FIRST;
         add_omission(&t, last, pe);
@@ -544,7 +602,7 @@ static bool blame_silent(const struct gsh_hang_job *job, struct gsh_hang_cause *
     for (int i = 0; i < job->n_pes; i++) {
         if (job->members[i].answer == GSH_HANG_SILENT) {
             for (int k = 0; k < job->n_waits; k++) {
-                if (target(job, &job->waits[k]) < 0) {
+                if (target(job, &job->waits[k]) < 0 && job->waits[k].wait.what != GSH_HANG_DRIVER) {
                     find_lost(job, &t, c, &job->waits[k], i);
                     return true;
                 }

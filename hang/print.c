@@ -89,7 +89,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     }
     print_requests(out, &m->about);
     print_posted(out, &m->about);
-    fprintf(out, "\n");
+    fprintf(out, "%s\n", m->about.is_held != 0 ? ", whose driver does not answer" : "");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
         if (job->waits[i].pe == pe) {
@@ -155,7 +155,7 @@ static void print_index(FILE *out, const char *name, const uint32_t at[3])
 
 static void print_json_wait(FILE *out, const struct gsh_hang_wait *w)
 {
-    static const char *const whats[] = {"", "word", "arrival", "lock", "network", "peer"};
+    static const char *const whats[] = {"", "word", "arrival", "lock", "network", "peer", "driver"};
     static const char *const cmps[] = {"==", "!=", ">", "<=", "<", ">="};
     static const char *const sites[] = {"elsewhere", "allocation", "globals", "library"};
     fputc('{', out);
@@ -220,6 +220,7 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
         print_string(out, "host", m->about.host);
         fputc(',', out);
         print_string(out, "device", m->about.device);
+        fprintf(out, ",\"driver_answers\":%s", m->about.is_held != 0 ? "false" : "true");
         fprintf(out, ",\"requests\":%" PRId64, m->about.n_requests);
         if (m->about.n_requests > 0) {
             print_json_oldest(out, "oldest_request", m->about.oldest, m->about.oldest_pe,

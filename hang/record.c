@@ -28,7 +28,7 @@ static bool is_sound_about(const struct gsh_hang_pe *p)
 
 static bool is_sound_wait(const struct gsh_hang_wait *w)
 {
-    return w->what >= GSH_HANG_WORD && w->what <= GSH_HANG_PEER && w->other >= -1 &&
+    return w->what >= GSH_HANG_WORD && w->what <= GSH_HANG_DRIVER && w->other >= -1 &&
            w->other < GSH_HANG_PES_MAX && w->holder >= -1 && w->holder < GSH_HANG_PES_MAX &&
            w->copy_pe >= -1 && w->copy_pe < GSH_HANG_PES_MAX && w->cmp >= 0 && w->cmp <= 5 &&
            w->site >= GSH_HANG_ELSEWHERE && w->site <= GSH_HANG_LIBRARY && w->n_threads > 0 &&

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSH_HANG_MAGIC     0x33474e48u /* "HNG3" */
+#define GSH_HANG_MAGIC     0x34474e48u /* "HNG4" */
 #define GSH_HANG_PES_MAX   (1 << 20)
 #define GSH_HANG_WAITS_MAX 65536
 
@@ -48,6 +48,7 @@ struct gsh_hang_pe {
     uint32_t n_missed;    /* at least so many waits had no room */
     int32_t is_set_up;    /* it has a device and a heap */
     int32_t is_ending;    /* 1: the job's end is under way */
+    int32_t is_held;      /* 1: the device's driver does not answer: some call in it holds it up */
     int64_t n_unfinished; /* pieces of work of its streams that have not ended; -1: not known */
     int64_t n_waiting;    /* of these, how many have not begun */
     int64_t n_requests;   /* to far PEs, not done; -1: not known */
@@ -73,8 +74,9 @@ enum gsh_hang_what {
     GSH_HANG_WORD = 1, /* for a word of the PE's own memory */
     GSH_HANG_ARRIVAL,  /* for PE `other` in a call that all PEs of a team, or of the job, make */
     GSH_HANG_LOCK,
-    GSH_HANG_PROXY, /* for the proxy's or the network's work */
-    GSH_HANG_PEER,  /* for what PE `other` does, such as to send a message */
+    GSH_HANG_PROXY,  /* for the proxy's or the network's work */
+    GSH_HANG_PEER,   /* for what PE `other` does, such as to send a message */
+    GSH_HANG_DRIVER, /* for the device's driver: a host thread has not come back from it */
 };
 
 /* Where a word lies. */

@@ -31,6 +31,7 @@
 enum gsh_waits_kind {
     GSH_WAITS_COLLECTIVE = 64, /* a call that all PEs of a team, or of the job, make */
     GSH_WAITS_PEER = 65,       /* what another process does, such as to send a message */
+    GSH_WAITS_DRIVER = 66,     /* the device's driver, which has not returned */
 };
 
 /* Where the call of entry n stands in the program, in files that are compiled with

@@ -80,7 +80,9 @@ inline cudaError_t gshmem_launch(void (*kernel)(Parameters...), dim3 grid, dim3 
         if (!gshmem::detail::is_on_own_part(stream))
             return cudaErrorInvalidResourceHandle;
         const void *func = reinterpret_cast<const void *>(kernel);
+        gshmemx_launch_begin("gshmem_launch");
         const cudaError_t error = cudaLaunchKernel(func, grid, block, pointers, smem, stream);
+        gshmemx_launch_end();
         if (error == cudaErrorLaunchOutOfResources)
             gshmem::detail::explain_registers("gshmem_launch", func, block);
         return error;

@@ -4,6 +4,7 @@
 #include "runtime/init/setup.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 
 static int module_init(const char *call, void *module, bool is_library)
 {
@@ -54,6 +55,19 @@ int gshmemx_stream_check(gshmemx_stream_t stream)
     return pe->device_ops->check_stream == NULL
                ? GSHMEMX_SUCCESS
                : gsh_public_error(pe->device_ops->check_stream(pe, (gsh_stream)stream));
+}
+
+void gshmemx_launch_begin(const char *call)
+{
+    struct gsh_instance *pe = gsh_instance_current();
+    if (pe != NULL && pe->is_device_ready && pe->device_ops->enter != NULL) {
+        gsh_waits_enter_driver(pe->device, call);
+    }
+}
+
+void gshmemx_launch_end(void)
+{
+    gsh_waits_leave_driver();
 }
 
 void gshmemx_launch_refused(unsigned long long n_blocks, int most)

@@ -15,6 +15,7 @@
 #include "heap/heap.h"
 #include "proxy/proxy.h"
 #include "runtime/far/far.h"
+#include "runtime/hang/look.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/sites.h"
@@ -37,6 +38,7 @@
 struct part {
     struct gsh_instance *pe;
     bool is_set_up;
+    bool is_held;                 /* the device's driver does not answer */
     struct gsh_report *entries;   /* [n]; `state`: which site */
     struct gsh_waits_site *sites; /* [WAITS_MAX] */
     uint32_t n;
@@ -102,11 +104,11 @@ static bool load(const struct gsh_instance *pe, uint64_t address, unsigned bytes
 }
 
 /* The word's width: the largest at which it is what the wait has seen. 0: it has changed. */
-static unsigned width_of(const struct part *p, const struct gsh_hang_wait *w)
+static unsigned width_of(const struct gsh_instance *pe, const struct gsh_hang_wait *w)
 {
     for (unsigned bytes = 8; bytes >= 2; bytes /= 2) {
         uint64_t now = 0, mask = bytes == 8 ? ~(uint64_t)0 : ((uint64_t)1 << bytes * 8) - 1;
-        if (w->address % bytes == 0 && load(p->pe, w->address, bytes, &now) &&
+        if (w->address % bytes == 0 && load(pe, w->address, bytes, &now) &&
             ((now ^ w->seen) & mask) == 0) {
             return bytes;
         }
@@ -140,10 +142,9 @@ static uint64_t copy_of(const struct gsh_instance *pe, uint64_t address, int oth
     return address + (uint64_t)((int64_t)pe->slot_of[other] - pe->my_slot) * pe->state.stride;
 }
 
-static void look_around(const struct part *p, struct gsh_hang_wait *w)
+static void look_around(const struct gsh_instance *pe, struct gsh_hang_wait *w)
 {
-    const struct gsh_instance *pe = p->pe;
-    unsigned bytes = w->site == GSH_HANG_OBJECT ? width_of(p, w) : 0;
+    unsigned bytes = w->site == GSH_HANG_OBJECT ? width_of(pe, w) : 0;
     int n_copies = 0, n_near = 0;
     uint64_t value = 0;
     if (bytes == 0) {
@@ -190,13 +191,11 @@ static int before_in_queue(const struct gsh_instance *pe, uint64_t address, int 
     return -1;
 }
 
-/* The wait's address is this PE's node. */
-static void find_holder(const struct part *p, struct gsh_hang_wait *w)
+/* The wait's address is that of the lock, behind which this PE's node is. */
+static void find_holder(const struct gsh_instance *pe, struct gsh_hang_wait *w)
 {
-    const struct gsh_instance *pe = p->pe;
-    uint64_t node = w->address;
+    uint64_t node = w->address + GSH_LOCK_NODE * sizeof(uint32_t);
     int at = before_in_queue(pe, node, pe->my_pe);
-    w->address -= GSH_LOCK_NODE * sizeof(uint32_t);
     if (at < 0) { /* another thread of this PE has it, or is in the queue */
         w->other = w->holder = w->expected == GSH_LOCK_TAKEN ? pe->my_pe : w->other;
         return;
@@ -206,6 +205,43 @@ static void find_holder(const struct part *p, struct gsh_hang_wait *w)
         w->holder = at;
         at = before_in_queue(pe, node, at);
     }
+}
+
+/* ---- looks at memory, which a device may hold up ---- */
+
+struct look {
+    const struct gsh_instance *pe;
+    struct gsh_hang_wait wait;
+};
+_Static_assert(sizeof(struct look) <= GSH_HANG_LOOK_BYTES, "a look's work has room");
+
+static void look_at_base(void *copy)
+{
+    const struct look *l = copy;
+    uint64_t value;
+    (void)load(l->pe, l->pe->state.base, sizeof(value), &value);
+}
+
+static void look_at_wait(void *copy)
+{
+    struct look *l = copy;
+    if (l->wait.what == GSH_HANG_LOCK) {
+        find_holder(l->pe, &l->wait);
+    } else {
+        look_around(l->pe, &l->wait);
+    }
+}
+
+/* If the device holds it up, *w is as it was. */
+static void look(struct part *p, void (*at)(void *copy), struct gsh_hang_wait *w)
+{
+    struct look l = {.pe = p->pe, .wait = *w};
+    if (p->pe->device_ops->enter == NULL) { /* there is no driver */
+        at(&l);
+    } else {
+        p->is_held = p->is_held || !gsh_hang_look(p->pe, at, &l, sizeof(l));
+    }
+    *w = l.wait;
 }
 
 /* ---- records ---- */
@@ -218,6 +254,8 @@ static int what_of(uint32_t kind)
         return GSH_HANG_ARRIVAL;
     case GSH_WAITS_PEER:
         return GSH_HANG_PEER;
+    case GSH_WAITS_DRIVER:
+        return GSH_HANG_DRIVER;
     case GSH_REPORT_LOCK_TIMEOUT:
         return GSH_HANG_LOCK;
     case GSH_REPORT_FAR_TIMEOUT:
@@ -259,7 +297,7 @@ static bool find_call_site(const struct gsh_report *e, struct gsh_hang_wait *w)
     return true;
 }
 
-static void describe(const struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
+static void describe(struct part *p, const struct gsh_report *e, struct gsh_hang_wait *w)
 {
     struct gsh_absent_site site;
     *w = (struct gsh_hang_wait){
@@ -293,11 +331,11 @@ static void describe(const struct part *p, const struct gsh_report *e, struct gs
         return;
     }
     if (w->what == GSH_HANG_LOCK) {
-        find_holder(p, w);
+        w->address -= GSH_LOCK_NODE * sizeof(uint32_t); /* it was this PE's node's */
     }
     find_site(p, w);
-    if (w->what == GSH_HANG_WORD) {
-        look_around(p, w);
+    if (w->what == GSH_HANG_LOCK || w->what == GSH_HANG_WORD) {
+        look(p, look_at_wait, w);
     } else if (w->what == GSH_HANG_ARRIVAL && gsh_absent_find_site(p->pe, e->address, &site)) {
         w->team = site.team;
         w->channel = site.channel;
@@ -478,6 +516,7 @@ static void put_about(struct part *p)
         .n_missed = gsh_waits_count_missed(pe),
         .is_set_up = p->is_set_up,
         .is_ending = gsh_page_is_ending(pe->page),
+        .is_held = p->is_held,
         .n_unfinished = -1,
     };
     if (gethostname(r.about.host, sizeof(r.about.host) - 1) != 0) {
@@ -542,6 +581,9 @@ static void put_part(struct part *p, uint32_t request)
         add_reported(p);
         p->n_objects = p->is_set_up ? gsh_heap_allocations(p->pe->heap, p->objects, OBJECTS) : 0;
         p->n_objects = gsh_min_u64(p->n_objects, OBJECTS);
+        if (p->is_set_up) {
+            look(p, look_at_base, &(struct gsh_hang_wait){0});
+        }
         put_about(p);
         put_waits(p);
     }

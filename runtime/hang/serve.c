@@ -24,6 +24,7 @@
 #include "bootstrap/socket.h"
 #include "hang/names.h"
 #include "runtime/hang/collect.h"
+#include "runtime/hang/look.h"
 #include "runtime/hang/mark.h"
 #include "runtime/hang/signal.h"
 #include "runtime/hang/tell.h"
@@ -200,6 +201,7 @@ static void stop(void)
     gsh_store_release_u32(&is_stopping, 1);
     (void)!write(wake_fd, &one, sizeof(one));
     pthread_join(thread, NULL);
+    gsh_hang_look_stop();
     is_running = false;
     close_all();
 }
@@ -217,6 +219,7 @@ void gsh_hang_end(struct gsh_instance *pe)
         }
     }
     pthread_mutex_unlock(&lock);
+    gsh_hang_look_await(pe);
     if (n_pes == 0 && is_running) {
         stop();
     }

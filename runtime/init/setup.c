@@ -397,7 +397,6 @@ struct gsh_instance *gsh_instance_complete(const char *call)
 struct gsh_instance *gsh_instance_set_up(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_need_device(call);
-    gsh_waits_name_call(call);
     if (!pe->is_device_ready) {
         gsh_require(pe, call, gsh_setup_device(pe));
     }

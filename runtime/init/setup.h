@@ -6,6 +6,7 @@
 
 #include "runtime/instance/binding.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 #include "runtime/backend/modules.h"
 
 #ifndef GSH_CHECKS
@@ -14,13 +15,15 @@
 
 /* The rare half of gsh_instance_need_device. */
 struct gsh_instance *gsh_instance_complete(const char *call);
-/* As gsh_instance_need; also fills modules loaded since the last call. Part of every host call that
- * is not collective: three loads. The device may not be ready yet if set-up waits for the program
- * to choose a GPU: then nothing is symmetric, and gsh_peer_address says so. */
+/* As gsh_instance_need; also fills modules loaded since the last call, and names the call for hang
+ * reports. Part of every host call that is not collective: three loads and a store. The device may
+ * not be ready yet if set-up waits for the program to choose a GPU: then nothing is symmetric, and
+ * gsh_peer_address says so. */
 static inline struct gsh_instance *gsh_instance_need_device(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_current();
     bool is_ready = pe != NULL && pe->is_device_ready && gsh_modules_are_filled(pe);
+    gsh_waits_name_call(call);
     return __builtin_expect(is_ready, 1) ? pe : gsh_instance_complete(call);
 }
 

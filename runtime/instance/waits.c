@@ -7,22 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/atomic.h"
 #include "base/util.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 
-static _Thread_local const char *this_call = "gshmem_init";
-
-void gsh_waits_name_call(const char *call)
-{
-    this_call = call;
-}
+_Thread_local const char *gsh_waits_this_call; /* NULL: none so far */
 
 const char *gsh_waits_call(void)
 {
-    return this_call;
+    return gsh_waits_this_call != NULL ? gsh_waits_this_call : "gshmem_init";
 }
 
 static _Thread_local const char *as; /* NULL: under its own name */
@@ -246,33 +242,146 @@ void gsh_waits_end(struct gsh_standing_wait *wait)
     pthread_mutex_unlock(&standing_lock);
 }
 
-/* Those of the PE, behind n others. Returns how many there are now. */
+/* ---- threads in the driver ---- */
+
+/* Shorter stays are none of a hang. */
+#define DRIVER_LEAST_NS UINT64_C(50000000)
+
+/* A thread's. It writes them by itself; readers hold the lock of the list. */
+struct in_driver {
+    struct in_driver *next;
+    uint64_t since_ns; /* 0: it is not in the driver; stored last by release, and first by 0 */
+    const void *device;
+    const char *call, *file;
+    uint32_t line, thread;
+    unsigned depth; /* the thread's alone */
+};
+
+static struct in_driver *in_drivers; /* under standing_lock */
+static _Thread_local struct in_driver *my_driver;
+static pthread_key_t driver_key;
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+
+static void forget_thread(void *of_thread)
+{
+    pthread_mutex_lock(&standing_lock);
+    struct in_driver **d = &in_drivers;
+    while (*d != of_thread) {
+        d = &(*d)->next;
+    }
+    *d = (*d)->next;
+    pthread_mutex_unlock(&standing_lock);
+    my_driver = NULL;
+    free(of_thread);
+}
+
+static void make_driver_key(void)
+{
+    (void)pthread_key_create(&driver_key, forget_thread);
+}
+
+/* NULL: no memory. */
+static struct in_driver *begin_thread(void)
+{
+    struct in_driver *d = calloc(1, sizeof(*d));
+    pthread_once(&driver_once, make_driver_key);
+    if (d == NULL || pthread_setspecific(driver_key, d) != 0) {
+        free(d);
+        return NULL;
+    }
+    d->thread = (uint32_t)syscall(SYS_gettid);
+    pthread_mutex_lock(&standing_lock);
+    d->next = in_drivers;
+    in_drivers = d;
+    pthread_mutex_unlock(&standing_lock);
+    my_driver = d;
+    return d;
+}
+
+void gsh_waits_enter_driver(const void *device, const char *call)
+{
+    struct in_driver *d = my_driver;
+    call = call != NULL ? call : as != NULL ? as : gsh_waits_this_call;
+    if ((d == NULL && (call == NULL || (d = begin_thread()) == NULL)) || d->depth++ > 0 ||
+        call == NULL) {
+        return;
+    }
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    /* releases: whoever reads one of them sees the 0 before it, and pairs with the acquires */
+    __atomic_store_n(&d->device, device, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->call, call, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->file, this_file, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->line, this_line, __ATOMIC_RELEASE);
+    /* release: pairs with the acquire in read_driver */
+    __atomic_store_n(&d->since_ns, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+                     __ATOMIC_RELEASE);
+}
+
+void gsh_waits_leave_driver(void)
+{
+    struct in_driver *d = my_driver;
+    if (d != NULL && d->depth > 0 && --d->depth == 0) {
+        __atomic_store_n(&d->since_ns, 0, __ATOMIC_RELAXED);
+    }
+}
+
+/* Whether the thread has been in that device's driver for some time; then *w is what it does. */
+static bool read_driver(const struct in_driver *d, const void *device, uint64_t now,
+                        struct gsh_standing_wait *w)
+{
+    /* acquire: pairs with the release in gsh_waits_enter_driver */
+    const uint64_t since = __atomic_load_n(&d->since_ns, __ATOMIC_ACQUIRE);
+    if (since == 0 || now < since + DRIVER_LEAST_NS) {
+        return false;
+    }
+    /* acquires: before the last load, which shows that all are of one stay */
+    *w = (struct gsh_standing_wait){.call = __atomic_load_n(&d->call, __ATOMIC_ACQUIRE),
+                                    .file = __atomic_load_n(&d->file, __ATOMIC_ACQUIRE),
+                                    .since_ns = since,
+                                    .target = -1,
+                                    .line = __atomic_load_n(&d->line, __ATOMIC_ACQUIRE),
+                                    .thread = d->thread};
+    const bool is_of_device = __atomic_load_n(&d->device, __ATOMIC_ACQUIRE) == device;
+    return is_of_device && __atomic_load_n(&d->since_ns, __ATOMIC_RELAXED) == since;
+}
+
+/* ---- what asks ---- */
+
+static void put_standing(const struct gsh_standing_wait *w, uint32_t kind, uint64_t now, uint32_t n,
+                         struct gsh_report *out, struct gsh_waits_site *sites)
+{
+    const struct gsh_waiting what = {.call = w->call, .kind = kind, .pe = w->target, .team = -1};
+    out[n] = (struct gsh_report){.state = n};
+    fill(&out[n], &what, now - w->since_ns, w->thread);
+    sites[n] = (struct gsh_waits_site){.line = w->line};
+    if (w->line > 0) {
+        gsh_copy_name(sites[n].file, sizeof(sites[n].file), without_folders(w->file));
+    }
+}
+
+/* Those of the PE that stand in the lists, behind n others. Returns how many there are now. */
 static uint32_t read_standing(const struct gsh_instance *pe, uint32_t n, struct gsh_report *out,
                               struct gsh_waits_site *sites, uint32_t max)
 {
     const uint64_t now = gsh_now_ns();
+    /* acquire: pairs with the release at the end of set-up */
+    const void *device = gsh_load_acquire_u32(&pe->is_set_up) != 0 ? pe->device : NULL;
+    struct gsh_standing_wait in;
     pthread_mutex_lock(&standing_lock);
     for (const struct gsh_standing_wait *w = standing; w != NULL; w = w->next) {
-        if (w->pe != pe) {
-            continue;
+        if (w->pe == pe && n++ < max) {
+            put_standing(w, GSH_WAITS_PEER, now, n - 1, out, sites);
         }
-        if (n < max) {
-            const struct gsh_waiting what = {
-                .call = w->call, .kind = GSH_WAITS_PEER, .pe = w->target, .team = -1};
-            out[n] = (struct gsh_report){.state = n};
-            fill(&out[n], &what, now - w->since_ns, w->thread);
-            sites[n] = (struct gsh_waits_site){.line = w->line};
-            if (w->line > 0) {
-                gsh_copy_name(sites[n].file, sizeof(sites[n].file), without_folders(w->file));
-            }
+    }
+    for (const struct in_driver *d = in_drivers; d != NULL && device != NULL; d = d->next) {
+        if (read_driver(d, device, now, &in) && n++ < max) {
+            put_standing(&in, GSH_WAITS_DRIVER, now, n - 1, out, sites);
         }
-        n++;
     }
     pthread_mutex_unlock(&standing_lock);
     return n;
 }
-
-/* ---- what asks ---- */
 
 void gsh_waits_tell(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
 {

@@ -25,7 +25,12 @@ struct gsh_waiting {
 };
 
 /* The public call that this thread makes, for waits of what all calls use; a literal. */
-void gsh_waits_name_call(const char *call);
+extern _Thread_local const char *gsh_waits_this_call
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+static inline void gsh_waits_name_call(const char *call)
+{
+    gsh_waits_this_call = call;
+}
 const char *gsh_waits_call(void);
 
 /* Until it is called with NULL, a text that stays as it is: what this thread gives to streams has
@@ -63,6 +68,14 @@ struct gsh_standing_wait {
 void gsh_waits_begin(struct gsh_standing_wait *wait, const struct gsh_instance *pe,
                      const char *call, int target);
 void gsh_waits_end(struct gsh_standing_wait *wait);
+
+/* Between the two the thread is in the driver of a PE's device, which may keep it for long: a
+ * kernel finds no room, or is loaded while another one runs. Reports name the thread if that began
+ * some time before. device: pe->device. call: NULL: the public call that this thread makes, or
+ * nothing if it makes none, as the library's own threads. They may be nested; the outermost counts.
+ */
+void gsh_waits_enter_driver(const void *device, const char *call);
+void gsh_waits_leave_driver(void);
 
 /* If somebody asks, answers that this thread has waited since then; what: NULL: for nothing. Any
  * thread. */

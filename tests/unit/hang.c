@@ -1,13 +1,16 @@
 /* Proves the analysis of a job that hangs, from made-up records: the sentence names a PE that does
  * not answer before a cycle, a cycle before the PE that holds up others, and follows who waits for
  * whom to its end; that a list names those who have not come to a call; that waits without room
- * in their table are counted; and that records from outside are refused unless they are within
- * bounds. SPDX-License-Identifier: Apache-2.0 */
+ * in their table are counted; that a thread is named which the device's driver keeps, and that a
+ * look at memory which the driver holds up holds up no report; and that records from outside are
+ * refused unless they are within bounds. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdlib.h>
 #include "base/util.h"
 #include "gshmem/types.h"
 #include "hang/analyse.h"
 #include "hang/print.h"
+#include "runtime/hang/look.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/waits.h"
@@ -218,6 +221,49 @@ static void test_causes(void)
     expect(&job, GSH_HANG_OWN, 1, "its own thread that has the lock");
 }
 
+static void add_driver(struct gsh_hang_job *job, int pe)
+{
+    add_wait(job, pe, GSH_HANG_DRIVER, -1);
+    job->waits[job->n_waits - 1].wait.is_host = 1;
+    job->waits[job->n_waits - 1].wait.first_thread[0] = 70;
+}
+
+/* A PE whose host thread the driver keeps is a cause of its own, if no other wait of it is. */
+static void test_driver(void)
+{
+    static const char in[] = "PE 1's host thread 70 is in gshmem_call, from which the device's "
+                             "driver has not returned";
+    char words[256];
+    struct gsh_hang_job job = job_of(2);
+    add_driver(&job, 1);
+    snprintf(words, sizeof(words), "%s: a kernel may find no room", in);
+    expect(&job, GSH_HANG_OWN, 1, words);
+
+    job = job_of(2); /* another PE waits for it */
+    add_wait(&job, 0, GSH_HANG_ARRIVAL, 1);
+    add_driver(&job, 1);
+    snprintf(words, sizeof(words),
+             "PE 1 has not made gshmem_call: arrival 3, for which PE 0 "
+             "waits: %s",
+             in);
+    expect(&job, GSH_HANG_OWN, 1, words);
+
+    job = job_of(3); /* its kernel waits */
+    add_wait(&job, 0, GSH_HANG_ARRIVAL, 1);
+    add_wait(&job, 1, GSH_HANG_WORD, -1);
+    add_driver(&job, 1);
+    snprintf(
+        words, sizeof(words),
+        "PE 2, which does not wait, has not written it, and nothing is left on its streams; %s",
+        in);
+    expect(&job, GSH_HANG_UNSENT, 1, words);
+
+    job = job_of(2); /* who does not answer is not blamed for the driver */
+    add_driver(&job, 1);
+    job.members[0].answer = GSH_HANG_SILENT;
+    expect(&job, GSH_HANG_OWN, 1, in);
+}
+
 static void expect_words(const struct gsh_hang_wait *w, const char *words)
 {
     char text[320];
@@ -273,7 +319,7 @@ static void test_bounds(void)
     refuse(bad);
     bad = r, bad.wait.cmp = 6;
     refuse(bad);
-    bad = r, bad.wait.what = GSH_HANG_PEER + 1;
+    bad = r, bad.wait.what = GSH_HANG_DRIVER + 1;
     refuse(bad);
     bad = r, bad.wait.site = -1;
     refuse(bad);
@@ -356,6 +402,94 @@ static void test_overflow(void)
     free(pe);
 }
 
+/* ---- the driver ---- */
+
+static pthread_barrier_t both;
+
+static void *stay_in_driver(void *device)
+{
+    gsh_waits_enter_driver(device, NULL); /* no call: nobody's business */
+    gsh_waits_leave_driver();
+    gsh_waits_set_site("folder/file.c", 12);
+    gsh_waits_enter_driver(device, "gshmem_launch");
+    gsh_waits_enter_driver(device, "gshmem_inner");
+    gsh_waits_leave_driver();
+    pthread_barrier_wait(&both); /* it is in there */
+    pthread_barrier_wait(&both); /* it has been read */
+    gsh_waits_leave_driver();
+    pthread_barrier_wait(&both); /* it is out again */
+    pthread_barrier_wait(&both); /* it has been read */
+    return NULL;
+}
+
+static void test_driver_read(void)
+{
+    struct gsh_instance *pe = calloc(1, sizeof(*pe)), *other = calloc(1, sizeof(*other));
+    struct gsh_report found[2];
+    struct gsh_waits_site sites[2];
+    pthread_t thread;
+    int devices[2];
+    pe->page = other->page = calloc(1, sizeof(*pe->page));
+    pe->device = &devices[0];
+    other->device = &devices[1];
+    pe->is_set_up = other->is_set_up = 1;
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&thread, NULL, stay_in_driver, pe->device);
+    pthread_barrier_wait(&both);
+    while (gsh_waits_read(pe, 1, found, sites, 2) == 0) { /* it has not been there for long */
+    }
+    CHECK_EQ(gsh_waits_read(other, 1, NULL, NULL, 0), 0);
+    CHECK_EQ(found[0].kind, GSH_WAITS_DRIVER);
+    CHECK_STR(found[0].call, "gshmem_launch");
+    CHECK(found[0].host_thread != 0 && found[0].bytes > 0);
+    CHECK_STR(sites[0].file, "file.c");
+    CHECK_EQ(sites[0].line, 12);
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    CHECK_EQ(gsh_waits_read(pe, 1, NULL, NULL, 0), 0);
+    pthread_barrier_wait(&both);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&both);
+    free(pe->page);
+    free(other);
+    free(pe);
+}
+
+static void add_one(void *copy)
+{
+    ++*(int *)copy;
+}
+
+static void be_held(void *copy)
+{
+    (void)copy;
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+}
+
+static void test_look(void)
+{
+    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    int number = 7;
+    pthread_barrier_init(&both, NULL, 2);
+    while (!gsh_hang_look(pe, add_one, &number, sizeof(number))) {
+    }
+    CHECK_EQ(number, 8);
+    CHECK(!gsh_hang_look(pe, be_held, &number, sizeof(number)));
+    pthread_barrier_wait(&both);
+    CHECK(!gsh_hang_look(pe, add_one, &number, sizeof(number))); /* one is still under way */
+    CHECK_EQ(number, 8);
+    pthread_barrier_wait(&both);
+    gsh_hang_look_await(pe);
+    while (!gsh_hang_look(pe, add_one, &number, sizeof(number))) {
+    }
+    CHECK_EQ(number, 9);
+    gsh_hang_look_await(pe);
+    gsh_hang_look_stop();
+    pthread_barrier_destroy(&both);
+    free(pe);
+}
+
 static void expect_missing(struct gsh_hang_job *job, int me, const int *pes, int n,
                            const char *words)
 {
@@ -405,6 +539,9 @@ int main(void)
     test_missing();
     test_requests();
     test_causes();
+    test_driver();
+    test_driver_read();
+    test_look();
     test_words();
     test_twice();
     test_bounds();

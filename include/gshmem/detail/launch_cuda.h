@@ -93,7 +93,9 @@ inline int gshmemx_collective_launch(const void *func, dim3 grid, dim3 block, vo
     if (!gshmem::detail::is_on_own_part(stream)) {
         return GSHMEMX_ERROR_INVALID_VALUE;
     }
-    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
+    gshmemx_launch_begin("gshmemx_collective_launch");
+    const cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, smem, stream);
+    gshmemx_launch_end();
     if (error == cudaSuccess) {
         return GSHMEMX_SUCCESS;
     }

@@ -13,6 +13,10 @@ extern "C" {
 struct gsh_module;
 void gshmemx_module_register(struct gsh_module *module);
 void gshmemx_module_unregister(struct gsh_module *module);
+/* The launch headers call these two around a launch, so that a hang report can say that CUDA has
+ * not returned from it; call: a literal. */
+void gshmemx_launch_begin(const char *call);
+void gshmemx_launch_end(void);
 /* The launch headers call it: says that a collective launch of n_blocks, which cannot all run at
  * the same time, was refused; at most `most` can. */
 void gshmemx_launch_refused(unsigned long long n_blocks, int most);

@@ -200,10 +200,9 @@ enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
 enum gsh_result gsh_cuda_coll(struct gsh_instance *pe, const struct gsh_coll_launch *launch)
 {
     struct gsh_cuda_device *d = pe->device;
+    bool entered = gsh_cuda_enter(d); /* first: who has the lock may be in the driver for long */
     pthread_mutex_lock(&d->coll_call_lock);
-    bool entered = gsh_cuda_enter(d);
     enum gsh_result r = make_stream(d);
-    gsh_cuda_leave(d, entered);
     if (r == GSH_OK) {
         r = gsh_cuda_stream_coll(pe, launch, d->coll_stream);
     }
@@ -211,5 +210,6 @@ enum gsh_result gsh_cuda_coll(struct gsh_instance *pe, const struct gsh_coll_lau
         r = gsh_cuda_stream_synchronize(pe, d->coll_stream);
     }
     pthread_mutex_unlock(&d->coll_call_lock);
+    gsh_cuda_leave(d, entered);
     return r;
 }

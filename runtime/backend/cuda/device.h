@@ -81,7 +81,8 @@ struct gsh_cuda_device {
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
 };
 
-/* Makes the device's context current for the calling thread; the result is for leave. */
+/* Makes the device's context current for the calling thread; the result is for leave. In between,
+ * a hang report says that the thread is in the driver. */
 bool gsh_cuda_enter(const struct gsh_cuda_device *d);
 void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
 

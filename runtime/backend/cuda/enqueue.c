@@ -2,12 +2,14 @@
  * The base of the CUDA row: the device's context, and work that can be enqueued on any stream. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/waits.h"
 
 /* ---- contexts: each PE has its own; a thread may have another one current ---- */
 
 bool gsh_cuda_enter(const struct gsh_cuda_device *d)
 {
     CUcontext now = NULL;
+    gsh_waits_enter_driver(d, NULL);
     return d->cuda->CtxGetCurrent(&now) == CUDA_SUCCESS && now != d->context &&
            d->cuda->CtxPushCurrent(d->context) == CUDA_SUCCESS;
 }
@@ -18,6 +20,7 @@ void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
     if (entered) {
         d->cuda->CtxPopCurrent(&popped);
     }
+    gsh_waits_leave_driver();
 }
 
 /* ---- kernels ---- */

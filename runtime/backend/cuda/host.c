@@ -14,15 +14,15 @@
 static enum gsh_result begin(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream,
                              bool *entered)
 {
+    *entered = gsh_cuda_enter(d); /* first: who has the lock may be in the driver for long */
     pthread_mutex_lock(&copy_stream->lock);
-    *entered = gsh_cuda_enter(d);
     return copy_stream->stream != NULL ? GSH_OK : gsh_cuda_make_stream(d, copy_stream);
 }
 
 static void end(struct gsh_cuda_device *d, struct gsh_own_stream *copy_stream, bool entered)
 {
-    gsh_cuda_leave(d, entered);
     pthread_mutex_unlock(&copy_stream->lock);
+    gsh_cuda_leave(d, entered);
 }
 
 static CUdeviceptr device_address(const void *p)

@@ -242,9 +242,9 @@ static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream
     unsigned backoff = 0, n_polls = 0;
     enum gsh_result r = GSH_OK;
     bool entered = gsh_cuda_enter(d), is_in_graph = is_captured(d, stream);
-    gsh_cuda_leave(d, entered);
     *at = 0;
     if (is_in_graph) {
+        gsh_cuda_leave(d, entered);
         return GSH_OK;
     }
     *at = (uint64_t)(uintptr_t)done;
@@ -255,6 +255,7 @@ static enum gsh_result await_launches(struct gsh_cuda_device *d, CUstream stream
             r = query_device(d);
         }
     }
+    gsh_cuda_leave(d, entered);
     if (r != GSH_OK) {
         forget_launch(d, *at);
     }

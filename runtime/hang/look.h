@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Looks at a device's memory with a limit. CUDA holds up whoever asks it for something while
+ * another thread waits in it, for example in a launch for which there is no room; and that may be
+ * the very hang of which a report is made. So a thread of its own asks. */
+#ifndef GSH_HANG_LOOK_H
+#define GSH_HANG_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gsh_instance;
+
+#define GSH_HANG_LOOK_BYTES 640
+
+/* Calls look with a copy of *work, and waits until it has returned, 100 ms at most. True: *work is
+ * as it has left the copy. False: it has not returned, or an earlier one has not; *work is
+ * unchanged, and the PE's device is best left alone. One caller at a time. */
+bool gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy), void *work,
+                   size_t bytes);
+
+/* Waits for a look under way that is about the PE. */
+void gsh_hang_look_await(const struct gsh_instance *pe);
+/* Ends the thread, if there is one; no look is under way. */
+void gsh_hang_look_stop(void);
+
+#endif
