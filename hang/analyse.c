@@ -375,6 +375,9 @@ static void add_behind(struct text *t, const struct gsh_hang_job *job, int pe)
         add(t, "; ");
         add_driver(t, e);
     }
+    if (job->members[pe].about.is_held != 0) {
+        add(t, "; PE %d's GPU does not answer: copies wait for its kernels", pe);
+    }
 }
 
 /* "PEs 1, 2 and 5": those that answered and do not wait, but for one; returns how many. */

@@ -89,7 +89,7 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     }
     print_requests(out, &m->about);
     print_posted(out, &m->about);
-    fprintf(out, "%s\n", m->about.is_held != 0 ? ", whose driver does not answer" : "");
+    fprintf(out, "%s\n", m->about.is_held != 0 ? ", whose GPU does not answer" : "");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
         if (job->waits[i].pe == pe) {
@@ -220,7 +220,7 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
         print_string(out, "host", m->about.host);
         fputc(',', out);
         print_string(out, "device", m->about.device);
-        fprintf(out, ",\"driver_answers\":%s", m->about.is_held != 0 ? "false" : "true");
+        fprintf(out, ",\"gpu_answers\":%s", m->about.is_held != 0 ? "false" : "true");
         fprintf(out, ",\"requests\":%" PRId64, m->about.n_requests);
         if (m->about.n_requests > 0) {
             print_json_oldest(out, "oldest_request", m->about.oldest, m->about.oldest_pe,

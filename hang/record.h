@@ -48,7 +48,7 @@ struct gsh_hang_pe {
     uint32_t n_missed;    /* at least so many waits had no room */
     int32_t is_set_up;    /* it has a device and a heap */
     int32_t is_ending;    /* 1: the job's end is under way */
-    int32_t is_held;      /* 1: the device's driver does not answer: some call in it holds it up */
+    int32_t is_held;      /* 1: the GPU gives back no word of its memory */
     int64_t n_unfinished; /* pieces of work of its streams that have not ended; -1: not known */
     int64_t n_waiting;    /* of these, how many have not begun */
     int64_t n_requests;   /* to far PEs, not done; -1: not known */

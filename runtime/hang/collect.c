@@ -38,7 +38,7 @@
 struct part {
     struct gsh_instance *pe;
     bool is_set_up;
-    bool is_held;                 /* the device's driver does not answer */
+    bool is_held;                 /* the device gives back no word of its memory */
     struct gsh_report *entries;   /* [n]; `state`: which site */
     struct gsh_waits_site *sites; /* [WAITS_MAX] */
     uint32_t n;

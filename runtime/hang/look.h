@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looks at a device's memory with a limit. CUDA holds up whoever asks it for something while
- * another thread waits in it, for example in a launch for which there is no room; and that may be
- * the very hang of which a report is made. So a thread of its own asks. */
+ * Looks at a device's memory with a limit. A kernel that CUDA loads while another one runs
+ * makes all later copies wait for that one, and a call that waits in the driver holds up others;
+ * either may be the very hang of which a report is made. So a thread of its own looks. */
 #ifndef GSH_HANG_LOOK_H
 #define GSH_HANG_LOOK_H
 

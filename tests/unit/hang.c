@@ -258,6 +258,14 @@ static void test_driver(void)
         in);
     expect(&job, GSH_HANG_UNSENT, 1, words);
 
+    job = job_of(1); /* a GPU that copies nothing */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    job.members[0].about.is_held = 1;
+    char *text = gsh_hang_text(&job);
+    CHECK(strstr(text, ", whose GPU does not answer\n") != NULL);
+    free(text);
+    expect(&job, GSH_HANG_UNSENT, 0, "; PE 0's GPU does not answer: copies wait for its kernels");
+
     job = job_of(2); /* who does not answer is not blamed for the driver */
     add_driver(&job, 1);
     job.members[0].answer = GSH_HANG_SILENT;
