@@ -79,7 +79,7 @@ def of_gshmem(n, source, out, right, world, module):
     for blocks in (16, 32, 64):
         measure(f'C++, a grid of {blocks}', out, right,
                 lambda: module.by_grid(blocks, 512, out, source, n, collective=True))
-    measure('gshmem.reduce on a stream', out, right, lambda: gshmem.reduce(out, source, stream='current'))
+    measure('gshmem.reduce on a stream', out, right, lambda: gshmem.reduce_on_stream(out, source))
     gshmem.free(slots)
     gshmem.free(calls)
 

@@ -53,16 +53,15 @@ def main():
     c, me = loops(), gshmem.my_pe()
     pe = (me + 1) % gshmem.n_pes()
     dest, source, word = gshmem.zeros(256), gshmem.zeros(256), gshmem.zeros(1, 'uint64')
-    stream = gshmem._native.stream_of('current')
+    stream = gshmem._native.stream_of('current', None)
     d, s, w = (ctypes.c_void_p(gshmem._native.address_of('', '', a)) for a in (dest, source, word))
     n, t = ctypes.c_long(N), ctypes.c_void_p(stream)
     rows = {
-        'put(stream="current")': (lambda: gshmem.put(dest, source, pe, 'current'), lambda: c.put(n, d, s, pe, t)),
-        'put_signal(stream="current")': (lambda: gshmem.put_signal(dest, source, word, 1, pe, 'add', 'current'),
-                                         lambda: c.put_signal(n, d, s, w, pe, t)),
-        'barrier(stream="current")': (lambda: gshmem.barrier(stream='current'), lambda: c.barrier(n, t)),
-        'reduce(stream="current")': (lambda: gshmem.reduce(dest, source, stream='current'),
-                                     lambda: c.reduce(n, d, s, t)),
+        'put_on_stream': (lambda: gshmem.put_on_stream(dest, source, pe), lambda: c.put(n, d, s, pe, t)),
+        'put_signal_on_stream': (lambda: gshmem.put_signal_on_stream(dest, source, word, 1, pe, 'add'),
+                                 lambda: c.put_signal(n, d, s, w, pe, t)),
+        'barrier_on_stream': (lambda: gshmem.barrier_on_stream(), lambda: c.barrier(n, t)),
+        'reduce_on_stream': (lambda: gshmem.reduce_on_stream(dest, source), lambda: c.reduce(n, d, s, t)),
         'put': (lambda: gshmem.put(dest, source, pe), lambda: c.put_host(n, d, s, pe)),
     }
 

@@ -116,28 +116,30 @@ def test_calls_on_streams():
     a, b, word = gshmem.zeros(6, 'int64'), gshmem.zeros(6 * n, 'int64'), gshmem.zeros(2, 'uint64')
     c, got, mine = gshmem.zeros(6 * n, 'int64'), numpy.zeros(6, 'int64'), numpy.full(6, me)
     twice = 2 * mine
-    for stream in ('current', 0):
+    for stream in (None, 'current', 0):
         a[:] = -1
         word[:] = 0
-        gshmem.barrier(stream=stream)
-        gshmem.put(a, mine, right, stream)
-        gshmem.barrier(None, stream)
-        gshmem.get(got, a, right, stream)
-        gshmem.signal(word[1:], 3, left, 'add', stream)
-        gshmem.signal_wait(word[1:], '==', 3, stream)
+        gshmem.barrier_on_stream(stream=stream)
+        gshmem.put_on_stream(a, mine, right, stream)
+        gshmem.barrier_on_stream(None, stream)
+        gshmem.get_on_stream(got, a, right, stream)
+        gshmem.signal_on_stream(word[1:], 3, left, 'add', stream)
+        gshmem.signal_wait_on_stream(word[1:], '==', 3, stream)
         gshmem.synchronize()
         if (a != left).any() or (got != me).any() or word[1] != 3:
             return False
-        gshmem.barrier(stream=stream)
-        gshmem.put_signal(a, twice, word[:1], 1, right, stream=stream)
-        gshmem.signal_wait(word[:1], '>=', 1, stream=stream)
-        gshmem.fcollect(b, a, stream=stream)
+        gshmem.barrier(stream=stream or 0)
+        gshmem.put_signal_on_stream(a, twice, word[:1], 1, right, stream=stream)
+        gshmem.signal_wait_on_stream(word[:1], '>=', 1, stream=stream)
+        gshmem.fcollect_on_stream(b, a, stream=stream)
         gshmem.synchronize()
         if b.tolist() != [2 * ((pe - 1) % n) for pe in range(n) for _ in range(6)]:
             return False
-        gshmem.alltoall(c, b, stream=stream)
-        gshmem.reduce(a, a, 'sum', stream=stream)
-        gshmem.broadcast(b[:6], a, 1, stream=stream)
+        gshmem.alltoall_on_stream(c, b, stream=stream)
+        gshmem.reduce_on_stream(a, a, 'sum', stream=stream)
+        gshmem.broadcast_on_stream(b[:6], a, 1, stream=stream)
+        gshmem.quiet_on_stream(stream)
+        gshmem.sync_on_stream(stream=stream)
         gshmem.synchronize()
         gshmem.barrier()
         if (b[:6] != n * (n - 1)).any() or c.tolist() != [2 * ((me - 1) % n)] * (6 * n):

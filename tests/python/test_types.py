@@ -22,6 +22,7 @@ with gshmem.init() as job:
     a = gshmem.zeros((3, 4), 'float32')
     gshmem.put(a, numpy.zeros((3, 4), 'float32'), pe=0)
     gshmem.reduce(a, a, 'max', stream='current')
+    gshmem.reduce_on_stream(a, a, 'max')
     team = gshmem.Team.world.split(0, 1, 1)
     if team is not None:
         gshmem.barrier(team)

@@ -13,10 +13,12 @@ from __future__ import annotations
 import os as _os
 
 from ._arrays import empty, free, is_on_gpu, on, zeros
-from ._calls import (Team, alltoall, atomic_add, atomic_and, atomic_compare_swap, atomic_fetch, atomic_fetch_add,
-                     atomic_or, atomic_set, atomic_swap, atomic_xor, barrier, broadcast, check_streams, fcollect,
-                     fence, get, get_nbi, my_pe, n_pes, put, put_nbi, put_signal, quiet, reduce, signal, signal_wait,
-                     sync, test, wait)
+from ._calls import (Team, alltoall, alltoall_on_stream, atomic_add, atomic_and, atomic_compare_swap, atomic_fetch,
+                     atomic_fetch_add, atomic_or, atomic_set, atomic_swap, atomic_xor, barrier, barrier_on_stream,
+                     broadcast, broadcast_on_stream, check_streams, fcollect, fcollect_on_stream, fence, get, get_nbi,
+                     get_on_stream, my_pe, n_pes, put, put_nbi, put_on_stream, put_signal, put_signal_on_stream, quiet,
+                     quiet_on_stream, reduce, reduce_on_stream, signal, signal_on_stream, signal_wait,
+                     signal_wait_on_stream, sync, sync_on_stream, test, wait)
 from ._errors import Error, Mismatch, NotInitialized
 from ._library import package_folder as _package_folder
 from ._start import Session, finalize, get_unique_id, init, is_initialized, run_threads, watch_interrupts
@@ -30,12 +32,15 @@ if TYPE_CHECKING:
 _LATER = ('Kernel', 'Module', 'compile', 'synchronize')
 _IMPORTED_BY_NAME = ('cute', 'libgshmem_device', 'mscclpp', 'numba', 'torch', 'triton')  # they need other packages
 __all__ = [
-    'Error', 'Kernel', 'Mismatch', 'Module', 'NotInitialized', 'Session', 'Team', 'alltoall', 'atomic_add',
-    'atomic_and', 'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or', 'atomic_set',
-    'atomic_swap', 'atomic_xor', 'barrier', 'broadcast', 'check_streams', 'compile', 'empty', 'fcollect', 'fence',
-    'finalize', 'free', 'get', 'get_include', 'get_nbi', 'get_prefix', 'get_unique_id', 'init', 'is_initialized',
-    'is_on_gpu', 'my_pe', 'n_pes', 'on', 'preload_nccl', 'preload_nvshmem', 'put', 'put_nbi', 'put_signal', 'quiet',
-    'reduce', 'run_threads', 'signal', 'signal_wait', 'sync', 'synchronize', 'test', 'wait', 'zeros']
+    'Error', 'Kernel', 'Mismatch', 'Module', 'NotInitialized', 'Session', 'Team', 'alltoall', 'alltoall_on_stream',
+    'atomic_add', 'atomic_and', 'atomic_compare_swap', 'atomic_fetch', 'atomic_fetch_add', 'atomic_or',
+    'atomic_set', 'atomic_swap', 'atomic_xor', 'barrier', 'barrier_on_stream', 'broadcast', 'broadcast_on_stream',
+    'check_streams', 'compile', 'empty', 'fcollect', 'fcollect_on_stream', 'fence', 'finalize', 'free', 'get',
+    'get_include', 'get_nbi', 'get_on_stream', 'get_prefix', 'get_unique_id', 'init', 'is_initialized', 'is_on_gpu',
+    'my_pe', 'n_pes', 'on', 'preload_nccl', 'preload_nvshmem', 'put', 'put_nbi', 'put_on_stream', 'put_signal',
+    'put_signal_on_stream', 'quiet', 'quiet_on_stream', 'reduce', 'reduce_on_stream', 'run_threads', 'signal',
+    'signal_on_stream', 'signal_wait', 'signal_wait_on_stream', 'sync', 'sync_on_stream', 'synchronize', 'test',
+    'wait', 'zeros']
 
 watch_interrupts()
 

@@ -273,21 +273,23 @@ def describe_other(call, argument, array):
         raise TypeError(f'{call}: {argument}: {type(array).__name__} is no array of numpy, torch or cupy') from None
 
 
-def current_stream():
-    """The number of torch's current stream, or cupy's where there is no torch; the default stream on the CPU device."""
+def current_stream(array=None):
+    """The number of the current stream for a call with this array, None: without one, as _calls.py says."""
     if not is_on_gpu():
         return 0
-    try:
-        import torch
-    except ImportError:
-        import cupy
-        return cupy.cuda.get_current_stream().ptr
-    stream = torch.cuda.current_stream().cuda_stream
-    try:
-        _native.use_torch_streams(torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream)
-    except AttributeError:
-        pass  # a torch without these: slower
-    return stream
+    is_cupys = hasattr(array, '__cuda_array_interface__') and not hasattr(array, 'data_ptr')
+    torch, cupy = sys.modules.get('torch'), sys.modules.get('cupy')
+    if torch is not None and not is_cupys and torch.cuda.is_available():
+        stream = torch.cuda.current_stream().cuda_stream
+        try:
+            _native.use_torch_streams(torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream)
+        except AttributeError:
+            pass  # a torch without these: slower
+        return stream
+    if cupy is None:
+        return 0
+    _native.use_cupy_streams(cupy.cuda.get_current_stream)
+    return cupy.cuda.get_current_stream().ptr
 
 
 def on(array: Array, pe: int) -> Array:

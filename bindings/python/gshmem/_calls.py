@@ -2,9 +2,15 @@
 """Calls between PEs. Each checks its arguments and makes one call of the library.
 
 Arrays are contiguous. A `dest` of put and a `source` of get name the array of the other PE by the array of this one.
-stream: a stream of torch or cupy, its number, or 'current': torch's current one; the call is then enqueued, and its
-arrays must stay until it is done. None: the call is the host's. dest and source have the same dtype and, unless a call
-says otherwise, as many elements; their shapes do not matter. Sizes in errors are in bytes.
+Calls on a stream have names that end with _on_stream. They are enqueued and return at once; their arrays must stay as
+they are until the stream has done them. stream: a stream of torch or cupy, or its number; None: the current one, which
+is torch's for arrays of torch and cupy's for arrays of cupy. For calls without an array it is torch's if the program
+has imported torch, else cupy's if it has imported cupy, else CUDA's default stream. The CPU device has a default stream
+alone. The other calls are the host's, which know of no stream: what a stream writes to their arrays must be done before
+they are called. They take stream, too: put(..., stream=s) is put_on_stream(..., s); 'current' is the current one.
+
+dest and source have the same dtype and, unless a call says otherwise, as many elements; their shapes do not matter.
+Sizes in errors are in bytes.
 
 Collective calls of the host first compare what the members call and with which sizes, dtypes, roots and operations, and
 raise Mismatch on all of them if that differs. Those on a stream compare nothing."""
@@ -46,6 +52,12 @@ def put(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
     _native.put(dest, source, pe, stream)
 
 
+def put_on_stream(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
+    """As put, on a stream; complete at dest after quiet_on_stream or barrier_on_stream, as a later work of the stream.
+    None: the current stream."""
+    _native.put(dest, source, pe, 'current' if stream is None else stream)
+
+
 def put_nbi(dest: Array, source: Array, pe: int) -> None:
     """As put, but source must stay as it is until quiet."""
     _native.put_nbi(dest, source, pe)
@@ -56,6 +68,11 @@ def get(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
     _native.get(dest, source, pe, stream)
 
 
+def get_on_stream(dest: Array, source: Array, pe: int, stream: Stream = None) -> None:
+    """As get, on a stream: later works of the stream see dest. None: the current stream."""
+    _native.get(dest, source, pe, 'current' if stream is None else stream)
+
+
 def get_nbi(dest: Array, source: Array, pe: int) -> None:
     """As get, but dest has it only after quiet."""
     _native.get_nbi(dest, source, pe)
@@ -64,6 +81,11 @@ def get_nbi(dest: Array, source: Array, pe: int) -> None:
 def quiet() -> None:
     """Waits until this PE's puts, gets and atomics are complete."""
     _native.quiet()
+
+
+def quiet_on_stream(stream: Stream = None) -> None:
+    """The stream goes on when the puts and gets that this PE has put on it are complete. None: the current stream."""
+    _native.quiet_on_stream('current' if stream is None else stream)
 
 
 def fence() -> None:
@@ -87,15 +109,33 @@ def put_signal(dest: Array, source: Array, signal: Array, value: int, pe: int, o
     _native.put_signal(dest, source, signal, value, _choice('put_signal', 'op', op, SIGNAL_OPS), pe, stream)
 
 
+def put_signal_on_stream(dest: Array, source: Array, signal: Array, value: int, pe: int, op: str = 'set',
+                         stream: Stream = None) -> None:
+    """As put_signal, on a stream. None: the current stream."""
+    _native.put_signal(dest, source, signal, value, _choice('put_signal', 'op', op, SIGNAL_OPS), pe,
+                       'current' if stream is None else stream)
+
+
 def signal(signal: Array, value: int, pe: int, op: str = 'set', stream: Stream = None) -> None:
     """Sets or adds to the signal of PE pe."""
     _native.signal(signal, value, _choice('signal', 'op', op, SIGNAL_OPS), pe, stream)
+
+
+def signal_on_stream(signal: Array, value: int, pe: int, op: str = 'set', stream: Stream = None) -> None:
+    """As signal, on a stream. None: the current stream."""
+    _native.signal(signal, value, _choice('signal', 'op', op, SIGNAL_OPS), pe, 'current' if stream is None else stream)
 
 
 def signal_wait(signal: Array, comparison: str, value: int, stream: Stream = None) -> int | None:
     """Waits until this PE's signal compares so with value: '==', '!=', '>', '>=', '<', '<='. Returns what it then is
     (None on a stream)."""
     return _native.signal_wait(signal, _choice('signal_wait', 'comparison', comparison, COMPARISONS), value, stream)
+
+
+def signal_wait_on_stream(signal: Array, comparison: str, value: int, stream: Stream = None) -> None:
+    """The stream goes on when this PE's signal compares so with value, as in signal_wait. None: the current stream."""
+    _native.signal_wait(signal, _choice('signal_wait', 'comparison', comparison, COMPARISONS), value,
+                        'current' if stream is None else stream)
 
 
 def wait(word: Array, comparison: str, value: int) -> None:
@@ -272,9 +312,20 @@ def barrier(team: Team | None = None, stream: Stream = None) -> None:
     _native.barrier(_handle('barrier', team), stream)
 
 
+def barrier_on_stream(team: Team | None = None, stream: Stream = None) -> None:
+    """The stream goes on when those of all members have come here; puts on it before are complete then. Collective
+    over team, None: all PEs. stream: None: the current one."""
+    _native.barrier(_handle('barrier', team), 'current' if stream is None else stream)
+
+
 def sync(team: Team | None = None) -> None:
     """Waits for all members; says nothing about puts. Collective over team, None: all PEs."""
-    _native.sync(_handle('sync', team))
+    _native.sync(_handle('sync', team), None)
+
+
+def sync_on_stream(team: Team | None = None, stream: Stream = None) -> None:
+    """As barrier_on_stream, but says nothing about puts. stream: None: the current one."""
+    _native.sync(_handle('sync', team), 'current' if stream is None else stream)
 
 
 def check_streams(enabled: bool = True) -> None:
@@ -295,6 +346,12 @@ def reduce(dest: Array, source: Array, op: str = 'sum', team: Team | None = None
     _native.reduce(dest, source, op, _handle('reduce', team), stream)
 
 
+def reduce_on_stream(dest: Array, source: Array, op: str = 'sum', team: Team | None = None,
+                     stream: Stream = None) -> None:
+    """As reduce, on a stream. None: the current stream."""
+    _native.reduce(dest, source, op, _handle('reduce', team), 'current' if stream is None else stream)
+
+
 def _reduction(dtype, op):
     """The addresses of the function and of that for streams, and the bytes of an element."""
     _choice('reduce', 'op', op, dict.fromkeys(REDUCTIONS))
@@ -313,16 +370,32 @@ def broadcast(dest: Array, source: Array, root: int, team: Team | None = None, s
     _native.broadcast(dest, source, root, _handle('broadcast', team), stream)
 
 
+def broadcast_on_stream(dest: Array, source: Array, root: int, team: Team | None = None,
+                        stream: Stream = None) -> None:
+    """As broadcast, on a stream. None: the current stream."""
+    _native.broadcast(dest, source, root, _handle('broadcast', team), 'current' if stream is None else stream)
+
+
 def fcollect(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
     """dest becomes the sources of all members, one after the other (an all-gather). Both are symmetric; dest has n_pes
     times as many elements as source, which has as many on all members. Collective over team, None: all PEs."""
     _native.fcollect(dest, source, _handle('fcollect', team), stream)
 
 
+def fcollect_on_stream(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
+    """As fcollect, on a stream. None: the current stream."""
+    _native.fcollect(dest, source, _handle('fcollect', team), 'current' if stream is None else stream)
+
+
 def alltoall(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
     """Block i of source goes to member i, whose dest has it as the block of this member's number. Both are symmetric,
     and cut into as many equal blocks as the team has members. Collective over team, None: all PEs."""
     _native.alltoall(dest, source, _handle('alltoall', team), stream)
+
+
+def alltoall_on_stream(dest: Array, source: Array, team: Team | None = None, stream: Stream = None) -> None:
+    """As alltoall, on a stream. None: the current stream."""
+    _native.alltoall(dest, source, _handle('alltoall', team), 'current' if stream is None else stream)
 
 
 _native.bind_package(NotInitialized, check, describe_other, name_of_dtype, _reduction, current_stream)

@@ -226,9 +226,9 @@ class Kernel:
     grid, block: how many blocks, and threads of a block: a number or up to three. A block has at most 1024 threads.
     Arguments: arrays for pointers; numbers; on GPUs a float for each
     floating-point parameter. shared: bytes of dynamic shared memory. collective: all blocks run at the same time, so
-    that they may wait for each other and for other PEs; each PE makes the call. stream: None: on GPUs torch's current
-    one, or CUDA's default stream without torch; on the CPU device the default stream. Returns at once; synchronize()
-    waits."""
+    that they may wait for each other and for other PEs; each PE makes the call. stream: None: the
+    current one, as of the calls whose names end with _on_stream, by the first array on a GPU. Returns at once;
+    synchronize() waits."""
 
     def __init__(self, name: str, parameters: Any, launch: Any) -> None:
         self.name, self._parameters, self._launch = name, parameters, launch
@@ -242,8 +242,10 @@ class Kernel:
         values = [_argument(self.name, i, v, *p) for i, (v, p) in enumerate(zip(arguments, self._parameters))]
         pointers = (ctypes.c_void_p * (len(values) + 1))(*[ctypes.addressof(v) for v in values])
         shared = whole_number(self.name, 'shared', shared, 0)
+        on_gpu = (a for a in arguments if hasattr(a, '__cuda_array_interface__'))
+        stream = _native.stream_of('current' if stream is None else stream, next(on_gpu, None))
         self._launch((ctypes.c_uint * 6)(*sizes), pointers, shared, stream, collective)
-        _native.keep_for_stream(arguments, 0 if stream is None else stream)
+        _native.keep_for_stream(arguments, stream)
 
 
 # ---- the CPU device ---------------------------------------------------------------------------
@@ -288,7 +290,6 @@ def _compile_cpu(text, options, names):
 
 def _cpu_launch(name, launch):
     def do(sizes, pointers, shared, stream, collective):
-        stream = 0 if stream is None else _native.stream_of(stream)
         result = launch(sizes, pointers, shared, stream, bool(collective))
         if result != 0 and collective:
             check(result)
@@ -421,9 +422,7 @@ def _compile_gpu(text, options, names):
 def _gpu_launch(cuda, prepare, function):
     def do(sizes, pointers, shared, stream, collective):
         prepare()
-        if stream is None:
-            stream = 'current' if 'torch' in sys.modules else 0
-        stream = ctypes.c_void_p(_native.stream_of(stream))
+        stream = ctypes.c_void_p(stream)
         if collective:
             _driver_call(cuda.cuLaunchCooperativeKernel, function, *sizes, ctypes.c_uint(shared), stream, pointers)
         else:

@@ -198,6 +198,7 @@ def _end():
         kept = [keep() for keep in _after_use]
         library.gshmem_finalize()
         _native.let_go()
+        _native.forget_streams()
     return kept
 
 

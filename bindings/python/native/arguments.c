@@ -166,6 +166,11 @@ static struct way way_of(PyObject *object)
     return way;
 }
 
+bool is_of_other_package(PyObject *object)
+{
+    return way_of(object).kind == OTHER;
+}
+
 /* A borrowed reference. */
 static PyObject *name_of_dtype(PyObject *dtype)
 {

@@ -58,7 +58,7 @@ PyObject *native_put(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
         WAITING("gshmem.put", library.gshmem_putmem(p.dest, p.source, p.bytes, pe));
         return none();
     }
-    if (!stream_of(arguments[3], &stream))
+    if (!stream_of(arguments[3], arguments[0], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_putmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
     keep_own(p.source, p.bytes, arguments[1], stream);
@@ -91,7 +91,7 @@ PyObject *native_get(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
         WAITING("gshmem.get", library.gshmem_getmem(p.dest, p.source, p.bytes, pe));
         return none();
     }
-    if (!stream_of(arguments[3], &stream))
+    if (!stream_of(arguments[3], arguments[1], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_getmem_on_stream(p.dest, p.source, p.bytes, pe, stream));
     keep_own(p.dest, p.bytes, arguments[0], stream);
@@ -134,7 +134,7 @@ PyObject *native_put_signal(PyObject *module, PyObject *const *arguments, Py_ssi
                 library.gshmem_putmem_signal(p.dest, p.source, p.bytes, signal, value, op, pe));
         return none();
     }
-    if (!stream_of(arguments[6], &stream))
+    if (!stream_of(arguments[6], arguments[0], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_putmem_signal_on_stream(p.dest, p.source, p.bytes, signal, value, op,
                                                      pe, stream));
@@ -158,7 +158,7 @@ PyObject *native_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t
         WAITING("gshmem.signal", library.gshmemx_signal_op(signal, value, op, pe));
         return none();
     }
-    if (!stream_of(arguments[4], &stream))
+    if (!stream_of(arguments[4], arguments[0], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_signal_op_on_stream(signal, value, op, pe, stream));
     return none();
@@ -183,7 +183,7 @@ PyObject *native_signal_wait(PyObject *module, PyObject *const *arguments, Py_ss
         wait_ends();
         return PyLong_FromUnsignedLongLong(seen);
     }
-    if (!stream_of(arguments[3], &stream))
+    if (!stream_of(arguments[3], arguments[0], &stream))
         return NULL;
     UNLOCKED(library.gshmemx_signal_wait_until_on_stream(signal, comparison, value, stream));
     return none();
@@ -200,6 +200,18 @@ PyObject *native_quiet(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     WAITING("gshmem.quiet", library.gshmem_quiet());
     let_go_of(kept);
     let_go_of_streams();
+    return none();
+}
+
+/* (stream) */
+PyObject *native_quiet_on_stream(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module;
+    gshmemx_stream_t stream = NULL;
+    if (!check_count("quiet_on_stream", n, 1) || !need_job() ||
+        !stream_of(arguments[0], NULL, &stream))
+        return NULL;
+    UNLOCKED(library.gshmemx_quiet_on_stream(stream));
     return none();
 }
 
@@ -230,24 +242,30 @@ PyObject *native_barrier(PyObject *module, PyObject *const *arguments, Py_ssize_
         let_go_of_streams();
         return checked(result);
     }
-    if (!stream_of(arguments[1], &stream) ||
+    if (!stream_of(arguments[1], NULL, &stream) ||
         (is_compared(true) && !compare("gshmem.barrier", team, "%s", " on a stream")))
         return NULL;
     UNLOCKED(result = library.gshmemx_barrier_on_stream(team, stream));
     return checked(result);
 }
 
-/* (team) */
+/* (team, stream) */
 PyObject *native_sync(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
     int team = 0, result = 0;
-    if (!check_count("sync", n, 1) || !need_job() || !int_of("sync", "team", arguments[0], &team))
+    gshmemx_stream_t stream = NULL;
+    if (!check_count("sync", n, 2) || !need_job() || !int_of("sync", "team", arguments[0], &team))
         return NULL;
-    if (!compare("gshmem.sync", team, "%s", ""))
+    if (is_none(arguments[1])) {
+        if (!compare("gshmem.sync", team, "%s", ""))
+            return NULL;
+        WAITING("gshmem.sync", result = library.gshmem_team_sync(team));
+        return checked(result);
+    }
+    if (!stream_of(arguments[1], NULL, &stream) ||
+        (is_compared(true) && !compare("gshmem.sync", team, "%s", " on a stream")))
         return NULL;
-    wait_starts("gshmem.sync");
-    UNLOCKED(result = library.gshmem_team_sync(team));
-    wait_ends();
+    UNLOCKED(result = library.gshmemx_team_sync_on_stream(team, stream));
     return checked(result);
 }

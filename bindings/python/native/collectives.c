@@ -25,7 +25,7 @@ static bool start(struct call *call, PyObject *const *arguments, Py_ssize_t n, P
                      call->name);
         return false;
     }
-    return !call->is_on_stream || stream_of(arguments[n - 1], &call->stream);
+    return !call->is_on_stream || stream_of(arguments[n - 1], arguments[0], &call->stream);
 }
 
 static const char *text_of(PyObject *string)

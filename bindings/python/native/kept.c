@@ -124,7 +124,8 @@ PyObject *native_keep_for_stream(PyObject *module, PyObject *const *arguments, P
 {
     (void)module;
     gshmemx_stream_t stream = NULL;
-    if (!check_count("keep_for_stream", n, 2) || !need_job() || !stream_of(arguments[1], &stream))
+    if (!check_count("keep_for_stream", n, 2) || !need_job() ||
+        !stream_of(arguments[1], NULL, &stream))
         return NULL;
     keep_for_stream(arguments[0], stream);
     return none();

@@ -35,7 +35,9 @@
     X(gshmemx_putmem_signal_on_stream)     \
     X(gshmemx_signal_op_on_stream)         \
     X(gshmemx_signal_wait_until_on_stream) \
+    X(gshmemx_quiet_on_stream)             \
     X(gshmemx_barrier_on_stream)           \
+    X(gshmemx_team_sync_on_stream)         \
     X(gshmem_team_n_pes)                   \
     X(gshmem_broadcastmem)                 \
     X(gshmem_fcollectmem)                  \
@@ -67,7 +69,7 @@ struct package {
     PyObject *describe_other;  /* (call, argument, array): address, bytes, is_contiguous, dtype */
     PyObject *name_of_dtype;   /* (dtype): an interned string */
     PyObject *reduction;      /* (dtype's name, op): the host's function, that for streams, bytes */
-    PyObject *current_stream; /* (): a number; may call use_torch_streams */
+    PyObject *current_stream; /* (array or None): a number; may call use_torch_streams */
 };
 extern struct package package;
 
@@ -124,6 +126,8 @@ bool pe_of(const char *call, PyObject *object, int n_pes, int *out);
 bool word_of(const char *call, const char *argument, PyObject *object, uint64_t *out);
 bool int_of(const char *call, const char *argument, PyObject *object, int *out);
 bool signal_of(const char *call, PyObject *object, uint64_t **out);
+/* Neither of torch nor of numpy: of cupy, if it is an array. */
+bool is_of_other_package(PyObject *object);
 /* As word_of, for a number that is no argument; takes the reference. */
 bool take_word(PyObject *number, uint64_t *out);
 
@@ -131,9 +135,11 @@ python_function native_describe, native_address_of, native_check_pe, native_set_
 
 /* ---- streams.c ---- */
 
-bool stream_of(PyObject *object, gshmemx_stream_t *out);
+/* array: that of the call, whose package's current stream 'current' is; NULL: it has none. */
+bool stream_of(PyObject *object, PyObject *array, gshmemx_stream_t *out);
 
-python_function native_stream_of, native_use_torch_streams;
+python_function native_stream_of, native_use_torch_streams, native_use_cupy_streams,
+    native_forget_streams;
 
 /* ---- waits.c: which call the main thread waits in, for Ctrl-C; whether calls are under way ----
  */
@@ -186,7 +192,7 @@ python_function native_compare, native_check_streams;
 PyObject *checked(int result); /* None for 0, else an exception with the library's text */
 
 python_function native_put, native_put_nbi, native_get, native_get_nbi, native_put_signal,
-    native_signal, native_signal_wait, native_quiet, native_fence, native_barrier, native_sync,
-    native_reduce, native_broadcast, native_fcollect, native_alltoall;
+    native_signal, native_signal_wait, native_quiet, native_quiet_on_stream, native_fence,
+    native_barrier, native_sync, native_reduce, native_broadcast, native_fcollect, native_alltoall;
 
 #endif

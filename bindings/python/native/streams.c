@@ -1,36 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stream of torch or cupy, its number, or 'current', as an argument. */
+ * A stream of torch or cupy, its number, or 'current', as an argument. The current stream is that
+ * of the package that has made the array of the call; of a call without one, torch's if torch is
+ * imported, else cupy's. */
 #include <string.h>
 #include "native.h"
 
-/* torch's functions of the current GPU and of its current stream: they take 0.1 us together, where
+/* The packages' functions, from when the package has found them until the job ends. Those of torch
+ * are of the current GPU and of its current stream: they take 0.1 us together, where
  * torch.cuda.current_stream takes several. */
-static PyObject *torch_device, *torch_stream;
+static PyObject *torch_device, *torch_stream, *cupy_stream;
 
+static void take(PyObject **place, PyObject *function)
+{
+    PyObject *before = *place;
+    if (function != NULL)
+        Py_IncRef(function);
+    *place = function;
+    if (before != NULL)
+        Py_DecRef(before);
+}
+
+/* (device, stream) */
 PyObject *native_use_torch_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
     if (!check_count("use_torch_streams", n, 2))
         return NULL;
-    if (torch_device == NULL) {
-        Py_IncRef(arguments[0]);
-        Py_IncRef(arguments[1]);
-        torch_device = arguments[0];
-        torch_stream = arguments[1];
-    }
+    take(&torch_device, arguments[0]);
+    take(&torch_stream, arguments[1]);
     return none();
 }
 
-static PyObject *current_stream(void)
+/* (stream): it returns an object with `ptr`. */
+PyObject *native_use_cupy_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
-    if (torch_device == NULL)
-        return PyObject_CallFunctionObjArgs(package.current_stream, NULL);
-    PyObject *device = PyObject_CallFunctionObjArgs(torch_device, NULL);
-    if (device == NULL)
+    (void)module;
+    if (!check_count("use_cupy_streams", n, 1))
         return NULL;
-    PyObject *stream = PyObject_CallFunctionObjArgs(torch_stream, device, NULL);
-    Py_DecRef(device);
-    return stream;
+    take(&cupy_stream, arguments[0]);
+    return none();
+}
+
+/* (): the job ends, and the next one may be on another device. */
+PyObject *native_forget_streams(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+    (void)module, (void)arguments, (void)n;
+    take(&torch_device, NULL);
+    take(&torch_stream, NULL);
+    take(&cupy_stream, NULL);
+    return none();
 }
 
 /* A new reference to the object's attribute, whose name is made once; NULL, perhaps without an
@@ -45,10 +63,33 @@ static PyObject *attribute_of(PyObject *object, const char *text, PyObject **nam
     return value;
 }
 
+/* A new reference to a number. array: NULL for calls without one. */
+static PyObject *current_stream(PyObject *array)
+{
+    static PyObject *of_cupy;
+    const bool is_cupys = array != NULL && is_of_other_package(array);
+    if (is_cupys && cupy_stream != NULL) {
+        PyObject *stream = PyObject_CallFunctionObjArgs(cupy_stream, NULL);
+        PyObject *number = stream != NULL ? attribute_of(stream, "ptr", &of_cupy) : NULL;
+        if (stream != NULL)
+            Py_DecRef(stream);
+        return number;
+    }
+    if (is_cupys || torch_device == NULL)
+        return PyObject_CallFunctionObjArgs(package.current_stream,
+                                            array != NULL ? array : &_Py_NoneStruct, NULL);
+    PyObject *device = PyObject_CallFunctionObjArgs(torch_device, NULL);
+    if (device == NULL)
+        return NULL;
+    PyObject *stream = PyObject_CallFunctionObjArgs(torch_stream, device, NULL);
+    Py_DecRef(device);
+    return stream;
+}
+
 /* CUDA's default streams are 0, 1 and 2; others are addresses, which nobody can check. */
 enum { NUMBERED_STREAMS = 2, FIRST_ADDRESS = 4096 };
 
-bool stream_of(PyObject *object, gshmemx_stream_t *out)
+bool stream_of(PyObject *object, PyObject *array, gshmemx_stream_t *out)
 {
     static PyObject *of_torch, *of_cupy;
     PyObject *number = NULL;
@@ -57,7 +98,7 @@ bool stream_of(PyObject *object, gshmemx_stream_t *out)
         number = PyNumber_Index(object);
     } else if ((flags & PYTHON_IS_STR) != 0) {
         const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
-        number = text != NULL && strcmp(text, "current") == 0 ? current_stream() : NULL;
+        number = text != NULL && strcmp(text, "current") == 0 ? current_stream(array) : NULL;
     } else {
         number = attribute_of(object, "cuda_stream", &of_torch);
         if (number == NULL && PyErr_Occurred() == NULL)
@@ -78,11 +119,13 @@ bool stream_of(PyObject *object, gshmemx_stream_t *out)
     return is_good;
 }
 
+/* (stream, array): array may be None. */
 PyObject *native_stream_of(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module;
     gshmemx_stream_t stream = 0;
-    if (!check_count("stream_of", n, 1) || !stream_of(arguments[0], &stream))
+    if (!check_count("stream_of", n, 2) ||
+        !stream_of(arguments[0], is_none(arguments[1]) ? NULL : arguments[1], &stream))
         return NULL;
     return PyLong_FromUnsignedLongLong((uintptr_t)stream);
 }

@@ -37,15 +37,15 @@ def main():
         sides.append((me + 1, u[-2], u[0], arrived[0:1], arrived[2:3], arrived[1:2], arrived[3:4]))
     for i in range(1, STEPS + 1):
         for pe, mine, halo, came, _, _, used in sides:
-            gshmem.signal_wait(used, '>=', i - 1, stream='current')
-            gshmem.put_signal(halo, mine, came, i, pe, stream='current')
+            gshmem.signal_wait_on_stream(used, '>=', i - 1)
+            gshmem.put_signal_on_stream(halo, mine, came, i, pe)
         for _, _, _, _, _, came, _ in sides:
-            gshmem.signal_wait(came, '>=', i, stream='current')
+            gshmem.signal_wait_on_stream(came, '>=', i)
         if not u.is_cuda:
             gshmem.synchronize()  # torch's work on the CPU is in no stream
         new = step(u)
         for pe, _, _, _, used, _, _ in sides:
-            gshmem.signal(used, i, pe, stream='current')
+            gshmem.signal_on_stream(used, i, pe)
         u[1:-1, 1:-1] = new
         whole[1:-1, 1:-1] = step(whole)
     error = (u[1:-1] - whole[me * ROWS + 1:(me + 1) * ROWS + 1]).abs().max().item()
