@@ -259,17 +259,17 @@ static const struct gsh_bootstrap_ops shm_ops = {
     .destroy = shm_destroy,
 };
 
-enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, struct gsh_shm_area **areas,
-                                         gsh_shm_wait_fn wait, void *context,
-                                         struct gsh_bootstrap **out)
+enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, int rank, int size,
+                                         struct gsh_shm_area **areas, gsh_shm_wait_fn wait,
+                                         void *context, struct gsh_bootstrap **out)
 {
     struct shm *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "no memory for the node's bootstrap");
     }
     s->b.ops = &shm_ops;
-    s->b.rank = base->rank;
-    s->b.size = base->size;
+    s->b.rank = rank;
+    s->b.size = size;
     s->b.timeout_ns = base->timeout_ns;
     s->base = base;
     s->areas = areas;

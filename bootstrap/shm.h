@@ -36,10 +36,10 @@ struct gsh_shm_area {
 typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *backoff, uint64_t *start_ns,
                                            int rank);
 
-/* areas[rank] is rank's area as mapped here; the array is kept by the caller. base's abort is
- * used; base stays the caller's. */
-GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base,
-                                                          struct gsh_shm_area **areas,
+/* For `size` ranks of base's, which have numbers of their own here. areas[rank] is rank's area as
+ * mapped here; the array is kept by the caller. base's abort is used; base stays the caller's. */
+GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, int rank,
+                                                          int size, struct gsh_shm_area **areas,
                                                           gsh_shm_wait_fn wait, void *context,
                                                           struct gsh_bootstrap **out);
 

@@ -184,6 +184,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
 {
     const char *what = "setting up the symmetric heap";
     struct gsh_physical *p = &heap->physical;
+    p->node = o->node;
     p->n_subscribers = o->n_subscribers;
     memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);

@@ -45,10 +45,11 @@ struct gsh_heap_events {
      * `came` returned GSH_OK; of the heap's own parts, the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);
     /* NULL, or whether, in the latest `came`, prior and this subscriber's own part were GSH_OK on
-     * all members: these have exchanged them there, and so all get the same. Not collective. The
-     * first subscriber's `came` is then called before peers' memory is mapped. */
+     * all members: these have exchanged them there, and so all get the same, and need no vote. Not
+     * collective. What this subscriber does behind its exchange, if all are well, cannot fail. Of
+     * the first subscriber alone. */
     bool (*are_all_well)(void *context);
-    /* NULL, or: `came` has returned GSH_OK on all members. Not collective. */
+    /* NULL, or: `came` has returned GSH_OK on all members. They are all told. */
     void (*settled)(void *context, uint64_t off, const struct gsh_heap_members *members);
     void *context;
 };
@@ -62,7 +63,10 @@ struct gsh_heap_events {
 
 struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
-    struct gsh_fdpass *fdpass;       /* to the PEs of this node; NULL when all are in one process */
+    /* Over the PEs of this node, with which alone memory is shared: these agree first, so that a
+     * step among all PEs needs no step before it. NULL: they have no bootstrap of their own. */
+    struct gsh_bootstrap *node;
+    struct gsh_fdpass *fdpass; /* to the PEs of this node; NULL when all are in one process */
     enum gsh_memory_kind kind;
     CUdevice cuda_device;  /* GSH_MEMORY_CUDA; its primary context is current in every call */
     bool fabric;           /* share GPU memory by FABRIC handles instead of descriptors */

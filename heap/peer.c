@@ -101,6 +101,7 @@ enum gsh_result gsh_peers_init(struct gsh_peers *peers, const struct gsh_heap_op
     size_t n = (size_t)options->n_slots;
     *peers = (struct gsh_peers){
         .bootstrap = options->bootstrap,
+        .sharers = options->node != NULL ? options->node : options->bootstrap,
         .fdpass = options->fdpass,
         .my_slot = options->my_slot,
         .leader_pe = options->bootstrap->rank,
@@ -111,8 +112,12 @@ enum gsh_result gsh_peers_init(struct gsh_peers *peers, const struct gsh_heap_op
     peers->fds = malloc(n * sizeof(int));
     peers->devices = gsh_fault() ? NULL : malloc(n * sizeof(*peers->devices));
     peers->gathered = calloc((size_t)options->bootstrap->size, sizeof(*peers->gathered));
+    if (options->fabric) {
+        peers->told = calloc((size_t)peers->sharers->size, sizeof(*peers->told));
+    }
     if (peers->foreign_pe == NULL || peers->foreign_slot == NULL || peers->fds == NULL ||
-        peers->devices == NULL || peers->gathered == NULL) {
+        peers->devices == NULL || peers->gathered == NULL ||
+        (options->fabric && peers->told == NULL)) {
         return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap's %zu slots", n);
     }
     for (int s = 0; s < options->n_slots; s++) {
@@ -144,6 +149,7 @@ void gsh_peers_finish(struct gsh_peers *peers)
     free(peers->fds);
     free(peers->devices);
     free(peers->gathered);
+    free(peers->told);
     free(peers->wires);
     memset(peers, 0, sizeof(*peers));
 }
@@ -309,12 +315,20 @@ static enum gsh_result map_by_fd(struct gsh_peers *peers, struct gsh_memory *mem
     return r;
 }
 
-/* All PEs of the job take part, also those without foreign slots. */
+/* All PEs that share memory by bytes take part, also those without foreign slots. */
 static enum gsh_result map_by_bytes(struct gsh_peers *peers, struct gsh_memory *memory,
                                     struct gsh_chunk chunk)
 {
-    struct gsh_bootstrap *b = peers->bootstrap;
-    enum gsh_result r = b->ops->allgather(b, &peers->mine, sizeof(peers->mine), peers->gathered);
+    struct gsh_bootstrap *b = peers->sharers;
+    const struct gsh_share_wire mine = {.pe = peers->bootstrap->rank, .share = peers->mine};
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), peers->told);
+    for (int i = 0; r == GSH_OK && i < b->size; i++) {
+        const int pe = peers->told[i].pe;
+        if (pe < 0 || pe >= peers->bootstrap->size) {
+            return gsh_note(GSH_ERR_BUG, "a share of memory of PE %d", pe);
+        }
+        peers->gathered[pe] = peers->told[i].share;
+    }
     return r == GSH_OK ? accept_all(peers, memory, chunk) : r;
 }
 

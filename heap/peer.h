@@ -22,6 +22,12 @@ struct gsh_piece_wire {
     uint8_t share[64]; /* gsh_share's bytes */
 };
 
+/* What a PE shares by bytes. */
+struct gsh_share_wire {
+    int32_t pe;
+    struct gsh_share share;
+};
+
 /* A foreign PE's piece of registered memory, mapped here. */
 struct gsh_peer_piece {
     uint64_t addr, bytes;
@@ -58,6 +64,7 @@ struct gsh_space {
 /* One PE's view. */
 struct gsh_peers {
     struct gsh_bootstrap *bootstrap;
+    struct gsh_bootstrap *sharers; /* over those that map each other's memory, and perhaps others */
     struct gsh_fdpass *fdpass;
     struct gsh_space *space;
     int my_slot, leader_pe, n_members; /* members: the PEs of this process, this one included */
@@ -68,6 +75,7 @@ struct gsh_peers {
     int *fds;                       /* [n_foreign], during an exchange */
     struct gsh_share mine;          /* of the chunk in the making */
     struct gsh_share *gathered;     /* [n_pes], what foreign PEs last shared */
+    struct gsh_share_wire *told;    /* [sharers' size], if they share by bytes */
     struct gsh_piece_wire *wires;   /* [n_pes], what they last said of pieces, or NULL */
     CUdevice *devices;              /* of the members, each once */
     int n_devices;
@@ -106,7 +114,7 @@ uint64_t gsh_peers_address(const struct gsh_peers *peers, int slot, uint64_t off
 GSH_CHECK_RESULT enum gsh_result gsh_peers_share(struct gsh_peers *peers, struct gsh_memory *memory,
                                                  struct gsh_chunk chunk);
 void gsh_peers_unshare(struct gsh_peers *peers);
-/* Collective over all PEs, after all have shared their chunk at this place: exchanges what they
+/* Collective over the sharers, after all have shared their chunk at this place: exchanges what they
  * share, drops it, and maps the foreign chunks. */
 GSH_CHECK_RESULT enum gsh_result gsh_peers_map(struct gsh_peers *peers, struct gsh_memory *memory,
                                                struct gsh_chunk chunk);

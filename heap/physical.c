@@ -109,31 +109,44 @@ static void settle(struct gsh_physical *p, int subscriber, struct gsh_agreement 
     }
 }
 
-/* A phase for each subscriber from `first` on: its work may be collective, so all members must know
- * whether to continue with the next. The first one's has the outcome of what came before, too. */
-static enum gsh_result tell_from(struct gsh_physical *p, int first, struct gsh_agreement *group,
-                                 struct gsh_chunk chunk, enum gsh_result prior, const char *what)
+/* Whether this subscriber tells all PEs what each has come to, so that no vote need follow. */
+static bool tells_all(const struct gsh_physical *p, int subscriber)
+{
+    return subscriber == 0 && p->n_subscribers > 0 && p->subscribers[0].are_all_well != NULL;
+}
+
+static enum gsh_result vote_on_told(struct gsh_physical *p, int subscriber,
+                                    struct gsh_agreement *group, struct gsh_vote vote,
+                                    const char *what)
+{
+    const bool is_told = tells_all(p, subscriber);
+    if (is_told && p->subscribers[subscriber].are_all_well(p->subscribers[subscriber].context)) {
+        return GSH_OK;
+    }
+    enum gsh_result r = gsh_agree(group, vote, what, NULL);
+    return r == GSH_OK && is_told ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote") : r;
+}
+
+/* A phase for each subscriber: its work may be collective, so all members must know whether to
+ * continue with the next. The first one's has the outcome of what came before, too. */
+enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
+                                  struct gsh_chunk chunk, enum gsh_result prior, const char *what)
 {
     const struct gsh_heap_members members = members_of(group);
-    if (p->n_subscribers == first) {
+    if (p->n_subscribers == 0) {
         return gsh_agree(group, step(prior, chunk.off, 2), what, NULL);
     }
-    for (int i = first; i < p->n_subscribers; i++) {
-        enum gsh_result mine = tell_came(p, i, group, chunk, i == first ? prior : GSH_OK);
-        enum gsh_result all = gsh_agree(group, step(mine, chunk.off, 3 + (uint64_t)i), what, NULL);
+    for (int i = 0; i < p->n_subscribers; i++) {
+        enum gsh_result mine = tell_came(p, i, group, chunk, i == 0 ? prior : GSH_OK);
+        enum gsh_result all =
+            vote_on_told(p, i, group, step(mine, chunk.off, 3 + (uint64_t)i), what);
         if (all != GSH_OK) {
-            tell_goes(p, first, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
+            tell_goes(p, 0, mine == GSH_OK ? i + 1 : i, chunk.off, &members);
             return all;
         }
         settle(p, i, group, chunk);
     }
     return GSH_OK;
-}
-
-enum gsh_result gsh_physical_tell(struct gsh_physical *p, struct gsh_agreement *group,
-                                  struct gsh_chunk chunk, enum gsh_result prior, const char *what)
-{
-    return tell_from(p, 0, group, chunk, prior, what);
 }
 
 void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
@@ -142,48 +155,39 @@ void gsh_physical_tell_goes(struct gsh_physical *p, uint64_t off,
     tell_goes(p, 0, p->n_subscribers, off, members);
 }
 
-/* Whether the first subscriber tells all PEs what the first phase has come to, so that no vote need
- * follow. */
-static bool is_told_first(const struct gsh_physical *p)
+static void fold_outcome(void *into, const void *from)
 {
-    return p->n_subscribers > 0 && p->subscribers[0].are_all_well != NULL;
+    *(uint64_t *)into |= *(const uint64_t *)from;
 }
 
-/* Ends the first phase. *told: the first subscriber's result, or else committed. */
-static enum gsh_result end_commit(struct gsh_physical *p, struct gsh_chunk chunk,
-                                  enum gsh_result committed, const char *what,
-                                  enum gsh_result *told)
+/* Ends the first phase among the PEs of the node. */
+static enum gsh_result agree_on_node(struct gsh_physical *p, enum gsh_result committed)
 {
-    struct gsh_agreement *group = &p->agreement;
-    *told = committed;
-    if (is_told_first(p)) {
-        *told = tell_came(p, 0, group, chunk, committed);
-        if (p->subscribers[0].are_all_well(p->subscribers[0].context)) {
-            return GSH_OK;
-        }
+    uint64_t outcomes = (uint64_t)committed;
+    enum gsh_result r = p->node->ops->combine(p->node, &outcomes, sizeof(outcomes), fold_outcome);
+    if (r == GSH_OK && committed == GSH_OK && outcomes != GSH_OK) {
+        r = gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
     }
-    enum gsh_result r = gsh_agree(group, step(*told, chunk.off, 1), what, NULL);
-    return r == GSH_OK && is_told_first(p)
-               ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote")
-               : r;
+    return committed != GSH_OK ? committed : r;
 }
 
-/* Every PE has committed the chunk. told: as above; those that a PE of the node waits for go on
- * even so. */
-static enum gsh_result map_and_tell(struct gsh_physical *p, struct gsh_chunk chunk,
-                                    enum gsh_result told, const char *what)
+/* Ends the first phase, for this PE has committed its chunk or failed, and maps the peers' chunks.
+ * *all: what the job has come to, if that is known; else the result is this PE's own. */
+static enum gsh_result map(struct gsh_physical *p, struct gsh_chunk chunk,
+                           enum gsh_result committed, const char *what, enum gsh_result *all)
 {
-    const int n_told = is_told_first(p) ? 1 : 0;
-    const enum gsh_result mapped = gsh_peers_map(&p->peers, p->memory, chunk);
-    const enum gsh_result all =
-        tell_from(p, n_told, &p->agreement, chunk, mapped == GSH_OK ? told : mapped, what);
-    if (all == GSH_OK && n_told > 0) {
-        settle(p, 0, &p->agreement, chunk);
+    enum gsh_result r = GSH_OK;
+    *all = GSH_OK;
+    if (p->node != NULL) {
+        r = agree_on_node(p, committed);
+    } else {
+        r = *all = gsh_agree(&p->agreement, step(committed, chunk.off, 1), what, NULL);
     }
-    if (all != GSH_OK && mapped == GSH_OK) {
-        gsh_peers_unmap(&p->peers, chunk);
+    if (r == GSH_OK) {
+        return gsh_peers_map(&p->peers, p->memory, chunk);
     }
-    return all;
+    gsh_peers_unshare(&p->peers);
+    return r;
 }
 
 enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64_t zero_bytes,
@@ -191,15 +195,15 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
 {
     struct gsh_chunk chunk = {.off = p->committed, .bytes = bytes};
     const enum gsh_result committed = prior == GSH_OK ? commit(p, chunk, zero_bytes) : prior;
-    enum gsh_result told;
-    enum gsh_result all = end_commit(p, chunk, committed, what, &told);
+    enum gsh_result all;
+    const enum gsh_result mapped = map(p, chunk, committed, what, &all);
     if (all == GSH_OK) {
-        all = map_and_tell(p, chunk, told, what);
-    } else {
-        gsh_peers_unshare(&p->peers);
+        all = gsh_physical_tell(p, &p->agreement, chunk, mapped, what);
     }
     if (all != GSH_OK) {
-        tell_goes(p, 0, is_told_first(p) && told == GSH_OK ? 1 : 0, chunk.off, &everybody);
+        if (mapped == GSH_OK) {
+            gsh_peers_unmap(&p->peers, chunk);
+        }
         if (committed == GSH_OK) {
             take_back(p, chunk);
         }

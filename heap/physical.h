@@ -3,9 +3,12 @@
  * Growing has two phases, each ended by a vote: every PE commits its own chunk and makes what
  * others need to map it; then every process maps its peers' chunks. Then each subscriber is told of
  * the chunk, followed by a vote on its results on all PEs; the second phase has its vote with the
- * first subscriber's. If the first subscriber gathers something of all PEs anyway, it comes at the
- * end of the first phase and says what that has come to, in place of a vote; its own result is then
- * voted on with the second phase. A failure on any PE undoes everything on all PEs. */
+ * first subscriber's. If that gathers something of all PEs anyway, it also says what they have come
+ * to, in place of a vote.
+ *
+ * Only PEs of one node map each other's memory. If they have a bootstrap of their own, they end the
+ * first phase over it, and the job votes but once. A failure on any PE undoes everything on all
+ * PEs. */
 #ifndef GSH_PHYSICAL_H
 #define GSH_PHYSICAL_H
 
@@ -15,6 +18,7 @@
 
 struct gsh_physical {
     struct gsh_agreement agreement;
+    struct gsh_bootstrap *node; /* NULL: the first phase ends with a vote of the job */
     struct gsh_peers peers;
     struct gsh_memory *memory;
     int n_subscribers;

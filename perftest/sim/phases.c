@@ -47,14 +47,13 @@ static void keep_told(struct sim *s, double bytes)
              gsh_book_shared_bytes(n, (size_t)bytes) / (uint64_t)on_node + gsh_book_sums_bytes(n));
 }
 
-/* heap/physical.c: memory is committed, told to the network, and mapped. */
+/* heap/physical.c: memory is committed, mapped on the node, and told to the network. */
 static void grow(struct sim *s, const char *phase)
 {
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, m->grow);
-    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes); /* and that all have committed */
+    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes); /* and that all have done so */
     keep_told(s, m->key_bytes);
-    vote(s, phase, SIM_FAR, SIM_ALL_ALIKE);
 }
 
 void sim_add_init(struct sim *s, enum sim_start start)

@@ -177,7 +177,8 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
     return r;
 }
 
-/* The result is this PE's own; the heap's vote reports failures of others. */
+/* The others rely on this PE from the exchange on, so what then fails ends the job. The result is
+ * this PE's own; the heap's vote reports failures of others. */
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
                             enum gsh_result prior, const struct gsh_heap_members *members)
 {
@@ -205,6 +206,9 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     pe->far->alone_off = is_complete ? UINT64_MAX : off;
     if (is_complete) {
         r = exchange_keys(pe, members, off, bytes, heads, key);
+        if (r != GSH_OK && !gsh_is_loss(r)) {
+            gsh_abort(pe, 1, "the keys of far PEs: %s", gsh_last_error());
+        }
     }
     free(heads);
     r = mine != GSH_OK ? mine : r;
@@ -232,10 +236,12 @@ static bool are_all_well(void *context)
     return pe->far->alone_off == UINT64_MAX;
 }
 
+/* Once all PEs of the node have the keys, and one of them has written these for all. */
 static void settled(void *context, uint64_t off, const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
-    if (is_told(pe, members)) {
+    struct gsh_bootstrap *node = pe->node_bootstrap;
+    if (is_told(pe, members) && (node == NULL || node->ops->barrier(node) == GSH_OK)) {
         gsh_book_settle(pe->book, off);
     }
 }

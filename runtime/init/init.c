@@ -31,6 +31,7 @@
 #include "runtime/init/leave_far.h"
 #include "runtime/instance/leave.h"
 #include "runtime/init/net.h"
+#include "runtime/init/node.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/page_pass.h"
 #include "runtime/instance/report.h"
@@ -304,21 +305,6 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *start_ns, int rank)
-{
-    struct gsh_instance *pe = context;
-    if (gsh_is_death(pe)) {
-        return gsh_note_death("a collective call");
-    }
-    const struct gsh_waiting what = {
-        .call = gsh_waits_call(), .kind = GSH_WAITS_COLLECTIVE, .pe = rank, .team = -1};
-    if (gsh_host_sync_poll(pe, backoff, start_ns, &what)) {
-        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
-                        gsh_host_sync_limit_s(pe), rank);
-    }
-    return GSH_OK;
-}
-
 /* Over the pages where all PEs share them, else over the network. *mine: as for gsh_net_introduce.
  */
 static enum gsh_result make_job_bootstrap(struct gsh_instance *pe, enum gsh_result *mine)
@@ -327,15 +313,7 @@ static enum gsh_result make_job_bootstrap(struct gsh_instance *pe, enum gsh_resu
         enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine);
         return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
     }
-    pe->page_areas = calloc((size_t)pe->n_pes, sizeof(*pe->page_areas));
-    if (pe->page_areas == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    }
-    for (int i = 0; i < pe->n_pes; i++) {
-        pe->page_areas[i] = gsh_near_of(pe, i)->area;
-    }
-    return gsh_bootstrap_shm_create(pe->bootstrap, pe->page_areas, page_wait, pe,
-                                    &pe->job_bootstrap);
+    return gsh_node_bootstrap_create(pe, &pe->job_bootstrap);
 }
 
 static void destroy(struct gsh_instance *pe)
@@ -353,7 +331,10 @@ static void destroy(struct gsh_instance *pe)
     if (pe->job_bootstrap != NULL) {
         pe->job_bootstrap->ops->destroy(pe->job_bootstrap);
     }
-    free(pe->page_areas);
+    if (pe->node_bootstrap != NULL) {
+        pe->node_bootstrap->ops->destroy(pe->node_bootstrap);
+    }
+    gsh_node_pes_free(pe);
     gsh_fdpass_destroy(&pe->fdpass);
     if (pe->teams != NULL) {
         gsh_pages_unmap(pe, gsh_page_bytes(pe));
@@ -433,6 +414,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     }
     if (r == GSH_OK) {
         r = gsh_monitor_create(pe, mine, &pe->monitor);
+    }
+    if (r == GSH_OK && pe->n_nodes > 1) { /* all have the pages of their nodes */
+        r = gsh_node_bootstrap_create(pe, &pe->node_bootstrap);
     }
     if (r == GSH_OK && pe->net != NULL) {
         r = gsh_net_start(pe);

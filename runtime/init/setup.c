@@ -136,6 +136,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     const struct gsh_device_ops *ops = pe->device_ops;
     struct gsh_heap_options options = {
         .bootstrap = pe->job_bootstrap,
+        .node = pe->node_bootstrap,
         .fdpass = pe->fdpass,
         .kind = ops->memory,
         .cuda_device = pe->cuda_ordinal,

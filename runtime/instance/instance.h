@@ -24,6 +24,7 @@ struct gsh_deaths;
 struct gsh_far;
 struct gsh_host_page;
 struct gsh_net;
+struct gsh_node_pes;
 struct gsh_proxy;
 struct gsh_shm_area;
 struct gsh_teams;
@@ -47,7 +48,7 @@ struct gsh_near {
     struct gsh_instance *instance; /* valid only in the same process, else NULL */
     struct gsh_host_page *page;    /* its page's head, mapped here; NULL: not yet */
     uint8_t *page_words;           /* what follows that (team/page.h) */
-    struct gsh_shm_area *area;     /* for a job_bootstrap over pages */
+    struct gsh_shm_area *area;     /* for a bootstrap over pages */
     const char *route_name; /* from device set-up on: how its memory is reached; NULL: it is far */
 };
 
@@ -78,16 +79,18 @@ struct gsh_instance {
     struct gsh_proxy *proxy;             /* the way to far PEs; NULL when every peer is near */
     struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
-    struct gsh_shm_area **page_areas;    /* [n_pes], for a job_bootstrap over pages */
-    struct gsh_monitor *monitor;         /* notices death of other processes; NULL: none to watch */
-    struct gsh_deaths *deaths;           /* the same if the job outlives it */
-    bool outlives_deaths;                /* death.h */
-    uint32_t n_deaths;                   /* their steps so far; atomic */
-    uint32_t n_lost;                     /* page->control.lost, also what kernels do not know yet */
-    struct gsh_teams *teams;             /* team/team.h */
-    struct gsh_contexts *contexts;       /* context/context.h */
-    bool wants_static_data;              /* GSHMEMX_INIT_STATIC_DATA */
-    struct gsh_static_data statics;      /* zeroes: not symmetric */
+    struct gsh_bootstrap
+        *node_bootstrap;            /* over the pages of this node; NULL: the job is one node */
+    struct gsh_node_pes *node_pes;  /* init/node.c's */
+    struct gsh_monitor *monitor;    /* notices death of other processes; NULL: none to watch */
+    struct gsh_deaths *deaths;      /* the same if the job outlives it */
+    bool outlives_deaths;           /* death.h */
+    uint32_t n_deaths;              /* their steps so far; atomic */
+    uint32_t n_lost;                /* page->control.lost, also what kernels do not know yet */
+    struct gsh_teams *teams;        /* team/team.h */
+    struct gsh_contexts *contexts;  /* context/context.h */
+    bool wants_static_data;         /* GSHMEMX_INIT_STATIC_DATA */
+    struct gsh_static_data statics; /* zeroes: not symmetric */
     int thread_level;
     int n_locks_held;                      /* by set_lock and test_lock of the host; atomic */
     struct gsh_lock_holders *lock_holders; /* api/lock.c's, one block; NULL: none noted so far */

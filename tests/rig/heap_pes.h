@@ -222,8 +222,8 @@ static void pes_set_up(struct pes *pe)
     }
     pe->base.rank = pe->rank;
     pe->base.size = pe->n;
-    if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->areas, pes_wait, pe, &pe->bootstrap) ==
-               GSH_OK)) {
+    if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->rank, pe->n, pe->areas, pes_wait, pe,
+                                        &pe->bootstrap) == GSH_OK)) {
         exit(1);
     }
     if (pe->n_processes > 1) {
