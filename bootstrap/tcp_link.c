@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/private_fd.h"
+#include "base/sha256.h"
 #include "base/thread.h"
 #include "bootstrap/netif.h"
 #include "bootstrap/socket.h"
@@ -29,6 +30,7 @@ struct gsh_tcp_link {
     pthread_mutex_t send_lock;
     uint32_t n_sent;
     uint32_t n_received;
+    void *own; /* the caller's */
 };
 
 struct gsh_tcp_entry {
@@ -96,9 +98,41 @@ uint32_t gsh_tcp_link_from(const struct gsh_tcp_link *link)
     return link->from;
 }
 
+void **gsh_tcp_link_own(struct gsh_tcp_link *link)
+{
+    return &link->own;
+}
+
+static void derive(const uint8_t from[GSH_SIPHASH_KEY_BYTES], const char *use,
+                   uint8_t key[GSH_SIPHASH_KEY_BYTES])
+{
+    uint8_t made[GSH_SHA256_BYTES];
+    struct gsh_hmac h;
+    gsh_hmac_init(&h, from, GSH_SIPHASH_KEY_BYTES);
+    gsh_hmac_update(&h, use, strlen(use));
+    gsh_hmac_finish(&h, made);
+    memcpy(key, made, GSH_SIPHASH_KEY_BYTES);
+    explicit_bzero(&h, sizeof(h));
+    explicit_bzero(made, sizeof(made));
+}
+
+void gsh_tcp_link_derive(const struct gsh_tcp_link *link, const char *use,
+                         uint8_t send_key[GSH_SIPHASH_KEY_BYTES],
+                         uint8_t receive_key[GSH_SIPHASH_KEY_BYTES])
+{
+    derive(link->send_key, use, send_key);
+    derive(link->receive_key, use, receive_key);
+}
+
 static void lose(struct gsh_tcp_link *link)
 {
     __atomic_store_n(&link->is_lost, true, __ATOMIC_RELAXED); /* orders nothing */
+}
+
+void gsh_tcp_link_hang_up(struct gsh_tcp_link *link)
+{
+    lose(link);
+    (void)shutdown(link->fd, SHUT_RDWR);
 }
 
 bool gsh_tcp_link_is_lost(struct gsh_tcp_link *link)
@@ -274,8 +308,7 @@ static void *read_all(void *arg)
            link->entry->calls.receive(link->entry->context, link, data, bytes)) {
     }
     free(data);
-    lose(link);
-    (void)shutdown(link->fd, SHUT_RDWR); /* the connector is to know */
+    gsh_tcp_link_hang_up(link); /* the connector is to know */
     link->entry->calls.lost(link->entry->context, link);
     return NULL;
 }

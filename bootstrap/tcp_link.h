@@ -57,6 +57,14 @@ GSH_CHECK_RESULT enum gsh_result gsh_tcp_link_connect(const struct gsh_tcp_link_
 /* Accepts NULL. For the connector only. */
 void gsh_tcp_link_close(struct gsh_tcp_link **link);
 
+/* A word of the caller's, NULL at first. Of an entry's link: for its calls. */
+void **gsh_tcp_link_own(struct gsh_tcp_link *link);
+/* Keys that both ends make of their link's, and nobody else can: for what this end sends another
+ * way, and for what it receives there. use: what for, a few letters. */
+void gsh_tcp_link_derive(const struct gsh_tcp_link *link, const char *use,
+                         uint8_t send_key[GSH_SIPHASH_KEY_BYTES],
+                         uint8_t receive_key[GSH_SIPHASH_KEY_BYTES]);
+
 /* What the connector gave. */
 uint32_t gsh_tcp_link_from(const struct gsh_tcp_link *link);
 /* Sends head and data as one message. Any thread; messages of several do not mix. After a failure
@@ -74,6 +82,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_tcp_link_receive(struct gsh_tcp_link *link,
 bool gsh_tcp_link_has_message(const struct gsh_tcp_link *link);
 /* Whether the other side is known to have gone, or a call has failed. Any thread. */
 bool gsh_tcp_link_is_lost(struct gsh_tcp_link *link);
+
+/* Of an entry's link, by any thread: the connector is to know, and `lost` will be called. */
+void gsh_tcp_link_hang_up(struct gsh_tcp_link *link);
 
 /* The parser of what travels outside connections. */
 bool gsh_tcp_link_is_key(const void *data, size_t bytes, struct gsh_tcp_link_key *out);

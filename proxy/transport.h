@@ -45,12 +45,21 @@ struct gsh_transport_events {
 
 struct gsh_transport_options {
     int my_pe, n_pes;
-    const char *name;    /* "ucx" or "loop" */
-    const char *plugin;  /* file name of the UCX plug-in */
-    uint64_t timeout_ns; /* how long to wait for a peer that does not answer */
-    uint64_t loop_seed;  /* of the loop transport: GSHMEM_LOOP_SEED */
-    uint8_t key[16];     /* the job's, for messages over a network that others reach */
+    const char *name;     /* "ucx" or "loop" */
+    const char *plugin;   /* file name of the UCX plug-in */
+    uint64_t timeout_ns;  /* how long to wait for a peer that does not answer */
+    uint64_t loop_seed;   /* of the loop transport: GSHMEM_LOOP_SEED */
+    uint8_t key[16];      /* the job's, for messages over a network that others reach */
+    int n_expected;       /* about so many of the n_pes will be used; 0: all */
+    bool is_for_messages; /* no regions, puts and gets: a network is asked for less */
     struct gsh_transport_events events;
+};
+
+/* How two processes that are in no job together know each other. Each has numbers of its own for
+ * those that it reaches; the pair's keys are known to both, and to nobody else. */
+struct gsh_transport_pairing {
+    uint32_t as; /* this process's number there */
+    uint8_t send_key[16], receive_key[16];
 };
 
 #define GSH_TRANSPORT_PATHS      48
@@ -65,6 +74,12 @@ struct gsh_transport_ops {
     /* The address of another PE, copied. The first operation connects. Before any operation to that
      * PE, or within events.learn. */
     enum gsh_result (*set_peer)(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
+
+    /* The same for a process that is not of this job, which pe will stand for. NULL as a function:
+     * never. */
+    enum gsh_result (*set_pair)(struct gsh_transport *t, int pe,
+                                const struct gsh_transport_pairing *pairing, const void *blob,
+                                size_t bytes);
 
     /* Memory of this PE that others put to and get from, and that is a fast source and dest here:
      * host memory, or GPU memory if reads_cuda. [memory, memory + bytes) has offset off in the

@@ -400,19 +400,24 @@ void gshmemx_layer_ranks_end(void *ranks);
 
 /* An entry takes messages from any process that has its key. Threads of the library, several at a
  * time, call receive and lost. If receive returns false, that link ends. A reply goes by
- * link_send. */
-enum { GSHMEMX_LAYER_ENTRY_KEY = 80, GSHMEMX_LAYER_MESSAGE = 256 << 10, GSHMEMX_LAYER_HEAD = 64 };
+ * link_send. may_use_ucx, of both ends: their links go over UCX if both have it. If not, they go
+ * over TCP, and a line says why, once in a process; with GSHMEM_TRANSPORT=ucx the call fails, and
+ * with =loop UCX is not asked for. */
+enum { GSHMEMX_LAYER_ENTRY_KEY = 88, GSHMEMX_LAYER_MESSAGE = 256 << 10, GSHMEMX_LAYER_HEAD = 64 };
 int gshmemx_layer_entry_open(bool (*receive)(void *context, void *link, const void *data,
                                              size_t bytes),
-                             void (*lost)(void *context, void *link), void *context, void **entry,
-                             uint8_t key[GSHMEMX_LAYER_ENTRY_KEY]);
+                             void (*lost)(void *context, void *link), void *context,
+                             bool may_use_ucx, void **entry, uint8_t key[GSHMEMX_LAYER_ENTRY_KEY]);
 /* Waits for running calls; not within one. Accepts NULL. */
 void gshmemx_layer_entry_close(void *entry);
 /* from: a number of the caller's, for the entry. */
 int gshmemx_layer_link_connect(const uint8_t key[GSHMEMX_LAYER_ENTRY_KEY], uint32_t from,
-                               uint64_t timeout_ns, void **link);
+                               bool may_use_ucx, uint64_t timeout_ns, void **link);
+/* What was sent over UCX arrives first, unless that takes longer than connecting may have. */
 void gshmemx_layer_link_close(void *link);
 uint32_t gshmemx_layer_link_from(const void *link);
+/* "UCX" or "TCP". */
+const char *gshmemx_layer_link_carrier(const void *link);
 /* One message of both: a head of GSHMEMX_LAYER_HEAD bytes, and data up to GSHMEMX_LAYER_MESSAGE in
  * all. */
 int gshmemx_layer_link_send(void *link, const void *head, const void *data, size_t bytes,

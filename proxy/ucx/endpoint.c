@@ -44,6 +44,19 @@ enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *bl
     return GSH_OK;
 }
 
+enum gsh_result gsh_ucx_set_pair(struct gsh_transport *t, int pe,
+                                 const struct gsh_transport_pairing *pairing, const void *blob,
+                                 size_t bytes)
+{
+    enum gsh_result r = gsh_ucx_set_peer(t, pe, blob, bytes);
+    if (r == GSH_OK) {
+        struct gsh_ucx_peer *peer = ((struct gsh_ucx *)t)->peers[pe];
+        peer->pairing = *pairing;
+        peer->is_pair = true;
+    }
+    return r;
+}
+
 /* ---- how the peer is reached ---- */
 
 /* Appends "tcp/lo" for each line "... lane[0]: 2:tcp/lo.0 md[...] ..." of UCX's own description. */
@@ -92,7 +105,8 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const 
     const struct gsh_ucx_core *core = u->core;
     char *rest = NULL;
     if (strcmp(lanes, u->lanes) != 0) { /* not repeated for each of a thousand PEs */
-        core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "PE %d is reached over UCX by %s%s", peer->pe, lanes,
+        core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "%s %d is reached over UCX by %s%s",
+                  peer->is_pair ? "process" : "PE", peer->pe, lanes,
                   peer->is_carried ? ", its memory by messages" : "");
         snprintf(u->lanes, sizeof(u->lanes), "%s", lanes);
     }

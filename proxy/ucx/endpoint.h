@@ -13,6 +13,9 @@ GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct g
 ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path);
 void gsh_ucx_lose(struct gsh_transport *t, int pe, const char *reason);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
+enum gsh_result gsh_ucx_set_pair(struct gsh_transport *t, int pe,
+                                 const struct gsh_transport_pairing *pairing, const void *blob,
+                                 size_t bytes);
 
 /* The user's network settings, for reports: "" or ", with UCX_TLS=..." */
 #define GSH_UCX_SETTINGS_MAX 192

@@ -201,8 +201,7 @@ static bool open_message(const struct gsh_ucx *u, const uint8_t *start, size_t s
     } else if (bytes <= GSH_UCX_TAGGED_MAX) {
         return false; /* those are packed */
     }
-    uint64_t tag = gsh_ucx_tag(u->base.options.key, u->base.options.my_pe, &a->wire, a->header,
-                               a->data, a->bytes);
+    uint64_t tag = gsh_ucx_tag_of(u, &a->wire, a->header, a->data, a->bytes);
     return (tag ^ a->wire.tag) == 0;
 }
 

@@ -41,7 +41,7 @@ bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const vo
 {
     struct gsh_ucx_message *m = (struct gsh_ucx_message *)call;
     struct gsh_ucx_peer *peer = call->peer;
-    struct gsh_ucx_wire wire = {.from_pe = (uint32_t)peer->ucx->base.options.my_pe,
+    struct gsh_ucx_wire wire = {.from_pe = gsh_ucx_own_number(peer),
                                 .header_bytes = (uint16_t)header_bytes,
                                 .kind = (uint8_t)kind,
                                 .sequence = peer->send_sequence++};
@@ -52,8 +52,8 @@ bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const vo
         end = append(end, data, bytes);
         bytes = 0;
     }
-    wire.tag = gsh_ucx_tag(peer->ucx->base.options.key, peer->pe, &wire, packed_header, packed_data,
-                           all_bytes);
+    wire.tag =
+        gsh_ucx_tag(gsh_ucx_send_key(peer), peer->pe, &wire, packed_header, packed_data, all_bytes);
     memcpy(m->packed, &wire, sizeof(wire));
     return gsh_ucx_posted(call, post(peer, m, (size_t)(end - m->packed), data, bytes));
 }
@@ -61,13 +61,13 @@ bool gsh_ucx_send_as(struct gsh_ucx_call *call, enum gsh_ucx_kind kind, const vo
 void gsh_ucx_tell(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
 {
     struct gsh_ucx *u = peer->ucx;
-    struct gsh_ucx_wire wire = {.from_pe = (uint32_t)u->base.options.my_pe, .kind = (uint8_t)kind};
+    struct gsh_ucx_wire wire = {.from_pe = gsh_ucx_own_number(peer), .kind = (uint8_t)kind};
     if (peer->ep == NULL || gsh_ucx_reserve_one(u, &u->messages) != GSH_OK) {
         return;
     }
     struct gsh_ucx_message *m = (struct gsh_ucx_message *)gsh_ucx_begin(&u->messages, peer, NULL);
     wire.sequence = ++peer->n_controls;
-    wire.tag = gsh_ucx_tag(u->base.options.key, peer->pe, &wire, NULL, NULL, 0);
+    wire.tag = gsh_ucx_tag(gsh_ucx_send_key(peer), peer->pe, &wire, NULL, NULL, 0);
     memcpy(m->packed, &wire, sizeof(wire));
     (void)gsh_ucx_posted(&m->call, post(peer, m, sizeof(wire), NULL, 0));
 }

@@ -104,6 +104,7 @@ static const struct gsh_transport_ops ucx_ops = {
     .address = ucx_address,
     .learns_late = true,
     .set_peer = gsh_ucx_set_peer,
+    .set_pair = gsh_ucx_set_pair,
     .add_region = gsh_ucx_add_region,
     .make_region = gsh_ucx_make_region,
     .remove_region = gsh_ucx_remove_region,
@@ -180,7 +181,8 @@ static enum gsh_result init_context(struct gsh_ucx *u, uint64_t features)
         .field_mask =
             UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
         .features = features,
-        .estimated_num_eps = (size_t)u->base.options.n_pes,
+        .estimated_num_eps = (size_t)(u->base.options.n_expected > 0 ? u->base.options.n_expected
+                                                                     : u->base.options.n_pes),
         .name = "gshmem",
     };
     ucp_config_t *config;
@@ -240,6 +242,9 @@ static enum gsh_result open_context(struct gsh_ucx *u)
 {
     const uint64_t features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    if (u->base.options.is_for_messages) {
+        return init_context(u, features);
+    }
     enum gsh_result r = init_context(u, features | UCP_FEATURE_RMA);
     u->has_rma = r == GSH_OK && has_network_rma(u);
     if (r == GSH_OK && !u->has_rma) {

@@ -107,6 +107,8 @@ struct gsh_ucx_peer {
     bool is_heard;        /* since the last tick */
     unsigned quiet_ticks; /* without a sign of life */
     bool is_bye_answered;
+    bool is_pair; /* a process of no job, by the next */
+    struct gsh_transport_pairing pairing;
     ucp_ep_h ep; /* NULL: none */
     void *address;
     size_t used_index; /* in ucx->used */

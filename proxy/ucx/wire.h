@@ -3,10 +3,11 @@
  * on ports that anybody on the network may reach, so what arrives may come from a stranger.
  *
  * Each message carries a tag: SipHash under the job's key of what precedes the tag on the wire, the
- * receiver, the number of data bytes, the header, and the data if they are short. A message with
- * another tag is dropped and changes nothing. So is one that has been here before: messages with a
- * sequence are carried out in its order, each once; each of the others has a number of its own, and
- * a window remembers which were seen.
+ * receiver, the number of data bytes, the header, and the data if they are short; or under the keys
+ * of a pair, one for each direction, with the numbers that the two have for each other. A message
+ * with another tag is dropped and changes nothing. So is one that has been here before: messages
+ * with a sequence are carried out in its order, each once; each of the others has a number of its
+ * own, and a window remembers which were seen.
  *
  * The tag keeps strangers from injecting, replaying, reflecting and cutting off messages. It does
  * not hide anything, and it does not protect long data from somebody who can change the packets of
@@ -73,6 +74,29 @@ static inline uint64_t gsh_ucx_tag(const uint8_t key[GSH_SIPHASH_KEY_BYTES], int
         n += bytes;
     }
     return gsh_siphash(key, text, n);
+}
+
+/* By which the peer knows this process: its PE, or its number in the pair. */
+static inline uint32_t gsh_ucx_own_number(const struct gsh_ucx_peer *peer)
+{
+    return peer->is_pair ? peer->pairing.as : (uint32_t)peer->ucx->base.options.my_pe;
+}
+
+static inline const uint8_t *gsh_ucx_send_key(const struct gsh_ucx_peer *peer)
+{
+    return peer->is_pair ? peer->pairing.send_key : peer->ucx->base.options.key;
+}
+
+/* The tag of a message that says that it is from a peer with this number. */
+static inline uint64_t gsh_ucx_tag_of(const struct gsh_ucx *u, const struct gsh_ucx_wire *wire,
+                                      const void *header, const void *data, size_t bytes)
+{
+    const struct gsh_ucx_peer *from = u->peers[wire->from_pe];
+    if (from != NULL && from->is_pair) {
+        return gsh_ucx_tag(from->pairing.receive_key, (int)from->pairing.as, wire, header, data,
+                           bytes);
+    }
+    return gsh_ucx_tag(u->base.options.key, u->base.options.my_pe, wire, header, data, bytes);
 }
 
 /* Whether this is the number's first arrival; numbers begin at 1. Those that are more than 64

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls for dialects without a job: ranks that start up together, messages, shared memory. */
+ * Calls for dialects without a job: ranks that start up together, shared memory. */
 #define _GNU_SOURCE 1
 #include "runtime/layer.h"
 
@@ -9,16 +9,14 @@
 #include <string.h>
 #include "base/private_fd.h"
 #include "bootstrap/netif.h"
-#include "bootstrap/tcp_link.h"
 #include "bootstrap/uid.h"
+#include "bootstrap/uid_wire.h"
 #include "heap/range.h"
 #include "runtime/api/layer_outcome.h"
 #include "runtime/init/registrable.h"
 
-_Static_assert(GSHMEMX_LAYER_ENTRY_KEY == sizeof(struct gsh_tcp_link_key), "layer.h");
 _Static_assert(GSHMEMX_LAYER_RANGE_KEY == sizeof(struct gsh_range_key), "layer.h");
 _Static_assert(GSHMEMX_LAYER_RANGE_BYTES_AT == offsetof(struct gsh_range_key, bytes), "layer.h");
-_Static_assert(GSHMEMX_LAYER_MESSAGE == GSH_TCP_LINK_MAX_BYTES, "layer.h");
 
 int gsh_layer_outcome(enum gsh_result r)
 {
@@ -173,121 +171,6 @@ void gshmemx_layer_ranks_end(void *ranks)
     if (b != NULL) {
         b->ops->destroy(b);
     }
-}
-
-/* ---- messages ---- */
-
-/* The dialect's functions take a plain pointer for a link. */
-struct entry {
-    bool (*receive)(void *context, void *link, const void *data, size_t bytes);
-    void (*lost)(void *context, void *link);
-    void *context;
-    struct gsh_tcp_entry *entry;
-};
-
-static bool receive(void *context, struct gsh_tcp_link *link, const void *data, size_t bytes)
-{
-    const struct entry *e = context;
-    return e->receive(e->context, link, data, bytes);
-}
-
-static void lost(void *context, struct gsh_tcp_link *link)
-{
-    const struct entry *e = context;
-    e->lost(e->context, link);
-}
-
-int gshmemx_layer_entry_open(bool (*on_message)(void *context, void *link, const void *data,
-                                                size_t bytes),
-                             void (*on_loss)(void *context, void *link), void *context,
-                             void **entry, uint8_t key[GSHMEMX_LAYER_ENTRY_KEY])
-{
-    static const struct gsh_tcp_entry_calls calls = {receive, lost};
-    const struct gsh_env *env;
-    struct gsh_tcp_link_key made;
-    struct entry *e = malloc(sizeof(*e));
-    if (e == NULL) {
-        return gsh_layer_outcome(gsh_note(GSH_ERR_NOMEM, "no host memory for a connection"));
-    }
-    *e = (struct entry){.receive = on_message, .lost = on_loss, .context = context};
-    enum gsh_result r = gsh_setup_env(&env);
-    if (r == GSH_OK) {
-        r = gsh_tcp_entry_open(env->uid_ifname, env->uid_family, &calls, e, &e->entry, &made);
-    }
-    if (r != GSH_OK) {
-        free(e);
-        return gsh_layer_outcome(r);
-    }
-    memcpy(key, &made, sizeof(made));
-    *entry = e;
-    return GSHMEMX_LAYER_DONE;
-}
-
-void gshmemx_layer_entry_close(void *entry)
-{
-    struct entry *e = entry;
-    if (e != NULL) {
-        gsh_tcp_entry_close(&e->entry);
-    }
-    free(e);
-}
-
-int gshmemx_layer_link_connect(const uint8_t key[GSHMEMX_LAYER_ENTRY_KEY], uint32_t from,
-                               uint64_t timeout_ns, void **link)
-{
-    struct gsh_tcp_link_key given;
-    struct gsh_tcp_link *made = NULL;
-    memcpy(&given, key, sizeof(given));
-    enum gsh_result r = gsh_tcp_link_connect(&given, from, timeout_ns, &made);
-    *link = made;
-    return gsh_layer_outcome(r);
-}
-
-void gshmemx_layer_link_close(void *link)
-{
-    struct gsh_tcp_link *l = link;
-    gsh_tcp_link_close(&l);
-}
-
-uint32_t gshmemx_layer_link_from(const void *link)
-{
-    return gsh_tcp_link_from(link);
-}
-
-static int tell(enum gsh_result r, const char *doing)
-{
-    if (r == GSH_ERR_TIMEOUT) {
-        r = gsh_note(r, "the other end did not %s in time", doing);
-    } else if (r == GSH_ERR_PEER) {
-        r = gsh_note(r, "the other end has ended or has closed the connection");
-    } else if (r == GSH_ERR_BUG) {
-        r = gsh_note(r, "the other end sent what is no message");
-    } else if (r != GSH_OK) {
-        r = gsh_note(r, "the connection failed: %s", gsh_result_name(r));
-    }
-    return gsh_layer_outcome(r);
-}
-
-int gshmemx_layer_link_send(void *link, const void *head, const void *data, size_t bytes,
-                            uint64_t timeout_ns)
-{
-    return tell(gsh_tcp_link_send(link, head, GSHMEMX_LAYER_HEAD, data, bytes, timeout_ns), "take");
-}
-
-int gshmemx_layer_link_receive(void *link, void *data, size_t room, size_t *bytes,
-                               uint64_t timeout_ns)
-{
-    return tell(gsh_tcp_link_receive(link, data, room, bytes, timeout_ns), "answer");
-}
-
-bool gshmemx_layer_link_has_reply(void *link)
-{
-    return gsh_tcp_link_has_message(link);
-}
-
-bool gshmemx_layer_link_is_lost(void *link)
-{
-    return gsh_tcp_link_is_lost(link);
 }
 
 /* ---- memory ---- */

@@ -26,7 +26,7 @@ BASE = ["base/"]
 WIRE = ["wire/"]
 TRACE = ["trace/merge.h", "trace/part.h", "trace/read.h", "trace/record.h"]
 HOST = PUBLIC + BASE + WIRE + TRACE
-PROXY = ["proxy/copy_streams.h", "proxy/list.h", "proxy/proxy.h", "proxy/request.h",
+PROXY = ["proxy/copy_streams.h", "proxy/list.h", "proxy/pairs.h", "proxy/proxy.h", "proxy/request.h",
          "proxy/transport.h"]
 RUNTIME = HOST + ["cpu/", "heap/heap.h", "bootstrap/", "runtime/instance/device_ops.h"]
 TEAMS = ["runtime/instance/", "runtime/team/team.h"]
@@ -72,7 +72,7 @@ ARROWS = {
                                        "runtime/trace/stream.h", "runtime/far/far.h", "runtime/context/",
                                        "runtime/backend/poll.h", "proxy/proxy.h", "proxy/request.h",
                                        # what dialects ask for besides
-                                       "runtime/layer.h", "heap/range.h", "heap/registrable.h",
+                                       "runtime/layer.h", "proxy/pairs.h", "heap/range.h", "heap/registrable.h",
                                        "runtime/team/bootstrap.h",
                                        "runtime/team/page.h"],
     "dialects/shmem/": PUBLIC + ["dialects/shmem/", "shmem_calls.h", "shmem_generic.h", "shmem_device_calls.h",

@@ -153,7 +153,7 @@ void TcpBootstrap::Impl::exchange_contacts()
 {
     Contact mine = {};
     std::vector<Contact> contacts(static_cast<size_t>(nRanks_));
-    check(gshmemx_layer_entry_open(on_message, on_loss, this, &entry_, mine.key),
+    check(gshmemx_layer_entry_open(on_message, on_loss, this, false, &entry_, mine.key),
           "TcpBootstrap::initialize");
     mine.host = own_host();
     gshmemx_layer_name_pe(&mine.pe);
@@ -190,7 +190,7 @@ void TcpBootstrap::Impl::need_rank(const char *call, int rank) const
 void *TcpBootstrap::Impl::link_to(Peer &peer, int rank)
 {
     if (peer.link == nullptr) {
-        check(gshmemx_layer_link_connect(peer.contact.key, static_cast<uint32_t>(rank_),
+        check(gshmemx_layer_link_connect(peer.contact.key, static_cast<uint32_t>(rank_), false,
                                          timeout_ns_, &peer.link),
               "rank " + std::to_string(rank));
     }

@@ -43,6 +43,7 @@ class BaseConnection
         return false;
     }
     virtual bool is_lost() = 0;
+    virtual const char *carrier() const = 0; /* as Connection::carrier */
 
     const std::shared_ptr<Context> context_;
     const std::shared_ptr<Endpoint::Impl> local_, remote_;

@@ -146,7 +146,7 @@ Endpoint Context::createEndpoint(EndpointConfig config)
     gshmemx_layer_name_pe(&e->pe);
     e->is_own = true;
     if (is_far(config.transport)) {
-        e->receiver = std::make_unique<Receiver>(e->entry_key);
+        e->receiver = std::make_unique<Receiver>(e->entry_key, is_ib(config.transport));
     }
     return Endpoint(e);
 }
@@ -288,6 +288,11 @@ const Device &Connection::localDevice() const
 int Connection::getMaxWriteQueueSize() const
 {
     return need(impl_, "a Connection").local_->config.maxWriteQueueSize;
+}
+
+std::string Connection::carrier() const
+{
+    return need(impl_, "a Connection").carrier();
 }
 
 bool Connection::isLost() const

@@ -21,6 +21,12 @@ inline bool is_far(Transport transport)
     return transport >= Transport::IB0 && transport <= Transport::Ethernet;
 }
 
+/* Whether UCX is to carry these messages. */
+inline bool is_ib(Transport transport)
+{
+    return is_far(transport) && transport != Transport::Ethernet;
+}
+
 struct Endpoint::Impl {
     EndpointConfig config;
     uint64_t host = 0, process = 0;

@@ -27,7 +27,10 @@ class FarConnection : public BaseConnection
         : BaseConnection(std::move(context), std::move(local), std::move(remote)),
           timeout_ns_(gshmemx_layer_timeout_ns())
     {
-        check(gshmemx_layer_link_connect(remote_->entry_key.data(), 0, timeout_ns_, &link_),
+        const bool may_use_ucx =
+            is_ib(local_->config.transport) && is_ib(remote_->config.transport);
+        check(gshmemx_layer_link_connect(remote_->entry_key.data(), 0, may_use_ucx, timeout_ns_,
+                                         &link_),
               "connect");
         const int outcome = gshmemx_layer_copies_create(&copies_);
         if (outcome != GSHMEMX_LAYER_DONE) {
@@ -70,6 +73,7 @@ class FarConnection : public BaseConnection
     }
     void flush(uint64_t timeout_ns) override;
     bool is_lost() override { return gshmemx_layer_link_is_lost(link_); }
+    const char *carrier() const override { return gshmemx_layer_link_carrier(link_); }
 
   private:
     void ask(Request::Kind kind, uint64_t memory, uint64_t offset, uint64_t value, const char *data,

@@ -76,6 +76,8 @@ class NearConnection : public BaseConnection
         return is_lost_.load(std::memory_order_relaxed);
     }
 
+    const char *carrier() const override { return "memory"; }
+
   private:
     static char *address(const RegisteredMemory::Impl &memory, uint64_t offset)
     {

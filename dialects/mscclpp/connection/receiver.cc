@@ -10,10 +10,11 @@
 namespace mscclpp
 {
 
-Receiver::Receiver(std::array<uint8_t, GSHMEMX_LAYER_ENTRY_KEY> &key)
+Receiver::Receiver(std::array<uint8_t, GSHMEMX_LAYER_ENTRY_KEY> &key, bool may_use_ucx)
 {
     check(gshmemx_layer_copies_create(&copies_), "createEndpoint");
-    const int outcome = gshmemx_layer_entry_open(on_message, on_loss, this, &entry_, key.data());
+    const int outcome =
+        gshmemx_layer_entry_open(on_message, on_loss, this, may_use_ucx, &entry_, key.data());
     if (outcome != GSHMEMX_LAYER_DONE) {
         gshmemx_layer_copies_destroy(copies_);
     }

@@ -48,8 +48,8 @@ constexpr size_t far_part_bytes = GSHMEMX_LAYER_MESSAGE - GSHMEMX_LAYER_HEAD;
 class Receiver
 {
   public:
-    /* Fills in the key for the other end. */
-    explicit Receiver(std::array<uint8_t, GSHMEMX_LAYER_ENTRY_KEY> &key);
+    /* Fills in the key for the other end. may_use_ucx: as in layer.h. */
+    Receiver(std::array<uint8_t, GSHMEMX_LAYER_ENTRY_KEY> &key, bool may_use_ucx);
     ~Receiver();
     Receiver(const Receiver &) = delete;
     Receiver &operator=(const Receiver &) = delete;

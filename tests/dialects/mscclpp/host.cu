@@ -129,6 +129,7 @@ static std::vector<Pair> connect_all(Communicator &c, const Rank &r, const Regis
         CHECK_EQ(pairs[i].connection.getMaxWriteQueueSize(), 17);
         CHECK(pairs[i].connection.transport() == transport);
         CHECK(!pairs[i].connection.isLost());
+        CHECK(is_carried_as_it_says(pairs[i].connection));
     }
     std::vector<std::shared_future<Semaphore>> semaphores;
     for (int to = 0; to < r.n; to++) {
@@ -304,13 +305,13 @@ static void test_writes(Communicator &c, const Rank &r, Transport transport, Dev
 
 /* In each round every rank writes a word into everybody's memory, signals, and has all of theirs
  * behind their signals: by wait and by poll. */
-static void test_host_semaphores(Communicator &c, const Rank &r)
+static void test_host_semaphores(Communicator &c, const Rank &r, Transport far)
 {
     const size_t n = static_cast<size_t>(r.n), me = static_cast<size_t>(r.rank);
-    const EndpointConfig on_cpu(Transport::Ethernet, DeviceType::CPU);
+    const EndpointConfig on_cpu(far, DeviceType::CPU);
     OwnPages<uint64_t> come(n), source(1);
-    RegisteredMemory mine = c.registerMemory(come.data(), n * 8, Transport::Ethernet),
-                     from = c.registerMemory(source.data(), 8, Transport::Ethernet);
+    RegisteredMemory mine = c.registerMemory(come.data(), n * 8, far),
+                     from = c.registerMemory(source.data(), 8, far);
     std::vector<Pair> pairs = connect_all(c, r, mine, on_cpu.transport, on_cpu.device.type);
     std::vector<std::unique_ptr<Host2HostSemaphore>> ends;
     for (size_t i = 0; i < n; i++) {
@@ -349,7 +350,7 @@ static void test_host_semaphores(Communicator &c, const Rank &r)
     ends[me]->wait(-1);
     CHECK(throws(ErrorCode::Timeout, [&] { ends[me]->wait(0); }));
     /* whose ends are a GPU's */
-    const Endpoint of_gpu = c.context()->createEndpoint(Transport::Ethernet),
+    const Endpoint of_gpu = c.context()->createEndpoint(far),
                    near = c.context()->createEndpoint(Transport::CudaIpc);
     for (const Endpoint &end : {of_gpu, near}) {
         const Connection own = c.context()->connect(end, end);
@@ -406,17 +407,20 @@ static void test_address(Bootstrap &b, const Rank &r)
 /* The last rank's process ends, with connections to all others: their calls say so. */
 static void test_loss(Communicator &c, const Rank &r, uint64_t *memory)
 {
-    const TransportFlags both = Transport::CudaIpc | Transport::Ethernet;
+    const TransportFlags all = Transport::CudaIpc | Transport::Ethernet | Transport::IB5;
     const int last = r.n - 1;
     std::vector<Connection> connections;
     std::vector<std::unique_ptr<Host2HostSemaphore>> awaited;
     std::vector<std::shared_future<RegisteredMemory>> memories;
-    RegisteredMemory mine = c.registerMemory(memory, words * sizeof(uint64_t), both);
+    RegisteredMemory mine = c.registerMemory(memory, words * sizeof(uint64_t), all);
     for (int to = r.rank == last ? 0 : last; to < (r.rank == last ? last : r.n); to++) {
         auto far = c.connect(Transport::Ethernet, to, 50);
         connections.push_back(far.get());
-        const Connection hosts = c.connect({Transport::Ethernet, DeviceType::CPU}, to, 53).get();
-        awaited.push_back(std::make_unique<Host2HostSemaphore>(c, hosts));
+        for (const Transport by : {Transport::Ethernet, Transport::IB5}) {
+            const Connection hosts = c.connect({by, DeviceType::CPU}, to, 53).get();
+            awaited.push_back(std::make_unique<Host2HostSemaphore>(c, hosts));
+            connections.push_back(hosts);
+        }
         if (!r.is_far) {
             connections.push_back(c.connect(Transport::CudaIpc, to, 51).get());
         }
@@ -466,7 +470,8 @@ static int run(const Rank &r)
 
     Communicator c(std::make_shared<Derived>(bootstrap));
     test_order(c, r);
-    test_host_semaphores(c, r);
+    test_host_semaphores(c, r, Transport::Ethernet);
+    test_host_semaphores(c, r, Transport::IB1);
     GpuBuffer<uint64_t> buffer(words);
     OwnPages<uint64_t> ordinary(words + 1);
     if (!r.is_far) {

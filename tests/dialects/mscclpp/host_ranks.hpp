@@ -7,7 +7,9 @@
  *     PROGRAM far-threads N  the same, connected as ranks of different hosts are
  *     gshmemrun -n N [--threads] PROGRAM    the PEs of a job, which has memory of its own besides;
  *         PEs that are far by the job's own routes (GSHMEM_NODE_PES=1) are so here, too
- */
+ *
+ * FAR_BY=IB0 in the environment: ranks of different hosts are connected by it, not by Ethernet.
+ * With GSHMEM_TRANSPORT=ucx it must go over UCX. */
 #ifndef GSH_TEST_HOST_RANKS_HPP
 #define GSH_TEST_HOST_RANKS_HPP
 
@@ -62,6 +64,24 @@ template <class T> class OwnPages
     size_t n_;
     T *data_;
 };
+
+inline mscclpp::Transport far_transport()
+{
+    const char *by = std::getenv("FAR_BY");
+    return by && strcmp(by, "IB0") == 0 ? mscclpp::Transport::IB0 : mscclpp::Transport::Ethernet;
+}
+
+/* Where UCX need not be there, IB0 to IB7 may go over TCP. */
+inline bool is_carried_as_it_says(const mscclpp::Connection &connection)
+{
+    const char *ucx = std::getenv("GSHMEM_TRANSPORT");
+    const std::string by = connection.carrier();
+    const mscclpp::Transport transport = connection.transport();
+    if (transport == mscclpp::Transport::CudaIpc || transport == mscclpp::Transport::Ethernet) {
+        return by == (transport == mscclpp::Transport::CudaIpc ? "memory" : "TCP");
+    }
+    return by == "UCX" || (by == "TCP" && !(ucx && strcmp(ucx, "ucx") == 0));
+}
 
 /* Whether the call throws that code; its text goes to *why. */
 template <class Call> bool throws(mscclpp::ErrorCode code, Call call, std::string *why = nullptr)

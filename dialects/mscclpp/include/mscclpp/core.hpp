@@ -357,6 +357,8 @@ class Connection
     int getMaxWriteQueueSize() const;
     /* Whether the other end's process is known to have died or to have left. */
     bool isLost() const;
+    /* What carries the data: "memory", "UCX" or "TCP". */
+    std::string carrier() const;
     /* The two ends' ranks in the communicator that made it; -1: none did. */
     int localRank() const;
     int remoteRank() const;

@@ -356,7 +356,7 @@ struct everything {
         bootstrap = std::make_shared<TcpBootstrap>(r.rank, r.n);
         bootstrap->initialize(r.id);
         communicator = std::make_unique<Communicator>(bootstrap);
-        const Transport transport = r.is_far ? Transport::Ethernet : Transport::CudaIpc;
+        const Transport transport = r.is_far ? far_transport() : Transport::CudaIpc;
         bytes = (size_t)(r.n * n_ints) * sizeof(int);
         mine = allocate(r, bytes);
         theirs = allocate(r, bytes);
@@ -499,7 +499,7 @@ static void memory_goes(const Rank &r, everything &all)
 {
     enum { RELEASED, FREED, SOURCE_FREED };
     const size_t peer = (size_t)((r.rank + 1) % r.n), before = (size_t)((r.rank + r.n - 1) % r.n);
-    const Transport transport = r.is_far ? Transport::Ethernet : Transport::CudaIpc;
+    const Transport transport = r.is_far ? far_transport() : Transport::CudaIpc;
     const bool is_in_process = r.is_thread || r.n == 1;
     CudaStreamWithFlags stream(cudaStreamNonBlocking);
     for (const int what : {RELEASED, FREED, SOURCE_FREED}) {

@@ -95,6 +95,7 @@ struct end {
         CHECK(their.transport() == transport && their.hostHash() == own.hostHash() &&
               their.pidHash() != own.pidHash());
         connection = context->connect(own, their);
+        CHECK(is_carried_as_it_says(connection));
         mine_memory = context->registerMemory(mine.data(), mine.bytes(), transport);
         inbox_memory = context->registerMemory(inbox.data(), inbox.bytes(), transport);
         const std::vector<char> theirs = trade(fd, inbox_memory.serialize());
@@ -176,19 +177,22 @@ static void by_host_semaphores(int fd)
 
 static int run(int fd, int number)
 {
-    end near(fd, number, Transport::CudaIpc), far(fd, number, Transport::Ethernet);
+    end near(fd, number, Transport::CudaIpc), far(fd, number, Transport::Ethernet),
+        ucx(fd, number, Transport::IB0);
     near.by_hosts(1);
     far.by_hosts(2);
     near.by_memory_channel(3);
     near.by_port_channel(4);
     far.by_port_channel(5);
+    ucx.by_hosts(6);
+    ucx.by_port_channel(7);
     by_host_semaphores(fd);
     meet(fd);
     if (number == 1) {
         std::fflush(nullptr);
         _exit(test_result()); /* as a process that dies, with connections */
     }
-    for (end *e : {&near, &far}) {
+    for (end *e : {&near, &far, &ucx}) {
         while (!e->connection.isLost())
             usleep(1000);
         CHECK(throws(ErrorCode::RemoteError, [&] {
