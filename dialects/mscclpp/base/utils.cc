@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <dirent.h>
 #include <unistd.h>
 #include <vector>
@@ -87,6 +90,68 @@ Transport getIBTransportByDeviceName(const std::string &ibDeviceName)
                     ErrorCode::InvalidUsage);
     }
     return static_cast<Transport>(static_cast<size_t>(Transport::IB0) + i);
+}
+
+// ---- timers ----
+
+namespace
+{
+
+void on_alarm(int)
+{
+    static const char line[] = "gshmem: mscclpp: the time of a Timer is over\n";
+    const ssize_t unused = ::write(STDERR_FILENO, line, sizeof(line) - 1);
+    (void)unused; // nobody could be told
+    std::abort();
+}
+
+} // namespace
+
+Timer::Timer(int timeout) : timeout_(-1)
+{
+    set(timeout);
+    reset();
+}
+
+Timer::~Timer()
+{
+    if (timeout_ > 0) {
+        alarm(0);
+        std::signal(SIGALRM, SIG_DFL);
+    }
+}
+
+int64_t Timer::elapsed() const
+{
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                                 start_)
+        .count();
+}
+
+void Timer::set(int timeout)
+{
+    timeout_ = timeout;
+    if (timeout > 0) {
+        std::signal(SIGALRM, on_alarm);
+        alarm(static_cast<unsigned>(timeout));
+    }
+}
+
+void Timer::reset()
+{
+    start_ = std::chrono::steady_clock::now();
+}
+
+void Timer::print(const std::string &name)
+{
+    std::printf("%s: %lld us\n", name.c_str(), static_cast<long long>(elapsed()));
+}
+
+ScopedTimer::ScopedTimer(const std::string &name) : Timer(-1), name_(name) {}
+
+ScopedTimer::~ScopedTimer()
+{
+    print(name_);
 }
 
 bool isFabricMemHandleAvailable()

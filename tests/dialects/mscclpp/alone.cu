@@ -62,6 +62,48 @@ static void test_env()
     CHECK(env()->hostid.empty());
 }
 
+/* A child, so that its alarm is its own. */
+static void test_timers()
+{
+    Timer timer;
+    CHECK_EQ(timer.timeout_, -1);
+    const int64_t first = timer.elapsed();
+    while (timer.elapsed() == first) {
+    }
+    CHECK(first >= 0 && timer.elapsed() > first);
+    timer.start_ -= std::chrono::seconds(100);
+    CHECK(timer.elapsed() >= 100000000);
+    timer.reset();
+    CHECK(timer.elapsed() < 100000000);
+    int lines[2] = {-1, -1}, status = 0;
+    CHECK(pipe(lines) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(lines[1], STDOUT_FILENO);
+        dup2(lines[1], STDERR_FILENO);
+        {
+            const Timer replaced(1);
+            const ScopedTimer scoped("the scope");
+        }
+        std::fflush(nullptr);
+        const Timer limit(1); /* the first one's alarm went with it */
+        for (;;) {
+            pause();
+        }
+    }
+    close(lines[1]);
+    std::string text;
+    char part[256];
+    for (ssize_t n; (n = read(lines[0], part, sizeof(part))) > 0;) {
+        text.append(part, static_cast<size_t>(n));
+    }
+    close(lines[0]);
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+          WTERMSIG(status) == SIGABRT);
+    CHECK(text.find("the scope: ") == 0 && text.find(" us\n") != std::string::npos);
+    CHECK(text.find("the time of a Timer is over") != std::string::npos);
+}
+
 static void test_utils()
 {
     CHECK_EQ(getIBDeviceCount(), 2);
@@ -400,6 +442,7 @@ int main()
     alarm(600);
     test_env();
     test_errors();
+    test_timers();
     test_utils();
     test_transports();
     test_gpu_memory();

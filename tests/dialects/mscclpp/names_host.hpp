@@ -247,6 +247,15 @@ IS(Env::forceDisableNvls, const bool Env::*);
 IS(Env::forceDisableGdr, const bool Env::*);
 
 IS(getHostName, string (*)(int, char));
+static_assert(is_constructible_v<Timer, int> && std::is_default_constructible_v<Timer> &&
+              is_base_of_v<Timer, ScopedTimer> && is_constructible_v<ScopedTimer, string>);
+IS_TYPE(decltype(Timer::start_), std::chrono::steady_clock::time_point);
+IS_TYPE(decltype(Timer::timeout_), int);
+IS_TYPE(decltype(ScopedTimer::name_), const string);
+IS(Timer::elapsed, int64_t (Timer::*)() const);
+IS(Timer::set, void (Timer::*)(int));
+IS(Timer::reset, void (Timer::*)());
+IS(Timer::print, void (Timer::*)(const string &));
 IS(getIBDeviceCount, int (*)());
 IS(getIBDeviceName, string (*)(Transport));
 IS(getIBTransportByDeviceName, Transport (*)(const string &));
