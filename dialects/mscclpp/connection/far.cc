@@ -3,6 +3,7 @@
 #include "dialects/mscclpp/connection/connection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -86,6 +87,9 @@ class FarConnection : public BaseConnection
         request.offset = offset;
         request.value = value;
         check(gshmemx_layer_link_send(link_, &request, data, bytes, timeout_ns_), "Connection");
+        if (kind != Request::Flush) {
+            n_unflushed_.fetch_add(1, std::memory_order_relaxed);
+        }
     }
 
     void take_reply(const char *call, uint64_t timeout_ns);
@@ -101,6 +105,7 @@ class FarConnection : public BaseConnection
     std::condition_variable flushed_;
     bool is_flushing_ = false;
     uint64_t n_asked_ = 0, n_answered_ = 0;
+    std::atomic<uint64_t> n_unflushed_{0}; // requests of which no flush has told yet
     std::string failure_; // the first that the other end has told, and no call has thrown
 };
 
@@ -129,11 +134,11 @@ void FarConnection::throw_failure(const char *call)
 }
 
 // Throws what the other end has told of earlier requests meanwhile; during another thread's flush
-// that one does.
+// that one does. Where a flush has told of all of them there is nothing to look for.
 void FarConnection::need_success(const char *call)
 {
     std::lock_guard<std::mutex> hold(flush_);
-    if (!is_flushing_) {
+    if (!is_flushing_ && (n_unflushed_.load(std::memory_order_relaxed) > 0 || !failure_.empty())) {
         while (gshmemx_layer_link_has_reply(link_)) {
             take_reply(call, timeout_ns_);
         }
@@ -158,8 +163,10 @@ void FarConnection::flush(uint64_t timeout_ns)
         is_flushing_ = false;
         flushed_.notify_one();
     });
+    uint64_t n_told = 0;
     {
         std::lock_guard<std::mutex> hold_send(send_);
+        n_told = n_unflushed_.load(std::memory_order_relaxed);
         ask(Request::Flush, 0, 0, ++n_asked_, nullptr, 0);
     }
     // Earlier ones may have been given up.
@@ -168,6 +175,7 @@ void FarConnection::flush(uint64_t timeout_ns)
             std::chrono::duration_cast<std::chrono::nanoseconds>(end - clock::now()).count();
         take_reply("Connection::flush", left > 0 ? static_cast<uint64_t>(left) : 1);
     }
+    n_unflushed_.fetch_sub(n_told, std::memory_order_relaxed);
     throw_failure("Connection::flush");
 }
 
