@@ -345,11 +345,6 @@ static void *drive(void *context)
 
 /* ---- beginning and end ---- */
 
-static enum gsh_result unavailable(const struct service *s)
-{
-    return gsh_note(GSH_ERR_UNSUPPORTED, "%s", s->why);
-}
-
 static enum gsh_result open_transport(struct service *s, const struct gsh_pairs_options *options)
 {
     struct gsh_transport_options wanted = {
@@ -411,11 +406,13 @@ static void await_all(struct service *s, uint64_t deadline_ns)
     }
 }
 
-/* What has been sent is to arrive, though the program has not closed its connections; and UCX's own
- * end must not meet a thread in it. */
+/* What has been sent is to arrive, though the program has not closed its connections; others are to
+ * know that this process leaves; and UCX's own end must not meet a thread in it. */
 static void end_with_process(void)
 {
+    pthread_mutex_lock(&opening);
     struct service *s = opened;
+    pthread_mutex_unlock(&opening);
     if (s == NULL || s->pid != getpid() || s->transport == NULL) {
         return;
     }
@@ -441,6 +438,10 @@ static void end_with_process(void)
     }
     give(s);
     pthread_join(s->thread, NULL);
+    take(s);
+    s->transport->ops->destroy(s->transport);
+    s->transport = NULL; /* nobody asks: all links are lost */
+    give(s);
 }
 
 enum gsh_result gsh_pairs_open(const struct gsh_pairs_options *options, const void **address,
@@ -467,12 +468,14 @@ enum gsh_result gsh_pairs_open(const struct gsh_pairs_options *options, const vo
         opened = s;
     }
     pthread_mutex_unlock(&opening);
-    if (s->transport == NULL) {
-        return unavailable(s);
-    }
     take(s);
-    r = s->has_ended ? gsh_note(GSH_ERR_UNSUPPORTED, "connections over UCX: the process ends")
-                     : s->transport->ops->address(s->transport, address, bytes);
+    if (s->has_ended) {
+        r = gsh_note(GSH_ERR_UNSUPPORTED, "connections over UCX: the process ends");
+    } else if (s->transport == NULL) {
+        r = gsh_note(GSH_ERR_UNSUPPORTED, "%s", s->why);
+    } else {
+        r = s->transport->ops->address(s->transport, address, bytes);
+    }
     give(s);
     return r;
 }
@@ -540,7 +543,9 @@ enum gsh_result gsh_pair_set(uint32_t number, uint32_t as, const uint8_t id[GSH_
     take(s);
     struct pair *pair = s->pairs[number];
     enum gsh_result r =
-        s->transport->ops->set_pair(s->transport, (int)number, &pairing, address, bytes);
+        s->has_ended
+            ? gsh_note(GSH_ERR_UNSUPPORTED, "connections over UCX: the process ends")
+            : s->transport->ops->set_pair(s->transport, (int)number, &pairing, address, bytes);
     pair->as = as;
     pair->is_own = id != NULL;
     if (id != NULL) {

@@ -81,7 +81,7 @@ static void warn(const char *why)
     static uint32_t has_warned;
     if (__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED) == 0) { /* orders nothing */
         gsh_log(GSH_LOG_WARN, GSH_LOG_PROXY,
-                "connections without a job go over TCP, which is slower than UCX: %s", why);
+                "connections without a job go over TCP, not over UCX: %s", why);
     }
 }
 

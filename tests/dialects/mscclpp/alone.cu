@@ -324,6 +324,7 @@ static void test_garbage()
     const SemaphoreStub stub(connection);
     const RegisteredMemory memory = context->registerMemory(bytes.data(), 64, AllTransports);
     test_bytes<Endpoint>(end.serialize());
+    test_bytes<Endpoint>(context->createEndpoint(Transport::IB7).serialize());
     test_bytes<RegisteredMemory>(memory.serialize());
     test_bytes<SemaphoreStub>(stub.serialize());
     CHECK(throws(ErrorCode::InvalidUsage, [&] { SemaphoreStub::deserialize(memory.serialize()); }));
