@@ -8,6 +8,7 @@
 #include "memory.cuh"
 #include "gshmem/types.h"
 #include "../wire/far_op.h"
+#include "../wire/nic.h"
 #include "../wire/state.h"
 
 namespace gshmem
@@ -126,6 +127,12 @@ constexpr bool may_use_nic = false;
 constexpr bool may_use_nic = true;
 #endif
 
+/* Every peer outside the run is reached by an adapter: no route needs to be looked up. */
+template <class Context> __device__ __forceinline__ bool are_others_by_nic(const Context &c)
+{
+    return may_use_nic && (GSH_NIC_FLAGS(state_of(c).nic) & GSH_NIC_ALL_OTHERS) != 0;
+}
+
 /* Some peer is far. */
 template <class Context> __device__ __forceinline__ bool has_far(const Context &c)
 {
@@ -140,7 +147,9 @@ __device__ __forceinline__ auto route(const Context &c, Type *symmetric, int pe,
     uint32_t number = number_in_run(c, pe);
     int32_t at = slot_in_run(c, number);
     if (__builtin_expect(!is_of_run(c, number), 0)) {
-        gsh_peer_route peer = look_up_route(c, pe);
+        gsh_peer_route peer = {0, GSH_ROUTE_NIC};
+        if (!are_others_by_nic(c))
+            peer = look_up_route(c, pe);
         at = peer.slot;
         if (peer.route != GSH_ROUTE_NEAR) {
             if constexpr (may_be_far)

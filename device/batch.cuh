@@ -135,7 +135,7 @@ __device__ GSHMEM_NOINLINE_BODY void publish_in_queue(const Context &c, put_batc
 {
     GSHMEM_TRACED_POSTING();
     const uint32_t index = key & ~batched_by_nic;
-    const uint64_t position = reserve_alone(c, index, n, call);
+    const uint64_t position = call_noinline<reserve_alone<Context>>(c, index, n, false, call);
     uint64_t at = position;
     for (uint64_t i = first; i != end; i++) {
         batched *const p = &b->puts[i % batch_puts];

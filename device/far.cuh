@@ -27,7 +27,7 @@ template <class Context> __device__ __forceinline__ bool has_nic(const Context &
 
 template <class Context> __device__ __forceinline__ bool is_by_nic(const Context &c, int pe)
 {
-    return has_nic(c) && look_up_route(c, pe).route == GSH_ROUTE_NIC;
+    return are_others_by_nic(c) || (has_nic(c) && look_up_route(c, pe).route == GSH_ROUTE_NIC);
 }
 
 /* Calls by_nic or by_ring through one pointer, like call_indirect. */

@@ -27,23 +27,22 @@ namespace detail
 
 template <class Context> __device__ __forceinline__ bool has_nic_amos(const Context &c)
 {
-    return (nic_of(c)->flags & GSH_NIC_AMOS) != 0;
+    return (nic_flags(c) & GSH_NIC_AMOS) != 0;
 }
 
 /* Whether the adapter can use this side's address; see is_for_proxy. */
 template <class Context>
 __device__ __forceinline__ bool is_for_nic(const Context &c, const void *local)
 {
-    return (nic_of(c)->flags & GSH_NIC_ALL_MEMORY) != 0 || is_symmetric(c, local);
+    return (nic_flags(c) & GSH_NIC_ALL_MEMORY) != 0 || is_symmetric(c, local);
 }
 
 template <class Context>
 __device__ __forceinline__ void fill_local(const Context &c, uint32_t index, uint64_t *word,
                                            const void *local, uint32_t bytes)
 {
-    uint64_t address = (nic_of(c)->flags & GSH_NIC_ALL_MEMORY) != 0
-                           ? reinterpret_cast<uint64_t>(local)
-                           : offset_of(c, local);
+    uint64_t address = (nic_flags(c) & GSH_NIC_ALL_MEMORY) != 0 ? reinterpret_cast<uint64_t>(local)
+                                                                : offset_of(c, local);
     gsh_wq_fill_data(word, address, bytes, queue_at(c, index)->local_key);
 }
 
@@ -373,8 +372,7 @@ __device__ GSHMEM_NOINLINE_BODY void nic_fence_queue(const Context &c, uint32_t 
     /* acquire: pairs with the release below: later entries are reserved behind that fence */
     if (n == load_acquire(&queue_at(c, index)->gpu_fenced))
         return;
-    begin_batch(c, b, queue_at(c, index)->pe, call);
-    b->queue = index;
+    begin_batch_in(b, index, queue_at(c, index)->pe, call);
     b->is_token = true;
     add_nop(c, b, GSH_WQ_FENCE);
     call_noinline<post<Context>>(c, b);

@@ -29,7 +29,13 @@ namespace detail
 
 template <class Context> __device__ __forceinline__ gsh_nic *nic_of(const Context &c)
 {
-    return reinterpret_cast<gsh_nic *>(state_of(c).nic);
+    return reinterpret_cast<gsh_nic *>(GSH_NIC_ADDRESS(state_of(c).nic));
+}
+
+/* enum gsh_nic_flags */
+template <class Context> __device__ __forceinline__ uint32_t nic_flags(const Context &c)
+{
+    return GSH_NIC_FLAGS(state_of(c).nic);
 }
 
 template <class Context>
@@ -42,7 +48,7 @@ __device__ __forceinline__ gsh_nic_queue *queue_at(const Context &c, uint32_t in
 template <class Context>
 __device__ __forceinline__ uint32_t nic_queue_index(const Context &c, int pe)
 {
-    uint32_t n = nic_of(c)->n_queues;
+    const uint32_t n = GSH_NIC_N_QUEUES(state_of(c).nic);
     if (number_of(c) != 0)
         return (uint32_t)state_of(c).n_pes * (n + number_of(c) - 1) + (uint32_t)pe;
     uint32_t block = blockIdx.x + blockIdx.y + blockIdx.z;
@@ -70,14 +76,20 @@ struct batch {
     bool is_token;                 /* one is enough for all threads of the warp that are here */
 };
 
-template <class Context>
-__device__ __forceinline__ void begin_batch(const Context &c, batch *b, int pe, const char *call)
+/* In queue `index`, to pe. */
+__device__ __forceinline__ void begin_batch_in(batch *b, uint32_t index, int pe, const char *call)
 {
     b->call = call;
     b->n_blocks = b->starts = 0;
-    b->queue = nic_queue_index(c, pe);
+    b->queue = index;
     b->pe = pe;
     b->is_loose = b->is_token = false;
+}
+
+template <class Context>
+__device__ __forceinline__ void begin_batch(const Context &c, batch *b, int pe, const char *call)
+{
+    begin_batch_in(b, nic_queue_index(c, pe), pe, call);
 }
 
 /* Adds an entry of ds segments, and returns its words, of which the first four are filled. */
@@ -170,23 +182,39 @@ __device__ GSHMEM_NOINLINE_BODY void list_queue(const Context &c, uint32_t index
                   (uint8_t)1);
 }
 
-/* Reserves positions for the group and waits for room. */
+/* For the thread that has reserved [position, end): lists the queue, if it is the first, and waits
+ * for room. The queue was complete up to `done`. */
+template <class Context>
+__device__ __forceinline__ void enter_queue(const Context &c, uint32_t index, uint64_t position,
+                                            uint64_t end, uint64_t done, const char *call)
+{
+    if (position == 0)
+        call_noinline<list_queue<Context>>(c, index);
+    if (end - done > queue_at(c, index)->depth)
+        call_noinline<await_completed<Context>>(c, index, end - queue_at(c, index)->depth, call);
+}
+
+/* n positions of the queue, with room. is_loose: for READs or atomics, too. By one thread. */
+template <class Context>
+__device__ GSHMEM_NOINLINE_BODY uint64_t reserve_alone(const Context &c, uint32_t index, uint64_t n,
+                                                       bool is_loose, const char *call)
+{
+    gsh_nic_queue *const q = queue_at(c, index);
+    /* pairs with raise_done, for the stores to the blocks */
+    const uint64_t done = load_before_stores(&q->gpu_done), position = atomic_add(&q->gpu_head, n);
+    if (is_loose) /* after the reservation: nic_fence_queue counts on it */
+        reduce_add(&q->gpu_loose, (uint64_t)1);
+    spill(index, n, position, done, call);
+    enter_queue(c, index, position, position + n, done, call);
+    return position;
+}
+
+/* Reserves positions for the group. */
 template <class Context> __device__ __forceinline__ void reserve_blocks(const Context &c, batch *b)
 {
     uint64_t n = b->is_token ? 1 : (uint64_t)size_of(b->group) * b->n_blocks;
-    if (rank_in(b->group) == 0) {
-        gsh_nic_queue *q = queue_at(c, b->queue);
-        /* pairs with raise_done, for the stores to the blocks */
-        const uint64_t done = load_before_stores(&q->gpu_done);
-        b->position = atomic_add(&q->gpu_head, n);
-        if (b->is_loose) /* after the reservation: nic_fence_queue counts on it */
-            reduce_add(&q->gpu_loose, (uint64_t)1);
-        if (b->position == 0)
-            call_noinline<list_queue<Context>>(c, b->queue);
-        if (b->position + n - done > q->depth)
-            call_noinline<await_completed<Context>>(
-                c, b->queue, b->position + n - queue_at(c, b->queue)->depth, b->call);
-    }
+    if (rank_in(b->group) == 0)
+        b->position = call_noinline<reserve_alone<Context>>(c, b->queue, n, b->is_loose, b->call);
     b->position = of_first(b->group, b->position);
     b->end = b->position + n;
     if (!b->is_token)
@@ -330,9 +358,9 @@ __device__ GSHMEM_NOINLINE_BODY void publish_blocks(const Context &c, const batc
     publish_alone(c, b->queue, b->position, b->end, b->call);
 }
 
-template <class Context> __device__ __forceinline__ void post_group(const Context &c, batch *b)
+/* Writes the entries of a group that has reserved, and publishes them. */
+template <class Context> __device__ __forceinline__ void post_reserved(const Context &c, batch *b)
 {
-    reserve_blocks(c, b);
     if (!b->is_token || rank_in(b->group) == 0)
         write_blocks(c, b);
     sync_group(b->group);
@@ -354,8 +382,10 @@ template <class Context> __device__ GSHMEM_NOINLINE_BODY uint64_t post(const Con
     do {
         b->group = next_group(b->here, b->waiting, b->queue << 3 | b->n_blocks);
         b->waiting &= ~b->group;
-        if (is_in(b->group))
-            post_group(c, b);
+        if (is_in(b->group)) {
+            reserve_blocks(c, b);
+            post_reserved(c, b);
+        }
     } while (b->waiting != 0);
     GSHMEM_TRACED_POSTED(c, b);
     return b->position + b->n_blocks;
@@ -378,12 +408,8 @@ template <class Context>
 __device__ __forceinline__ void fill_batch(const Context &c, batch *b, short_entry e,
                                            uint32_t index, bool is_loose, const char *call)
 {
-    b->call = call;
-    b->n_blocks = b->starts = 0;
-    b->queue = index;
-    b->pe = queue_at(c, index)->pe;
+    begin_batch_in(b, index, queue_at(c, index)->pe, call);
     b->is_loose = is_loose;
-    b->is_token = false;
     uint64_t *word = add_entry(c, b, e.opcode, 0, short_ds, e.remote_off);
     word[4] = e.last.low;
     word[5] = e.last.high;
@@ -412,19 +438,10 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_late(const Context &c, short_entry
     b->position = first;
     b->end = first + size_of(group);
     b->group = group;
-    if (rank_in(b->group) == 0) {
-        if (b->position == 0)
-            call_noinline<list_queue<Context>>(c, b->queue);
-        if (b->end > queue_at(c, b->queue)->depth)
-            call_noinline<await_completed<Context>>(c, b->queue,
-                                                    b->end - queue_at(c, b->queue)->depth, b->call);
-    }
-    b->position = of_first(b->group, b->position) + rank_in(b->group); /* the others wait here */
-    write_blocks(c, b);
-    sync_group(b->group);
     if (rank_in(b->group) == 0)
-        call_noinline<publish_blocks<Context>>(c, b);
-    sync_group(b->group);
+        enter_queue(c, b->queue, b->position, b->end, 0, b->call);
+    b->position = of_first(b->group, b->position) + rank_in(b->group); /* the others wait here */
+    post_reserved(c, b);
     GSHMEM_TRACED_SHORT(c, e, index, b->position + 1);
     return b->position + 1;
 }
@@ -440,22 +457,6 @@ __device__ __forceinline__ void write_short_entry(short_entry e, words2 *entries
                        is_last ? (uint64_t)GSH_WQ_COMPLETE << 24 : 0});
     store_plain(&to[1], words2{gsh_wq_be64(e.remote_off), gsh_wq_be32(remote_key)});
     store_plain(&to[2], e.last); /* the adapter ignores the block's end */
-}
-
-/* For a thread on its own that posts for others: n positions, with room. */
-template <class Context>
-__device__ __forceinline__ uint64_t reserve_alone(const Context &c, uint32_t index, uint64_t n,
-                                                  const char *call)
-{
-    gsh_nic_queue *const q = queue_at(c, index);
-    /* pairs with raise_done, for the stores to the blocks */
-    const uint64_t done = load_before_stores(&q->gpu_done), position = atomic_add(&q->gpu_head, n);
-    if (position == 0)
-        call_noinline<list_queue<Context>>(c, index);
-    if (position + n - done > q->depth)
-        call_noinline<await_completed<Context>>(c, index, position + n - queue_at(c, index)->depth,
-                                                call);
-    return position;
 }
 
 /* Posts the entries of a group with one queue. It keeps nothing in memory, and awaits of its GPU's

@@ -69,19 +69,26 @@ enum gsh_nic_flags {
     /* Its atomics are atomic with the target device's own. Else AMOs go to the proxy, as does a
      * signal that adds, with its data. */
     GSH_NIC_AMOS = 2,
+    /* Each PE outside the run (state.h) is reached this way. */
+    GSH_NIC_ALL_OTHERS = 4,
 };
+
+/* What gsh_state says of it, so that kernels read no memory to know it: where struct gsh_nic lies,
+ * the flags, and the number of queues to each PE in the default context. */
+#define GSH_NIC_ALIGNMENT                       256u
+#define GSH_NIC_STATE(address, flags, n_queues) ((address) | (uint64_t)(flags) << 5 | (n_queues))
+#define GSH_NIC_ADDRESS(state)                  ((state) & ~(uint64_t)(GSH_NIC_ALIGNMENT - 1))
+#define GSH_NIC_FLAGS(state)                    ((uint32_t)(state) >> 5 & 7u)
+#define GSH_NIC_N_QUEUES(state)                 ((uint32_t)(state)&31u)
 
 /* In the PE's own device memory, followed by its queues; it lies in the heap. */
 struct gsh_nic {
-    uint32_t reserved, flags; /* enum gsh_nic_flags */
-    uint32_t n_queues;        /* to each PE in the default context */
-    uint32_t n_contexts;      /* others */
-    uint64_t wake;            /* CPU device: const struct gsh_nic_wake; else 0 */
-    uint64_t scrap;           /* former values that nobody wants go there */
+    uint64_t wake;  /* CPU device: const struct gsh_nic_wake; else 0 */
+    uint64_t scrap; /* former values that nobody wants go there */
     /* In host memory: a byte for each queue, and one for each GSH_NIC_USED_GROUP of them. Kernels
      * set both to 1 at a queue's first post; the host looks at queues that are marked. */
     uint64_t used_queues, used_groups;
-    uint64_t reserved0[10];
+    uint64_t reserved0[12];
     uint64_t gpu_ticket; /* of the next cell */
     uint64_t reserved1[15];
     /* By context: the used queue that came last, its index, plus 1; 0: none. */

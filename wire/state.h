@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define GSH_STATE_MAGIC   0x47534831u /* "GSH1" */
-#define GSH_STATE_VERSION 12u
+#define GSH_STATE_VERSION 13u
 
 #if defined(__CUDACC_RTC__) /* has no offsetof; other compilers have checked */
 #define GSH_STATIC_ASSERT(c, text)
@@ -371,7 +371,8 @@ struct gsh_state {
     /* If PEs of one process share a GPU: const uint8_t[GSH_SMS], device-readable, the part of the
      * GPU to which each multiprocessor belongs; else 0. */
     uint64_t part_of_sm;
-    uint64_t nic;   /* struct gsh_nic (wire/nic.h) in this PE's device memory; 0: no route by it */
+    uint64_t nic;   /* GSH_NIC_STATE (wire/nic.h) of what lies in this PE's device memory; 0: no
+                       route by it */
     uint64_t trace; /* struct gsh_trace_counts (wire/trace.h) in this PE's heap; 0: no timeline is
                        asked for */
     uint64_t trace_rings; /* GSH_TRACE_RINGS_AT */

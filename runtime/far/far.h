@@ -79,6 +79,9 @@ struct gsh_heap_events gsh_far_nic_heap_events(struct gsh_instance *pe);
  * first values; device_table: where kernels will have them. */
 uint64_t gsh_far_nic_bytes(const struct gsh_instance *pe);
 void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t device_table);
+/* What the state, whose run is known, says of it. */
+uint64_t gsh_far_nic_state(const struct gsh_instance *pe, uint64_t device_table,
+                           const struct gsh_state *state);
 /* What complete kernels have posted in that context is complete. */
 void gsh_far_nic_quiet(struct gsh_instance *pe, gsh_context ctx);
 /* Entries that kernels have posted and rung for, and that are not done; of those that nobody has

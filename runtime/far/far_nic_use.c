@@ -157,9 +157,6 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t devic
     struct gsh_nic_queue *queues = (struct gsh_nic_queue *)((struct gsh_nic *)table + 1);
     const bool is_woken = pe->device_ops->can_wake && nic->stripes[0].adapter->wake != NULL;
     *(struct gsh_nic *)table = (struct gsh_nic){
-        .flags = nic->stripes[0].adapter->flags,
-        .n_queues = nic->n_queues,
-        .n_contexts = (uint32_t)pe->env.contexts,
         .wake = is_woken ? (uint64_t)(uintptr_t)&nic->wake : 0,
         .used_queues = nic->used.device_queues,
         .used_groups = nic->used.device_groups,
@@ -170,6 +167,19 @@ void gsh_far_nic_fill(const struct gsh_instance *pe, void *table, uint64_t devic
             queues[gsh_nic_queue_to(nic, peer, k)] = queue_at(nic, peer, k);
         }
     }
+}
+
+uint64_t gsh_far_nic_state(const struct gsh_instance *pe, uint64_t device_table,
+                           const struct gsh_state *state)
+{
+    const struct gsh_far_nic *nic = pe->far->nic;
+    uint32_t flags = nic->stripes[0].adapter->flags | GSH_NIC_ALL_OTHERS;
+    for (int i = 0; i < pe->n_pes; i++) {
+        const bool is_of_run = (uint32_t)(i - state->run_first_pe) < (uint32_t)state->run_n;
+        flags &=
+            is_of_run || pe->route_of[i] == GSH_ROUTE_NIC ? ~0u : ~(uint32_t)GSH_NIC_ALL_OTHERS;
+    }
+    return GSH_NIC_STATE(device_table, flags, nic->n_queues);
 }
 
 /* ---- while kernels post ---- */

@@ -24,6 +24,7 @@
 #include "runtime/trace/kernels.h"
 #include "runtime/init/topology.h"
 #include "runtime/init/alloc_table.h"
+#include "wire/nic.h"
 
 #define ALLOC_TABLE_MAX   65536u /* live allocations the checks can follow */
 #define ALLOC_TABLE_BYTES (ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range))
@@ -38,7 +39,7 @@ static struct layout make_layout(const struct gsh_instance *pe)
     l.routes_off = gsh_teams_bytes(pe);
     l.rings_off =
         gsh_align_up(l.routes_off + (uint64_t)pe->n_pes * sizeof(struct gsh_peer_route), 128);
-    l.nic_off = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), 128);
+    l.nic_off = gsh_align_up(l.rings_off + gsh_far_rings_bytes(pe), GSH_NIC_ALIGNMENT);
     l.trace_off = gsh_align_up(l.nic_off + gsh_far_nic_bytes(pe), 128);
     l.bytes = gsh_align_up(l.trace_off + gsh_trace_kernels_bytes(), 512);
     return l;
@@ -273,13 +274,15 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
         .rings = pe->far != NULL ? base + l.rings_off : 0,
         .n_rings = (uint32_t)gsh_far_n_rings(pe),
         .n_context_rings = gsh_far_n_rings(pe) > 0 ? (uint32_t)pe->env.contexts : 0,
-        .nic = gsh_far_has_nic(pe) ? base + l.nic_off : 0,
         .trace = pe->trace != NULL ? base + l.trace_off : 0,
     };
     memcpy(pe->state.ll_max, pe->coll_table.ll_max, sizeof(pe->state.ll_max));
     pe->state.far_flat = pe->coll_table.far_flat;
     pe->state.far_piece = pe->coll_table.far_piece;
     find_run(pe, &pe->state);
+    if (gsh_far_has_nic(pe)) {
+        pe->state.nic = gsh_far_nic_state(pe, base + l.nic_off, &pe->state);
+    }
     if (pe->device_ops->name_part != NULL) {
         pe->device_ops->name_part(pe, &pe->state);
     }

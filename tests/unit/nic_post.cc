@@ -15,7 +15,7 @@ using namespace gshmem::detail;
 
 enum { all_pes = 4, depth = 256, heap_words = 1024, lanes = 32 };
 
-struct alignas(64) table {
+struct alignas(GSH_NIC_ALIGNMENT) table {
     gsh_nic nic = {};
     gsh_nic_queue queues[all_pes] = {};
 };
@@ -53,7 +53,6 @@ struct adapter {
         }
         wake.call = [](void *context) { static_cast<adapter *>(context)->look(); };
         wake.context = this;
-        posts.nic.n_queues = 1;
         posts.nic.used_queues = (uint64_t)(uintptr_t)used_queues;
         posts.nic.used_groups = (uint64_t)(uintptr_t)used_groups;
         posts.nic.wake = (uint64_t)(uintptr_t)&wake;
@@ -68,7 +67,7 @@ struct adapter {
         state.control = (uint64_t)(uintptr_t)&control;
         state.rings = (uint64_t)(uintptr_t)&ring;
         state.n_rings = 1;
-        state.nic = (uint64_t)(uintptr_t)&posts;
+        state.nic = GSH_NIC_STATE((uint64_t)(uintptr_t)&posts, 0u, 1u);
         device = gshmemx_cpu_device_create(nullptr);
         gshmemx_cpu_device_set_state(device, &state);
     }
