@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/copy.h"
 #include "base/result.h"
 #include "wire/nic.h"
 
@@ -48,10 +49,15 @@ struct gsh_adapter_options {
     /* Copies between this PE's memory and memory of the host, and waits until it is done; for
      * adapters in software. Any thread. NULL: this PE's memory is the host's. */
     enum gsh_result (*copy)(void *context, void *dest, const void *source, uint64_t bytes);
+    /* Entries and doorbell records lie in memory that allocate gives, of this PE's device and full
+     * of zeros; doorbells and completions in the host's all the same. release gives it back. */
+    bool in_device;
+    enum gsh_result (*allocate)(void *context, uint64_t bytes, void **memory);
+    void (*release)(void *context, void *memory);
 };
 
-/* Where a queue lies, by offsets in the memory of the adapter's queues; doorbell_register: in its
- * registers, if it has some. */
+/* Where a queue lies, by offsets in the memory of the adapter's queues, entries and record in that
+ * of the device, if it has some; doorbell_register: in its registers, if it has some. */
 #define GSH_ADAPTER_NO_RECORD UINT64_MAX /* the doorbell alone tells how far the entries go */
 struct gsh_adapter_site {
     uint64_t entries, record, doorbell, completion, doorbell_register;
@@ -106,6 +112,7 @@ struct gsh_adapter {
     struct gsh_adapter_options options;
     void *memory; /* of the queues: page-aligned, to be mapped for the device */
     size_t memory_bytes;
+    void *device_memory; /* options.in_device: of entries and records, where the device has it */
     /* Doorbells that are registers of the adapter, in pages to be mapped for the device; NULL:
      * doorbells lie in memory alone. */
     void *registers;
@@ -126,6 +133,20 @@ static inline void gsh_adapter_destroy(struct gsh_adapter **a)
         (*a)->ops->destroy(*a);
     }
     *a = NULL;
+}
+
+/* Copies from the memory of entries and records; false: the device has failed. */
+static inline bool gsh_adapter_read(const struct gsh_adapter *a, uint64_t off, void *out,
+                                    uint64_t bytes)
+{
+    const struct gsh_adapter_options *o = &a->options;
+    const uint8_t *from =
+        (const uint8_t *)(a->device_memory != NULL ? a->device_memory : a->memory) + off;
+    if (a->device_memory != NULL && o->copy != NULL) {
+        return o->copy(o->context, out, from, bytes) == GSH_OK;
+    }
+    gsh_copy_from_shared(out, from, bytes); /* an acquire of what is a word */
+    return true;
 }
 
 /* Adapter i that GSHMEM_NIC may name: its name, what it is, and what it lacks on this machine ("":

@@ -134,6 +134,9 @@ static void mlx5_destroy(struct gsh_adapter *a)
     if (a->memory != NULL) {
         munmap(a->memory, a->memory_bytes);
     }
+    if (a->device_memory != NULL) {
+        a->options.release(a->options.context, a->device_memory);
+    }
     free(m->queues);
     free(m->peers);
     free(m);

@@ -5,7 +5,8 @@
  *
  * The memory of the queues, one umem: for each queue 8 bytes of its completion queue's record; 8 of
  * its own, of which the second 4 are for sends; 8 of its doorbell if a thread rings; a page of
- * completions; then the entries of all. */
+ * completions; then the entries of all. With queues in the device a second umem has the records and
+ * the entries. */
 #ifndef GSH_MLX5_H
 #define GSH_MLX5_H
 
@@ -61,9 +62,9 @@ struct gsh_mlx5 {
     int port, gid_index;
     struct gsh_mlx5_address address;
     struct mlx5dv_devx_uar *uar;
-    struct mlx5dv_devx_umem *umem;
-    struct gsh_mlx5_queue *queues; /* [n_queues] */
-    struct gsh_mlx5_peer *peers;   /* [n_pes] */
+    struct mlx5dv_devx_umem *umem, *device_umem; /* device_umem: NULL: no queues in the device */
+    struct gsh_mlx5_queue *queues;               /* [n_queues] */
+    struct gsh_mlx5_peer *peers;                 /* [n_pes] */
     struct gsh_mlx5_region *regions;
     unsigned n_regions;
     struct mlx5dv_devx_obj **keys; /* all so far; the last is in use */

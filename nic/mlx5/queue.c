@@ -4,13 +4,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "base/memlock.h"
 
 /* A page of completions, of which the adapter uses the first: a collapsed queue. */
 #define LOG_COMPLETIONS 6u
-#define LOG_MESSAGE     30u /* GSH_WQ_BYTES_MAX */
-#define LOG_READS       4u  /* READs and atomics under way at a time */
-#define BUSY_DELAY      12u /* 0.64 ms; no entry needs a receive */
+#define DEVICE_PAGE     65536u /* what a dma-buf is made of */
+#define LOG_MESSAGE     30u    /* GSH_WQ_BYTES_MAX */
+#define LOG_READS       4u     /* READs and atomics under way at a time */
+#define BUSY_DELAY      12u    /* 0.64 ms; no entry needs a receive */
 #define BUSY_RETRIES    7u
 #define HOPS            64u
 #define ROCE_UDP_PORT   0xc000u /* the first that RoCE uses */
@@ -22,14 +24,32 @@ static uint64_t completions_off(const struct gsh_adapter_options *o)
     return gsh_align_up(24 * (uint64_t)o->n_queues, GSH_MLX5_PAGE);
 }
 
-static uint64_t entries_off(const struct gsh_adapter_options *o)
+static uint64_t completions_end(const struct gsh_adapter_options *o)
 {
     return completions_off(o) + (uint64_t)o->n_queues * GSH_MLX5_PAGE;
 }
 
-size_t gsh_mlx5_queues_bytes(const struct gsh_adapter_options *o)
+/* In the device behind the records, which come first there. */
+static uint64_t entries_off(const struct gsh_adapter_options *o)
+{
+    return o->in_device ? gsh_align_up(8 * (uint64_t)o->n_queues, GSH_MLX5_PAGE)
+                        : completions_end(o);
+}
+
+static uint64_t entries_end(const struct gsh_adapter_options *o)
 {
     return entries_off(o) + (uint64_t)o->n_queues * o->depth * GSH_WQ_BLOCK;
+}
+
+size_t gsh_mlx5_queues_bytes(const struct gsh_adapter_options *o)
+{
+    return o->in_device ? completions_end(o) : entries_end(o);
+}
+
+/* Of the records and the entries. */
+static uint32_t queue_umem(const struct gsh_mlx5 *m)
+{
+    return (m->device_umem != NULL ? m->device_umem : m->umem)->umem_id;
 }
 
 struct gsh_adapter_site gsh_mlx5_site(const struct gsh_mlx5 *m, uint32_t index)
@@ -37,7 +57,7 @@ struct gsh_adapter_site gsh_mlx5_site(const struct gsh_mlx5 *m, uint32_t index)
     const struct gsh_adapter_options *o = &m->base.options;
     const uint64_t n = o->n_queues;
     return (struct gsh_adapter_site){
-        .record = 8 * n + 8ull * index + 4,
+        .record = (o->in_device ? 0 : 8 * n) + 8ull * index + 4,
         .doorbell = 16 * n + 8ull * index,
         .completion = completions_off(o) + (uint64_t)index * GSH_MLX5_PAGE,
         .entries = entries_off(o) + (uint64_t)index * o->depth * GSH_WQ_BLOCK,
@@ -115,7 +135,7 @@ static enum gsh_result create_pair(struct gsh_mlx5 *m, uint32_t index, uint32_t 
     struct gsh_mlx5_queue *queue = &m->queues[index];
     const struct gsh_adapter_site site = gsh_mlx5_site(m, index);
     gsh_mlx5_set(in, GSH_MLX5_OPCODE, GSH_MLX5_CREATE_QP);
-    gsh_mlx5_set(in, GSH_MLX5_QP_UMEM_ID, m->umem->umem_id);
+    gsh_mlx5_set(in, GSH_MLX5_QP_UMEM_ID, queue_umem(m));
     gsh_mlx5_set(in, GSH_MLX5_QP_UMEM_OFFSET, site.entries);
     gsh_mlx5_set(in, GSH_MLX5_QP_UMEM_VALID, 1);
     gsh_mlx5_set(context, GSH_MLX5_QPC_PATH_STATE, GSH_MLX5_PATH_MIGRATED);
@@ -128,7 +148,7 @@ static enum gsh_result create_pair(struct gsh_mlx5 *m, uint32_t index, uint32_t 
     gsh_mlx5_set(context, GSH_MLX5_QPC_SEND_CQ, completions);
     gsh_mlx5_set(context, GSH_MLX5_QPC_RECEIVE_CQ, completions);
     gsh_mlx5_set(context, GSH_MLX5_QPC_RECORD_UMEM, 1);
-    gsh_mlx5_set(context, GSH_MLX5_QPC_RECORD_ID, m->umem->umem_id);
+    gsh_mlx5_set(context, GSH_MLX5_QPC_RECORD_ID, queue_umem(m));
     gsh_mlx5_set(context, GSH_MLX5_QPC_RECORD, site.record - 4);
     return create(m, "no queue pair", in, &queue->pair, &queue->number);
 }
@@ -242,6 +262,43 @@ static void query_abilities(struct gsh_mlx5 *m)
     }
 }
 
+/* As dma-buf where it is a GPU's. */
+static enum gsh_result register_device_memory(struct gsh_mlx5 *m, uint64_t bytes)
+{
+    const struct gsh_adapter_options *o = &m->base.options;
+    struct mlx5dv_devx_umem_in in = {.size = bytes,
+                                     .access = IBV_ACCESS_LOCAL_WRITE,
+                                     .pgsz_bitmap = UINT64_MAX & ~(uint64_t)(GSH_MLX5_PAGE - 1),
+                                     .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+                                     .dmabuf_fd = -1};
+    if (o->share == NULL) {
+        m->device_umem = m->v->mlx5dv_devx_umem_reg(m->context, m->base.device_memory, bytes,
+                                                    IBV_ACCESS_LOCAL_WRITE);
+    } else if (m->v->mlx5dv_devx_umem_reg_ex == NULL) {
+        errno = ENOSYS;
+    } else if (o->share(o->context, m->base.device_memory, bytes, &in.dmabuf_fd) != GSH_OK) {
+        return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s", m->name,
+                             m->core->last_error());
+    } else {
+        m->device_umem = m->v->mlx5dv_devx_umem_reg_ex(m->context, &in);
+        int error = errno;
+        close(in.dmabuf_fd);
+        errno = error;
+    }
+    return m->device_umem != NULL
+               ? GSH_OK
+               : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s", m->name,
+                               strerror(errno));
+}
+
+static enum gsh_result allocate_in_device(struct gsh_mlx5 *m)
+{
+    const struct gsh_adapter_options *o = &m->base.options;
+    const uint64_t bytes = gsh_align_up(entries_end(o), DEVICE_PAGE);
+    enum gsh_result r = o->allocate(o->context, bytes, &m->base.device_memory);
+    return r == GSH_OK ? register_device_memory(m, bytes) : r;
+}
+
 enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
 {
     const struct gsh_verbs *v = m->v;
@@ -274,11 +331,12 @@ enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
     char hint[GSH_MEMLOCK_TEXT];
     m->umem = v->mlx5dv_devx_umem_reg(m->context, m->base.memory, m->base.memory_bytes,
                                       IBV_ACCESS_LOCAL_WRITE);
-    return m->umem != NULL
-               ? GSH_OK
-               : m->core->note(GSH_ERR_NOMEM, "NIC %s: no memory of %zu bytes for its queues: %s%s",
-                               m->name, m->base.memory_bytes, strerror(errno),
-                               gsh_memlock_hint(hint));
+    if (m->umem == NULL) {
+        return m->core->note(GSH_ERR_NOMEM, "NIC %s: no memory of %zu bytes for its queues: %s%s",
+                             m->name, m->base.memory_bytes, strerror(errno),
+                             gsh_memlock_hint(hint));
+    }
+    return m->base.options.in_device ? allocate_in_device(m) : GSH_OK;
 }
 
 void gsh_mlx5_queues_end(struct gsh_mlx5 *m)
@@ -292,6 +350,9 @@ void gsh_mlx5_queues_end(struct gsh_mlx5 *m)
         if (queue->completions != NULL) {
             (void)v->mlx5dv_devx_obj_destroy(queue->completions);
         }
+    }
+    if (m->device_umem != NULL) {
+        (void)v->mlx5dv_devx_umem_dereg(m->device_umem);
     }
     if (m->umem != NULL) {
         (void)v->mlx5dv_devx_umem_dereg(m->umem);

@@ -24,11 +24,12 @@ static const char *fill(struct gsh_verbs *v, void *verbs, void *mlx5)
     if (!find(library, #name, (void *)&v->name)) { \
         return #name;                              \
     }
-#define VERBS(name)    REQUIRE(verbs, name)
-#define OPTIONAL(name) (void)find(verbs, #name, (void *)&v->name);
-#define MLX5(name)     REQUIRE(mlx5, name)
-    GSH_VERBS_FUNCTIONS(VERBS, OPTIONAL)
-    GSH_MLX5DV_FUNCTIONS(MLX5)
+#define VERBS(name)          REQUIRE(verbs, name)
+#define VERBS_OPTIONAL(name) (void)find(verbs, #name, (void *)&v->name);
+#define MLX5(name)           REQUIRE(mlx5, name)
+#define MLX5_OPTIONAL(name)  (void)find(mlx5, #name, (void *)&v->name);
+    GSH_VERBS_FUNCTIONS(VERBS, VERBS_OPTIONAL)
+    GSH_MLX5DV_FUNCTIONS(MLX5, MLX5_OPTIONAL)
     return NULL;
 }
 

@@ -21,24 +21,25 @@
     FUNCTION(ibv_dereg_mr)                      \
     FUNCTION(ibv_create_ah)                     \
     FUNCTION(ibv_destroy_ah)
-#define GSH_MLX5DV_FUNCTIONS(FUNCTION) \
-    FUNCTION(mlx5dv_is_supported)      \
-    FUNCTION(mlx5dv_open_device)       \
-    FUNCTION(mlx5dv_init_obj)          \
-    FUNCTION(mlx5dv_devx_obj_create)   \
-    FUNCTION(mlx5dv_devx_obj_modify)   \
-    FUNCTION(mlx5dv_devx_obj_destroy)  \
-    FUNCTION(mlx5dv_devx_general_cmd)  \
-    FUNCTION(mlx5dv_devx_umem_reg)     \
-    FUNCTION(mlx5dv_devx_umem_dereg)   \
-    FUNCTION(mlx5dv_devx_alloc_uar)    \
-    FUNCTION(mlx5dv_devx_free_uar)     \
+#define GSH_MLX5DV_FUNCTIONS(FUNCTION, OPTIONAL) \
+    FUNCTION(mlx5dv_is_supported)                \
+    FUNCTION(mlx5dv_open_device)                 \
+    FUNCTION(mlx5dv_init_obj)                    \
+    FUNCTION(mlx5dv_devx_obj_create)             \
+    FUNCTION(mlx5dv_devx_obj_modify)             \
+    FUNCTION(mlx5dv_devx_obj_destroy)            \
+    FUNCTION(mlx5dv_devx_general_cmd)            \
+    FUNCTION(mlx5dv_devx_umem_reg)               \
+    OPTIONAL(mlx5dv_devx_umem_reg_ex)            \
+    FUNCTION(mlx5dv_devx_umem_dereg)             \
+    FUNCTION(mlx5dv_devx_alloc_uar)              \
+    FUNCTION(mlx5dv_devx_free_uar)               \
     FUNCTION(mlx5dv_devx_query_eqn)
 
 struct gsh_verbs {
 #define GSH_VERBS_MEMBER(name) __typeof__(&name) name;
     GSH_VERBS_FUNCTIONS(GSH_VERBS_MEMBER, GSH_VERBS_MEMBER)
-    GSH_MLX5DV_FUNCTIONS(GSH_VERBS_MEMBER)
+    GSH_MLX5DV_FUNCTIONS(GSH_VERBS_MEMBER, GSH_VERBS_MEMBER)
 #undef GSH_VERBS_MEMBER
 };
 

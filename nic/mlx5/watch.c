@@ -32,14 +32,15 @@ bool gsh_mlx5_is_idle(const struct gsh_mlx5 *m, uint32_t index)
 {
     const uint64_t off = gsh_mlx5_site(m, index).record;
     const uint32_t last = newest(m, index);
-    const uint32_t end =
-        gsh_wq_be32(__atomic_load_n((const uint32_t *)(const void *)at(m, off), __ATOMIC_RELAXED));
+    uint32_t record = 0;
     const bool is_first = gsh_wq_completed_opcode(last) == GSH_WQ_INVALID;
     const bool has_failed = gsh_wq_completed_opcode(last) == GSH_WQ_ERROR;
-    if (has_failed && !m->base.options.outlives_losses) {
+    if ((has_failed && !m->base.options.outlives_losses) ||
+        !gsh_adapter_read(&m->base, off, &record, sizeof(record))) {
         return false; /* the job ends */
     }
-    return (end & 0xffff) == (is_first ? 0 : gsh_wq_completed_end(last, 0) & 0xffff);
+    return (gsh_wq_be32(record) & 0xffff) ==
+           (is_first ? 0 : gsh_wq_completed_end(last, 0) & 0xffff);
 }
 
 /* ---- failures ---- */

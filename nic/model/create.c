@@ -31,11 +31,28 @@ static bool model_is_idle(struct gsh_adapter *a, uint32_t first, uint32_t n)
 
 /* ---- queues, keys and peers ---- */
 
-/* The memory of the queues: all doorbells, all records, all completions, then the entries. */
+/* The memory of the queues: all doorbells, all completions; then, or in the device, all records,
+ * and the entries. */
+static uint64_t records_off(const struct gsh_adapter_options *o)
+{
+    return o->in_device ? 0 : (uint64_t)o->n_queues * (8 + sizeof(struct gsh_wq_completion));
+}
+
 static uint64_t entries_off(const struct gsh_adapter_options *o)
 {
-    return gsh_align_up((uint64_t)o->n_queues * (8 + 8 + sizeof(struct gsh_wq_completion)),
+    return gsh_align_up(records_off(o) + 8ull * o->n_queues, PAGE_BYTES);
+}
+
+static uint64_t entries_end(const struct gsh_adapter_options *o)
+{
+    return gsh_align_up(entries_off(o) + (uint64_t)o->n_queues * o->depth * GSH_WQ_BLOCK,
                         PAGE_BYTES);
+}
+
+/* Where entries and records are. */
+static uint8_t *queue_memory(const struct gsh_adapter *a)
+{
+    return a->options.in_device ? a->device_memory : a->memory;
 }
 
 static struct gsh_adapter_site site_of(const struct gsh_adapter_options *o, uint32_t index)
@@ -43,8 +60,8 @@ static struct gsh_adapter_site site_of(const struct gsh_adapter_options *o, uint
     const uint64_t n = o->n_queues;
     return (struct gsh_adapter_site){
         .doorbell = 8ull * index,
-        .record = 8 * n + 8ull * index + 4,
-        .completion = 16 * n + sizeof(struct gsh_wq_completion) * (uint64_t)index,
+        .record = records_off(o) + 8ull * index + 4,
+        .completion = 8 * n + sizeof(struct gsh_wq_completion) * (uint64_t)index,
         .entries = entries_off(o) + (uint64_t)index * o->depth * GSH_WQ_BLOCK,
         .number = index + 1,
     };
@@ -63,7 +80,7 @@ static enum gsh_result model_create_queue(struct gsh_adapter *a, uint32_t index,
     }
     *out = site_of(&a->options, index);
     out->record = queue->record != NULL ? out->record : GSH_ADAPTER_NO_RECORD;
-    queue->entries = (struct gsh_wq_block *)(void *)(memory + out->entries);
+    queue->entries = (struct gsh_wq_block *)(void *)(queue_memory(a) + out->entries);
     queue->completions = (struct gsh_wq_completion *)(void *)(memory + out->completion);
     queue->completions[0].op_own = GSH_WQ_INVALID << 4;
     queue->link->domain = GSH_MODEL_DOMAIN;
@@ -139,6 +156,9 @@ static void model_destroy(struct gsh_adapter *a)
     if (a->memory != NULL) {
         munmap(a->memory, a->memory_bytes);
     }
+    if (a->device_memory != NULL) {
+        a->options.release(a->options.context, a->device_memory);
+    }
     gsh_model_thread_destroy(model);
     gsh_model_port_release(model->port);
     free(model->peers);
@@ -176,8 +196,8 @@ static const struct gsh_adapter_ops model_ops = {
 static bool allocate(struct gsh_model *model)
 {
     const struct gsh_adapter_options *o = &model->base.options;
-    const size_t bytes =
-        gsh_align_up(entries_off(o) + (uint64_t)o->n_queues * o->depth * GSH_WQ_BLOCK, PAGE_BYTES);
+    const uint64_t host_bytes = (uint64_t)o->n_queues * (8 + sizeof(struct gsh_wq_completion));
+    const size_t bytes = o->in_device ? gsh_align_up(host_bytes, PAGE_BYTES) : entries_end(o);
     model->peers = calloc((size_t)o->n_pes, sizeof(*model->peers));
     model->queues = calloc(o->n_queues, sizeof(*model->queues));
     model->active = calloc(o->n_queues, sizeof(*model->active));
@@ -200,7 +220,7 @@ static void init_queue(struct gsh_model *model, uint32_t index)
     queue->pe = -1;
     queue->link = &model->port->sheet->links[index];
     if (model->settings.has_records) {
-        queue->record = (uint32_t *)(void *)(memory + site.record);
+        queue->record = (uint32_t *)(void *)(queue_memory(&model->base) + site.record);
     }
     queue->doorbell = (uint64_t *)(void *)(memory + site.doorbell);
     queue->n_completions = 1;
@@ -252,6 +272,9 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
     if (r == GSH_OK && !allocate(model)) {
         r = gsh_note(GSH_ERR_NOMEM, "no memory for the model NIC: %u queues of %u blocks",
                      options->n_queues, options->depth);
+    }
+    if (r == GSH_OK && options->in_device) {
+        r = options->allocate(options->context, entries_end(options), &model->base.device_memory);
     }
     if (r == GSH_OK) {
         r = gsh_model_thread_create(model);

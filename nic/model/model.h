@@ -24,8 +24,8 @@ struct gsh_model_queue {
     uint32_t number, depth;
     int pe; /* of the other end; -1: not connected */
     struct gsh_model_link *link;
-    struct gsh_wq_block *entries;
-    uint32_t *record; /* the send word; NULL: it has none */
+    struct gsh_wq_block *entries; /* a device's, if the adapter copies from one */
+    uint32_t *record;             /* the send word; NULL: it has none */
     uint64_t *doorbell;
     struct gsh_wq_completion *completions; /* [n_completions]; 1: collapsed */
     uint32_t n_completions, n_completed;   /* n_completed: written so far */

@@ -60,13 +60,27 @@ const struct gsh_wq_block *gsh_model_entry(const struct gsh_model_queue *queue, 
     return &queue->copies[position & (queue->depth - 1)];
 }
 
+/* What the queue has at that position now. */
+static struct gsh_wq_block block_now(const struct gsh_model *model,
+                                     const struct gsh_model_queue *queue, uint64_t position)
+{
+    const struct gsh_adapter_options *o = &model->base.options;
+    const struct gsh_wq_block *at = &queue->entries[position & (queue->depth - 1)];
+    struct gsh_wq_block block = {0};
+    if (!o->in_device || o->copy == NULL) {
+        return *at;
+    }
+    (void)!o->copy(o->context, &block, at, sizeof(block)); /* a failure ends the job elsewhere */
+    return block;
+}
+
 /* Copies the entry at `position` if it is whole and what it should be; how many blocks it takes, 0:
  * it is wrong. end: of what the doorbell covers. */
 static uint32_t copy_entry(struct gsh_model *model, struct gsh_model_queue *queue,
                            uint64_t position, uint64_t end)
 {
     const uint32_t mask = queue->depth - 1;
-    const struct gsh_wq_block entry = queue->entries[position & mask];
+    const struct gsh_wq_block entry = block_now(model, queue, position);
     const uint64_t control = gsh_wq_be64(entry.word[0]);
     const unsigned index = (unsigned)(control >> 40 & 0xffff),
                    opcode = (unsigned)(control >> 32) & 0xff;
@@ -91,8 +105,9 @@ static uint32_t copy_entry(struct gsh_model *model, struct gsh_model_queue *queu
                end - position);
         return 0;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        queue->copies[(position + i) & mask] = queue->entries[(position + i) & mask];
+    queue->copies[position & mask] = entry;
+    for (uint32_t i = 1; i < n; i++) {
+        queue->copies[(position + i) & mask] = block_now(model, queue, position + i);
     }
     return n;
 }
@@ -187,9 +202,9 @@ static void check_unchanged(struct gsh_model *model, struct gsh_model_queue *que
                             uint64_t position, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t at = (uint32_t)(position + i) & (queue->depth - 1);
-        const uint8_t *now = (const uint8_t *)&queue->entries[at];
-        const uint8_t *before = (const uint8_t *)&queue->copies[at];
+        const struct gsh_wq_block block = block_now(model, queue, position + i);
+        const uint8_t *now = (const uint8_t *)&block;
+        const uint8_t *before = (const uint8_t *)gsh_model_entry(queue, position + i);
         for (unsigned byte = 0; byte < GSH_WQ_BLOCK; byte++) {
             if (now[byte] != before[byte]) {
                 misuse(model, queue, position + i, byte,

@@ -17,7 +17,8 @@
 #include "runtime/instance/page.h"
 #include "runtime/trace/kernels.h"
 
-#define ADDRESS_MAX 128
+#define ADDRESS_MAX         128
+#define ALLOCATED_ALIGNMENT 65536u
 
 #define SPEAK_NS      300000000u
 #define SPEAK_STEP_NS 200000000u
@@ -64,6 +65,39 @@ static enum gsh_result copy(void *context, void *dest, const void *source, uint6
 {
     struct gsh_instance *pe = context;
     return pe->device_ops->proxy_copy(pe, dest, source, bytes);
+}
+
+/* Of the device's own memory; of a device whose memory is the host's: of that. */
+static enum gsh_result allocate(void *context, uint64_t bytes, void **memory)
+{
+    struct gsh_instance *pe = context;
+    uint64_t address = 0;
+    void *zeros = aligned_alloc(ALLOCATED_ALIGNMENT, gsh_align_up(bytes, ALLOCATED_ALIGNMENT));
+    if (zeros == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the NIC's queues");
+    }
+    memset(zeros, 0, bytes);
+    if (pe->device_ops->allocate == NULL) {
+        *memory = zeros;
+        return GSH_OK;
+    }
+    enum gsh_result r = pe->device_ops->allocate(pe, bytes, &address);
+    if (r == GSH_OK) {
+        *memory = (void *)(uintptr_t)address;
+        r = pe->device_ops->copy(pe, GSH_CONTEXT_DEFAULT, *memory, zeros, bytes);
+    }
+    free(zeros);
+    return r;
+}
+
+static void release(void *context, void *memory)
+{
+    struct gsh_instance *pe = context;
+    if (pe->device_ops->release == NULL) {
+        free(memory);
+    } else {
+        pe->device_ops->release(pe, (uint64_t)(uintptr_t)memory);
+    }
 }
 
 static enum gsh_result check_settings(const struct gsh_instance *pe)
@@ -113,6 +147,9 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .thread_start = on_thread_start,
         .share = pe->device_ops->share_memory != NULL ? share : NULL,
         .copy = !pe->device_ops->is_memory_host ? copy : NULL,
+        .in_device = strcmp(pe->env.nic_memory, "gpu") == 0,
+        .allocate = allocate,
+        .release = release,
     };
     if (pe->device_ops->pci_bus != NULL) {
         pe->device_ops->pci_bus(pe, pci_bus, sizeof(pci_bus));

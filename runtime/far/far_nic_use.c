@@ -137,9 +137,11 @@ static struct gsh_nic_queue queue_at(const struct gsh_far_nic *nic, int peer, ui
     const struct gsh_adapter_site *site = &nic->sites[gsh_nic_queue_to(nic, peer, k)];
     struct gsh_adapter *a = stripe->adapter;
     const bool has_registers = stripe->device_registers != 0;
+    const uint64_t memory =
+        a->device_memory != NULL ? (uint64_t)(uintptr_t)a->device_memory : stripe->device_memory;
     return (struct gsh_nic_queue){
-        .entries = stripe->device_memory + site->entries,
-        .record = site->record != GSH_ADAPTER_NO_RECORD ? stripe->device_memory + site->record : 0,
+        .entries = memory + site->entries,
+        .record = site->record != GSH_ADAPTER_NO_RECORD ? memory + site->record : 0,
         .doorbell = has_registers ? stripe->device_registers + site->doorbell_register
                                   : stripe->device_memory + site->doorbell,
         .completion = stripe->device_memory + site->completion,

@@ -82,8 +82,7 @@ static inline uint32_t gsh_nic_in_stripe(const struct gsh_far_nic *nic, int peer
     return (uint32_t)peer * gsh_nic_stripe_queues_to(nic) + k / nic->n_stripes;
 }
 
-/* ---- what memory says of a queue: relaxed loads, since it is reported, and nothing is done by it
- * ---- */
+/* ---- what memory says of a queue, since it is reported, and nothing is done by it ---- */
 
 static inline uint32_t gsh_nic_word_at(const struct gsh_adapter *a, uint64_t off)
 {
@@ -95,8 +94,9 @@ static inline uint64_t gsh_nic_first_word(const struct gsh_adapter *a,
                                           const struct gsh_adapter_site *site, uint16_t position)
 {
     const uint64_t block = position & (a->options.depth - 1);
-    const uint8_t *entry = (const uint8_t *)a->memory + site->entries + block * GSH_WQ_BLOCK;
-    return gsh_wq_be64(__atomic_load_n((const uint64_t *)(const void *)entry, __ATOMIC_RELAXED));
+    uint64_t word = 0;
+    (void)!gsh_adapter_read(a, site->entries + block * GSH_WQ_BLOCK, &word, sizeof(word));
+    return gsh_wq_be64(word);
 }
 
 /* The index that kernels have rung for; a queue without a record has its doorbell in memory. */
@@ -104,7 +104,9 @@ static inline uint16_t gsh_nic_rung_index(const struct gsh_adapter *a,
                                           const struct gsh_adapter_site *site)
 {
     if (site->record != GSH_ADAPTER_NO_RECORD) {
-        return (uint16_t)gsh_wq_be32(gsh_nic_word_at(a, site->record));
+        uint32_t record = 0;
+        (void)!gsh_adapter_read(a, site->record, &record, sizeof(record));
+        return (uint16_t)gsh_wq_be32(record);
     }
     const uint8_t *doorbell = (const uint8_t *)a->memory + site->doorbell;
     return (uint16_t)gsh_wq_rung_index(

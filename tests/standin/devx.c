@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "nic/model/queue.h"
 
 #define EXPORT     __attribute__((visibility("default")))
@@ -19,6 +20,7 @@ struct umem {
     struct standin_context *context;
     uint8_t *memory;
     uint64_t bytes;
+    bool is_mapped;
     struct umem *next;
 };
 
@@ -69,6 +71,26 @@ EXPORT struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context
     return &umem->base;
 }
 
+/* Of a dma-buf: here any file. */
+EXPORT struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
+                                                        struct mlx5dv_devx_umem_in *in)
+{
+    if (standin_fails(__func__) || in->comp_mask != MLX5DV_UMEM_MASK_DMABUF || in->addr != NULL) {
+        return NULL;
+    }
+    void *memory = mmap(NULL, in->size, PROT_READ | PROT_WRITE, MAP_SHARED, in->dmabuf_fd, 0);
+    struct umem *umem =
+        memory != MAP_FAILED
+            ? (struct umem *)mlx5dv_devx_umem_reg(context, memory, in->size, in->access)
+            : NULL;
+    if (umem != NULL) {
+        umem->is_mapped = true;
+    } else if (memory != MAP_FAILED) {
+        munmap(memory, in->size);
+    }
+    return (struct mlx5dv_devx_umem *)umem;
+}
+
 EXPORT int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *base)
 {
     struct umem *umem = (struct umem *)base, **at = &umems;
@@ -79,6 +101,9 @@ EXPORT int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *base)
     *at = umem->next;
     umem->context->n_objects--;
     pthread_mutex_unlock(&lock);
+    if (umem->is_mapped) {
+        munmap(umem->memory, umem->bytes);
+    }
     free(umem);
     return 0;
 }

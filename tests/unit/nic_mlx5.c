@@ -19,6 +19,7 @@ struct pe {
     struct gsh_adapter_site sites[QUEUES];
     uint8_t *heap;
     int fd; /* of the heap: the stand-in maps its file */
+    int device_fd;
     uint64_t head[QUEUES];
     unsigned n_failed; /* atomic */
     bool is_silent;
@@ -38,6 +39,41 @@ static void on_fail(void *context, int pe, bool is_silent, const char *text)
         p->is_silent = is_silent;
     }
     __atomic_add_fetch(&p->n_failed, 1, __ATOMIC_RELEASE);
+}
+
+/* Queues in memory of a device, which shares it by a descriptor. */
+static bool are_queues_in_device;
+static uint64_t device_bytes;
+
+static enum gsh_result on_allocate(void *context, uint64_t bytes, void **memory)
+{
+    struct pe *p = context;
+    p->device_fd = memfd_create("queues", MFD_CLOEXEC);
+    CHECK_EQ(ftruncate(p->device_fd, (off_t)bytes), 0);
+    *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->device_fd, 0);
+    CHECK(*memory != MAP_FAILED);
+    device_bytes = bytes;
+    return GSH_OK;
+}
+
+static void on_release(void *context, void *memory)
+{
+    struct pe *p = context;
+    munmap(memory, device_bytes);
+    close(p->device_fd);
+}
+
+static enum gsh_result on_share(void *context, void *memory, uint64_t bytes, int *fd)
+{
+    const struct pe *p = context;
+    (void)bytes;
+    *fd = dup((uint8_t *)memory == p->heap ? p->fd : p->device_fd);
+    return GSH_OK;
+}
+
+static uint8_t *queue_memory(const struct pe *p)
+{
+    return are_queues_in_device ? p->adapter->device_memory : p->adapter->memory;
 }
 
 /* What the next adapters are asked for. */
@@ -60,6 +96,10 @@ static struct gsh_adapter_options options_of(int me)
                                         .depth = DEPTH,
                                         .is_one_process = true,
                                         .context = &pes[me],
+                                        .in_device = are_queues_in_device,
+                                        .allocate = on_allocate,
+                                        .release = on_release,
+                                        .share = are_queues_in_device ? on_share : NULL,
                                         .fail = on_fail};
 }
 
@@ -147,8 +187,7 @@ static void must_begin(void)
 static void write_entry(struct pe *p, uint32_t q, uint32_t opcode, uint32_t ds,
                         const uint64_t *words)
 {
-    struct gsh_wq_block b = {0},
-                        *all = (void *)((uint8_t *)p->adapter->memory + p->sites[q].entries);
+    struct gsh_wq_block b = {0}, *all = (void *)(queue_memory(p) + p->sites[q].entries);
     gsh_wq_fill_control(b.word, opcode, 0, p->sites[q].number, ds, GSH_WQ_COMPLETE);
     memcpy(b.word + 2, words, 8 * 2 * (size_t)(ds - 1));
     b.word[0] = gsh_wq_at_position(b.word[0], p->head[q]);
@@ -158,7 +197,7 @@ static void write_entry(struct pe *p, uint32_t q, uint32_t opcode, uint32_t ds,
 static void ring(struct pe *p, uint32_t q)
 {
     uint8_t *memory = p->adapter->memory, *registers = p->adapter->registers;
-    uint32_t *record = (uint32_t *)(void *)(memory + p->sites[q].record);
+    uint32_t *record = (uint32_t *)(void *)(queue_memory(p) + p->sites[q].record);
     uint8_t *bell = rings_for_kernels ? memory + p->sites[q].doorbell
                                       : registers + p->sites[q].doorbell_register;
     __atomic_store_n(record, gsh_wq_record(p->head[q]), __ATOMIC_RELEASE);
@@ -356,6 +395,21 @@ static void test_refusals(void)
     CHECK_EQ(unsetenv("STANDIN_FAIL"), 0);
 }
 
+/* Entries and records in a device's memory: as dma-buf, or not at all. */
+static void test_queues_in_device(void)
+{
+    are_queues_in_device = true;
+    test_entries("mlx5_0", false);
+    test_entries("mlx5_1", true);
+    nic_name = "mlx5_0";
+    CHECK_EQ(setenv("STANDIN_FAIL", "mlx5dv_devx_umem_reg_ex:2", 1), 0);
+    CHECK(begin() != GSH_OK);
+    CHECK(strstr(gsh_last_error(), "NIC mlx5_0: no queues in GPU memory: ") == gsh_last_error());
+    end();
+    CHECK_EQ(unsetenv("STANDIN_FAIL"), 0);
+    are_queues_in_device = rings_for_kernels = false;
+}
+
 static void test_options(void)
 {
     struct gsh_adapter_options o = options_of(0);
@@ -499,6 +553,7 @@ int main(int argc, char **argv)
     test_regions();
     test_lost();
     test_refusals();
+    test_queues_in_device();
     test_options();
     test_path("mlx5_0");
     test_path("mlx5_1");

@@ -30,6 +30,8 @@ static struct pe pes[2];
 /* As if the heaps lay in devices, which only copy reaches. */
 static bool is_device, is_device_gone;
 static unsigned n_copies;
+/* Queues in memory of the device, which only copy reaches if the heaps lie there, too. */
+static bool are_queues_in_device;
 
 static enum gsh_result on_copy(void *context, void *dest, const void *source, uint64_t bytes)
 {
@@ -37,10 +39,30 @@ static enum gsh_result on_copy(void *context, void *dest, const void *source, ui
     const uint8_t *d = dest, *s = source;
     const bool is_in_heap = (d >= p->heap && d + bytes <= p->heap + HEAP) ||
                             (s >= p->heap && s + bytes <= p->heap + HEAP);
-    CHECK(is_in_heap); /* its own PE's */
+    CHECK(is_in_heap || are_queues_in_device); /* its own PE's */
     n_copies++;
     memcpy(dest, source, bytes);
     return is_device_gone ? GSH_ERR_SYSTEM : GSH_OK;
+}
+
+static enum gsh_result on_allocate(void *context, uint64_t bytes, void **memory)
+{
+    (void)context;
+    *memory = aligned_alloc(4096, bytes);
+    CHECK(*memory != NULL);
+    memset(*memory, 0, bytes);
+    return GSH_OK;
+}
+
+static void on_release(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+static uint8_t *queue_memory(const struct pe *p)
+{
+    return are_queues_in_device ? p->adapter->device_memory : p->adapter->memory;
 }
 
 static void on_fail(void *context, int pe, bool is_silent, const char *text)
@@ -64,6 +86,9 @@ static void make(int me, const char *settings, bool is_one_process)
                                           .is_one_process = is_one_process,
                                           .context = p,
                                           .copy = is_device ? on_copy : NULL,
+                                          .in_device = are_queues_in_device,
+                                          .allocate = on_allocate,
+                                          .release = on_release,
                                           .fail = on_fail};
     int fd = memfd_create("heap", MFD_CLOEXEC);
     *p = (struct pe){0};
@@ -125,7 +150,7 @@ static void run(void)
 
 static struct gsh_wq_block *block_at(struct pe *p, uint32_t q, uint64_t position)
 {
-    struct gsh_wq_block *all = (void *)((uint8_t *)p->adapter->memory + p->sites[q].entries);
+    struct gsh_wq_block *all = (void *)(queue_memory(p) + p->sites[q].entries);
     return &all[position % DEPTH];
 }
 
@@ -148,7 +173,7 @@ static void ring_at(struct pe *p, uint32_t q, uint64_t record, uint64_t bell)
     uint8_t *memory = p->adapter->memory;
     uint64_t *d = (uint64_t *)(void *)(memory + p->sites[q].doorbell);
     if (p->sites[q].record != GSH_ADAPTER_NO_RECORD) {
-        uint32_t *r = (uint32_t *)(void *)(memory + p->sites[q].record);
+        uint32_t *r = (uint32_t *)(void *)(queue_memory(p) + p->sites[q].record);
         __atomic_store_n(r, gsh_wq_record(record), __ATOMIC_RELEASE);
     }
     __atomic_store_n(d, gsh_wq_doorbell(bell, p->sites[q].number), __ATOMIC_RELEASE);
@@ -627,6 +652,35 @@ static void test_devices(void)
     is_device = is_device_gone = false;
 }
 
+/* Entries and records in memory of the device; the host's has neither. */
+static void test_queues_in_device(bool is_copied)
+{
+    struct pe *p = &pes[0];
+    uint64_t value = 77;
+    is_device = is_copied;
+    are_queues_in_device = true;
+    begin("");
+    CHECK(p->adapter->device_memory != NULL);
+    CHECK(p->adapter->memory_bytes < DEPTH * GSH_WQ_BLOCK);
+    CHECK_EQ(p->sites[0].record == GSH_ADAPTER_NO_RECORD, is_copied);
+    for (unsigned i = 0; i < 2 * DEPTH; i++) {
+        *word_of(0, 8) = value + i;
+        put(p, i % 2, 16, is_copied ? (void *)8 : word_of(0, 8), 8);
+        go(p, i % 2);
+        CHECK_EQ(*word_of(1, 16), value + i);
+        CHECK(p->adapter->ops->is_idle(p->adapter, 0, QUEUES));
+    }
+    end();
+    begin("delay=4");
+    put(p, 0, 8, is_copied ? (void *)8 : word_of(0, 8), 8);
+    ring(p, 0);
+    CHECK(gsh_model_round(p->model) > 0);
+    ((uint8_t *)block_at(p, 0, 0))[41]++;
+    expect_misuse(p, "the model NIC: queue 1 to PE 1, index 0, byte 41: the entry was overwritten "
+                     "before its completion");
+    is_device = are_queues_in_device = false;
+}
+
 static void test_owner(void)
 {
     static struct gsh_wq_completion all[4];
@@ -767,6 +821,8 @@ int main(void)
     test_failed_batch();
     test_mistakes();
     test_devices();
+    test_queues_in_device(false);
+    test_queues_in_device(true);
     test_owner();
     test_settings();
     test_processes();
