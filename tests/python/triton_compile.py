@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the kernels of triton_calls.py and of the example for a GPU of compute capability 9.0, which need not be
 there, and one that makes the calls of Triton-distributed's libshmem_device."""
+import importlib.util
 import re
 
 import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.backends.nvidia.compiler import file_hash
+from triton.compiler import ASTSource, make_backend
 
 import gshmem
 import gshmem.examples.triton as example
@@ -113,4 +115,22 @@ if text is not None:  # by what each size is multiplied: broadcastmem takes byte
     for name in ('broadcast', 'fcollect'):
         found = [(group, factors.get(size, '1')) for size, its_name, group in calls if its_name == name]
         assert found == [('', '1'), ('_warp', '1'), ('_block', '1'), ('', '8'), ('_warp', '2'), ('_block', '8')], found
+
+
+def key_of(module, bitcode):
+    """By which Triton keeps a kernel that is launched with the module's files."""
+    with open('calls.bc', 'w', encoding='utf-8') as file:
+        file.write(bitcode)
+    file_hash.cache_clear()
+    module._device.bitcode = lambda: 'calls.bc'
+    return make_backend(GPUTarget('cuda', 90, 32)).parse_options({'extern_libs': module.extern_libs()}).hash()
+
+
+with open(lib.__file__, encoding='utf-8') as file, open('changed.py', 'w', encoding='utf-8') as copy:
+    copy.write(file.read() + '# changed\n')
+spec = importlib.util.spec_from_file_location('gshmem.changed', 'changed.py')
+changed = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(changed)
+assert key_of(lib, '1') == key_of(lib, '1') != key_of(lib, '2')
+assert key_of(lib, '1') != key_of(changed, '1')
 print('right')

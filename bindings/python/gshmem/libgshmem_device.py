@@ -23,6 +23,7 @@ NVSHMEM's internals."""
 from __future__ import annotations
 
 import ctypes as _ctypes
+import hashlib as _hashlib
 
 import triton as _triton
 import triton.language as _tl
@@ -53,10 +54,19 @@ TEAM_SAME_MYPE_NODE = NVSHMEMX_TEAM_SAME_MYPE_NODE = _tl.constexpr(3)
 TEAM_INVALID = NVSHMEM_TEAM_INVALID = _tl.constexpr(-1)
 
 
+_library_name = None
+
+
 def extern_libs() -> dict[str, str]:
-    """For a launch: extern_libs=extern_libs()."""
+    """For a launch: extern_libs=extern_libs(). Triton keeps compiled kernels by the names and contents of these files,
+    but not by what the functions here make of a call: so the name stands for it."""
+    global _library_name
+    if _library_name is None:
+        with open(__file__, 'rb') as file:
+            text = file.read() + repr(_device.functions()).encode()
+        _library_name = f'libgshmem_device_{_hashlib.sha256(text).hexdigest()[:16]}'
     _prepare_modules()
-    return {'libgshmem_device': _device.bitcode()}
+    return {_library_name: _device.bitcode()}
 
 
 def _prepare(module, *unused):
