@@ -64,9 +64,10 @@ static enum gsh_result by_nothing(struct gsh_bootstrap **out)
     } launchers[] = {
         {"OMPI_COMM_WORLD_SIZE", "Open MPI without PMIx; use an mpirun with PMIx, gshmemrun, or "
                                  "gshmemx_init_attr with the MPI communicator"},
+        /* Before PMI_SIZE, which srun --mpi=pmi2 sets as well. */
+        {"SLURM_STEP_NUM_TASKS", "srun without PMIx; use srun --mpi=pmix"},
         {"PMI_SIZE", "a PMI-1 launcher; use gshmemrun, or gshmemx_init_attr with the MPI "
                      "communicator"},
-        {"SLURM_STEP_NUM_TASKS", "srun without PMIx; use srun --mpi=pmix"},
     };
     for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
         if (env_int(launchers[i].variable) > 1) {

@@ -63,6 +63,20 @@ def test_mpirun():
         assert line in result.stdout, result.stdout
 
 
+@pytest.mark.skipif(shutil.which('srun') is None, reason='srun is not installed: nothing is proved of it')
+def test_srun():
+    result = run(['srun', '--mpi=pmix', '-n', '2', sys.executable, '-m', 'gshmem.examples.ring'])
+    assert result.returncode == 0 and 'PE 1 of 2 has got [0, 0, 0, 0]' in result.stdout, result.stdout
+
+
+def test_srun_without_pmix():
+    """What srun tells a process that has no PMIx server, by srun's own way and by PMI-2: no job of one PE begins."""
+    for more in ({}, {'PMI_RANK': '1', 'PMI_SIZE': '2'}):
+        result = run([sys.executable, '-c', 'import gshmem\ntry: gshmem.init()\nexcept gshmem.Error as e: print(e)'],
+                     env={**os.environ, 'SLURM_PROCID': '1', 'SLURM_STEP_NUM_TASKS': '2', 'SLURM_NTASKS': '2', **more})
+        assert result.returncode == 0 and 'use srun --mpi=pmix' in result.stdout, result.stdout
+
+
 def test_exception_ends_the_job():
     result = job(2, '-c', 'import gshmem\nwith gshmem.init():\n'
                           '    if gshmem.my_pe() == 1: raise ValueError("on purpose")\n    gshmem.barrier()\n')

@@ -110,9 +110,9 @@ def whole_number(call, argument, value, least, end=1 << 31):
 
 
 def init(uid: bytes | None = None, rank: int | None = None, n_pes: int | None = None) -> Session:
-    """Makes this process a PE of the job that gshmemrun, mpirun, srun or torchrun has started; without a launcher, the
-    only PE. uid, rank, n_pes: the id of get_unique_id() from one process, this process's number, and how many there
-    are. Collective over the job. Returns an object for `with`, which finalizes in the end.
+    """Makes this process a PE of the job that gshmemrun, mpirun, srun --mpi=pmix or torchrun has started; without a
+    launcher, the only PE. uid, rank, n_pes: the id of get_unique_id() from one process, this process's number, and how
+    many there are. Collective over the job. Returns an object for `with`, which finalizes in the end.
 
     Raises Error with the library's text; the process may go on without gshmem."""
     global _n_inits
