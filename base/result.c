@@ -98,6 +98,11 @@ const char *gsh_last_error(void)
     return last_text;
 }
 
+bool gsh_last_error_is_printed(void)
+{
+    return !is_only_noted;
+}
+
 enum gsh_result gsh_last_error_code(void)
 {
     return last_code;

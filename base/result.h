@@ -55,5 +55,7 @@ enum gsh_result gsh_blame(enum gsh_result r, const char *call);
 /* The text of the calling thread's last failure ("" when none). Valid until its next failure. */
 const char *gsh_last_error(void);
 enum gsh_result gsh_last_error_code(void);
+/* Whether it was printed, not noted. */
+bool gsh_last_error_is_printed(void);
 
 #endif

@@ -161,9 +161,16 @@ enum gsh_result gsh_agree(struct gsh_agreement *a, struct gsh_vote mine, const c
     if (v.is_mixed) {
         return differ(a, &v);
     }
-    return what == NULL ? gsh_note(v.outcome, "votes: a step failed on PE %d", pe_of(a, v.culprit))
-                        : gsh_agree_fail(a, v.outcome, "%s failed on PE %d: %s", what,
-                                         pe_of(a, v.culprit), v.text);
+    static const char text[] = "%s failed on PE %d: %s";
+    const int pe = pe_of(a, v.culprit);
+    if (what == NULL) {
+        return gsh_note(v.outcome, "votes: a step failed on PE %d", pe);
+    }
+    if ((v.flags & GSH_VOTE_IS_SAID) == 0) {
+        return gsh_agree_fail(a, v.outcome, text, what, pe, v.text);
+    }
+    r = a->bootstrap->ops->barrier(a->bootstrap); /* as gsh_agree_fail */
+    return r == GSH_OK ? gsh_note(v.outcome, text, what, pe, v.text) : r;
 }
 
 /* Whether all have succeeded and vote alike; `stride` bytes apart. */

@@ -23,10 +23,13 @@ enum gsh_vote_call {
 #define GSH_VOTE_FREE_NULL    UINT64_MAX       /* free(NULL) */
 #define GSH_VOTE_FREE_FOREIGN (UINT64_MAX - 1) /* a pointer outside the heap */
 
+/* A flag of every call: this PE has printed why its part failed, so that nobody else need. */
+#define GSH_VOTE_IS_SAID 0x8000u
+
 struct gsh_vote {
     uint32_t call;    /* enum gsh_vote_call */
     uint16_t outcome; /* enum gsh_result of this PE's part; its text is gsh_last_error */
-    uint16_t flags;
+    uint16_t flags;   /* of the call, and the one above */
     uint64_t args[2];
 };
 

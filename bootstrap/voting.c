@@ -109,6 +109,7 @@ static bool end_failed(struct gsh_voting *v)
     v->outcome = its.outcome > GSH_OK && its.outcome < GSH_RESULT_COUNT
                      ? (enum gsh_result)its.outcome
                      : GSH_ERR_PEER;
+    v->flags = its.flags;
     if (!v->has_words) {
         return end(v, v->outcome);
     }

@@ -51,10 +51,10 @@ struct gsh_voting {
     void (*fold)(void *into, const void *from);
     /* the result, once the vote is over */
     enum gsh_result outcome;
-    uint16_t flags;                   /* GSH_OK: those that all gave */
-    bool is_mixed;                    /* the ranks vote differently */
-    int culprit;                      /* not GSH_OK: the first rank that differs, or that failed */
-    struct gsh_vote first, other;     /* is_mixed: rank 0's vote and the culprit's */
+    uint16_t flags;               /* GSH_OK: those that all gave; a part failed: the culprit's */
+    bool is_mixed;                /* the ranks vote differently */
+    int culprit;                  /* not GSH_OK: the first rank that differs, or that failed */
+    struct gsh_vote first, other; /* is_mixed: rank 0's vote and the culprit's */
     char text[GSH_VOTING_TEXT_BYTES]; /* else: the culprit's words */
     /* private */
     enum gsh_voting_stage stage;

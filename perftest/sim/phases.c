@@ -65,13 +65,11 @@ void sim_add_init(struct sim *s, enum sim_start start)
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
     gather(s, "identities", tcp, 112); /* versions, processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
-    sim_keep(s, n * sizeof(int));        /* the members of team WORLD */
-    vote(s, "node", tcp, SIM_ALL_ALIKE); /* listeners for the pages of a node */
+    sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
     work(s, "addresses", m->open);
-    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all have pages */
+    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all can be met */
     keep_told(s, m->address_bytes);
-    vote(s, "addresses", tcp, SIM_ALL_ALIKE);             /* and on the monitor of a node */
-    gather(s, "topology", SIM_FAR, 184);                  /* devices */
+    gather(s, "topology", tcp, 184); /* devices, and that all have met their node and the network */
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);

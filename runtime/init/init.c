@@ -37,6 +37,7 @@
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/instance/monitor.h"
+#include "runtime/instance/vote.h"
 #include "runtime/init/buffers.h"
 #include "runtime/init/setup.h"
 #include "runtime/init/statics.h"
@@ -305,15 +306,91 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
     return r;
 }
 
-/* Over the pages where all PEs share them, else over the network. *mine: as for gsh_net_introduce.
- */
-static enum gsh_result make_job_bootstrap(struct gsh_instance *pe, enum gsh_result *mine)
+/* One node: each step is followed by a vote. */
+static enum gsh_result link_node(struct gsh_instance *pe, struct gsh_page_passing *passing)
 {
-    if (pe->n_nodes > 1) {
-        enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine);
-        return r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
+    /* all listeners are open before any PE sends */
+    enum gsh_result r = gsh_init_vote(pe, GSH_STEP_LISTENERS, gsh_page_open(pe, passing));
+    if (r == GSH_OK) {
+        r = gsh_page_exchange(pe, gsh_page_bytes(pe), passing);
+        /* PEs of one process wait for no other's page */
+        r = pe->is_one_process ? r : gsh_init_vote(pe, GSH_STEP_PAGES, r);
     }
-    return gsh_node_bootstrap_create(pe, &pe->job_bootstrap);
+    if (r == GSH_OK) {
+        r = gsh_monitor_prepare(pe, &pe->monitor);
+        r = pe->is_one_process ? gsh_blame(r, "init") : gsh_init_vote(pe, GSH_STEP_MONITOR, r);
+    }
+    r = r == GSH_OK ? gsh_monitor_link(pe->monitor) : r;
+    return r == GSH_OK ? gsh_node_bootstrap_create(pe, &pe->job_bootstrap) : r;
+}
+
+/* This PE's part of what follows the exchange of addresses. PEs of the node wait for this one until
+ * all have their links, so it goes on to there whatever happens. */
+static enum gsh_result enter_node(struct gsh_instance *pe, const struct gsh_page_passing *passing)
+{
+    char why[512] = "";
+    const enum gsh_result passed = gsh_page_exchange(pe, gsh_page_bytes(pe), passing);
+    if (passed != GSH_OK) {
+        snprintf(why, sizeof(why), "%s", gsh_last_error());
+    }
+    enum gsh_result r = gsh_monitor_link(pe->monitor);
+    if (passed != GSH_OK) {
+        return gsh_note(passed, "%s", why);
+    }
+    r = r == GSH_OK ? gsh_node_bootstrap_create(pe, &pe->node_bootstrap) : r;
+    r = r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
+    return r == GSH_OK ? gsh_net_start(pe) : r;
+}
+
+/* Several nodes: the exchange of addresses tells all PEs that each can be met, by its node as well.
+ * *own: what has come of entering it, of which the others do not know. */
+static enum gsh_result join_nodes(struct gsh_instance *pe, struct gsh_page_passing *passing,
+                                  enum gsh_result *own)
+{
+    enum gsh_result mine = gsh_page_open(pe, passing);
+    mine = mine == GSH_OK ? gsh_monitor_prepare(pe, &pe->monitor) : mine;
+    const enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine);
+    *own = r == GSH_OK ? enter_node(pe, passing) : r;
+    return r;
+}
+
+/* What needs no other PE. */
+static enum gsh_result make_own(struct gsh_instance *pe)
+{
+    enum gsh_result r = gsh_monitor_start(pe->monitor);
+    if (r == GSH_OK) {
+        r = gsh_trace_job_begin(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_teams_create(pe);
+    }
+    if (r == GSH_OK) {
+        r = gsh_contexts_create(pe);
+    }
+    if (r == GSH_OK) {
+        gsh_hang_begin(pe);
+        r = gsh_setup_prepare(pe);
+    }
+    return r;
+}
+
+/* The first exchange of all PEs after `own`, this PE's outcome, tells it to them: that of device
+ * set-up, if this is part of init, or a vote. */
+static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result own)
+{
+    const bool is_told_by_setup = pe->needs_no_choice && !pe->outlives_deaths;
+    enum gsh_result r = own;
+    if (!is_told_by_setup) {
+        r = gsh_init_vote(pe, GSH_STEP_READY, own);
+    }
+    if (!is_told_by_setup && r == GSH_OK) {
+        gsh_net_settle(pe);
+        r = gsh_deaths_create(pe);
+    }
+    if (pe->needs_no_choice && (is_told_by_setup || r == GSH_OK)) {
+        r = gsh_setup_in_init(pe, r);
+    }
+    return r == GSH_OK ? gsh_trace_job_note_clocks(pe) : r;
 }
 
 static void destroy(struct gsh_instance *pe)
@@ -376,6 +453,18 @@ static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_thread
     }
 }
 
+static enum gsh_result begin_job(struct gsh_instance *pe)
+{
+    struct gsh_page_passing passing = {0};
+    enum gsh_result own = GSH_OK;
+    enum gsh_result r = pe->n_nodes > 1 ? join_nodes(pe, &passing, &own) : link_node(pe, &passing);
+    gsh_page_end_passing(pe, &passing);
+    if (r != GSH_OK) {
+        return r;
+    }
+    return end_init(pe, own == GSH_OK ? make_own(pe) : own);
+}
+
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
@@ -405,45 +494,8 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     if (r == GSH_OK) {
         r = gsh_page_make(pe, gsh_page_bytes(pe));
     }
-    enum gsh_result mine = GSH_OK; /* if the others do not know of it */
     if (r == GSH_OK) {
-        r = gsh_page_pass(pe, gsh_page_bytes(pe), &mine);
-    }
-    if (r == GSH_OK) {
-        r = make_job_bootstrap(pe, &mine);
-    }
-    if (r == GSH_OK) {
-        r = gsh_monitor_create(pe, mine, &pe->monitor);
-    }
-    if (r == GSH_OK && pe->n_nodes > 1) { /* all have the pages of their nodes */
-        r = gsh_node_bootstrap_create(pe, &pe->node_bootstrap);
-    }
-    if (r == GSH_OK && pe->net != NULL) {
-        r = gsh_net_start(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_monitor_start(pe->monitor);
-    }
-    if (r == GSH_OK) {
-        r = gsh_trace_job_begin(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_deaths_create(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_teams_create(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_contexts_create(pe);
-    }
-    if (r == GSH_OK) {
-        gsh_hang_begin(pe);
-    }
-    if (r == GSH_OK) {
-        r = gsh_setup_prepare(pe);
-    }
-    if (r == GSH_OK && pe->needs_no_choice) {
-        r = gsh_setup_device(pe);
+        r = begin_job(pe);
     }
     if (r == GSH_OK && pe->wants_static_data) {
         r = gsh_statics_share(pe);

@@ -305,10 +305,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
     gsh_key_derive(pe->secret, "messages", key);
     memcpy(options.key, key, sizeof(options.key));
     gsh_proxy_tell_waits_by(on_waiting);
-    enum gsh_result r = create_book(pe);
-    if (r == GSH_OK) {
-        r = gsh_proxy_create(&options, &pe->proxy);
-    }
+    enum gsh_result r = gsh_proxy_create(&options, &pe->proxy);
     explicit_bzero(key, sizeof(key));
     explicit_bzero(options.key, sizeof(options.key));
     return r;
@@ -316,7 +313,7 @@ static enum gsh_result create_proxy(struct gsh_instance *pe)
 
 /* What a PE first tells others of its address; one that is longer follows. */
 enum { GREETING_ADDRESS_BYTES = 248 };
-struct greeting {
+struct gsh_net_greeting {
     int32_t result;
     uint32_t bytes; /* result is no GSH_OK: whether that was found before */
     uint8_t address[GREETING_ADDRESS_BYTES];
@@ -339,77 +336,61 @@ static enum gsh_result fail_same(struct gsh_instance *pe, struct gsh_bootstrap *
 
 /* The PEs know that `first` has failed. */
 static enum gsh_result fail_of(struct gsh_instance *pe, struct gsh_bootstrap *b, int first,
-                               const struct greeting *its, enum gsh_result mine)
+                               const struct gsh_net_greeting *its, enum gsh_result mine)
 {
     if (its->bytes == 0) {
         return fail_same(pe, b, first, (enum gsh_result)its->result);
     }
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_PAGES, mine);
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_ADDRESSES, mine);
     return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
 }
 
-/* addresses: with `stride` bytes between those of two PEs. */
-static enum gsh_result set_peers(struct gsh_instance *pe, const struct greeting *greetings,
-                                 const uint8_t *addresses, size_t stride)
+static void free_told(struct gsh_net *net)
 {
-    enum gsh_result r = GSH_OK;
-    if (gsh_proxy_learns_late(pe->proxy)) {
-        return gsh_book_add(pe->book, GSH_PROXY_ADDRESS,
-                            &(struct gsh_book_source){.blobs = addresses,
-                                                      .lengths = &greetings[0].bytes,
-                                                      .blob_stride = stride,
-                                                      .length_stride = sizeof(greetings[0])});
-    }
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        if (i != pe->my_pe) {
-            r = gsh_proxy_set_peer(pe->proxy, i, addresses + (size_t)i * stride,
-                                   greetings[i].bytes);
-        }
-    }
-    return r;
+    free(net->greetings);
+    free(net->long_addresses);
+    net->greetings = NULL;
+    net->long_addresses = NULL;
 }
 
-/* Gathers addresses of up to max bytes, which greetings do not hold, and sets the peers. *mine: as
- * below. */
+/* Gathers addresses of up to max bytes, which greetings do not hold. */
 static enum gsh_result exchange_long(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                     const struct greeting *greetings, const void *address,
-                                     size_t max, enum gsh_result *mine)
+                                     const void *address, size_t max)
 {
-    uint8_t *own = calloc(1, max), *all = calloc((size_t)pe->n_pes, max);
+    struct gsh_net *net = pe->net;
+    uint8_t *own = calloc(1, max);
+    net->long_addresses = calloc((size_t)pe->n_pes, max);
+    net->long_bytes = max;
     enum gsh_result r =
-        own != NULL && all != NULL
+        own != NULL && net->long_addresses != NULL
             ? GSH_OK
             : gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     if (r == GSH_OK) {
-        memcpy(own, address, greetings[pe->my_pe].bytes);
-        r = b->ops->allgather(b, own, max, all);
-    }
-    if (r == GSH_OK) {
-        *mine = set_peers(pe, greetings, all, max);
+        memcpy(own, address, net->greetings[pe->my_pe].bytes);
+        r = b->ops->allgather(b, own, max, net->long_addresses);
     }
     free(own);
-    free(all);
     return r;
 }
 
-/* Returns the same on all PEs, as long as none is lost. *mine: before, what this PE has come to,
- * and had_failed if that was before it had a network; afterwards its outcome if it has got all
- * addresses, of which the others do not know. */
+/* Returns the same on all PEs, as long as none is lost. mine: what this PE has come to; had_failed:
+ * that was before it had a network. */
 static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                          bool had_failed, enum gsh_result *mine)
+                                          bool had_failed, enum gsh_result mine)
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
-    struct greeting own = {0}, *greetings = calloc((size_t)pe->n_pes, sizeof(*greetings));
+    struct gsh_net_greeting own = {0}, *greetings = calloc((size_t)pe->n_pes, sizeof(*greetings));
     if (greetings == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
     }
-    if (*mine == GSH_OK) {
-        *mine = gsh_proxy_address(pe->proxy, &address, &bytes);
+    pe->net->greetings = greetings;
+    if (mine == GSH_OK) {
+        mine = gsh_proxy_address(pe->proxy, &address, &bytes);
     }
-    own.result = (int32_t)*mine;
-    own.bytes = *mine == GSH_OK ? (uint32_t)bytes : had_failed;
-    if (*mine == GSH_OK && bytes <= sizeof(own.address)) {
+    own.result = (int32_t)mine;
+    own.bytes = mine == GSH_OK ? (uint32_t)bytes : had_failed;
+    if (mine == GSH_OK && bytes <= sizeof(own.address)) {
         memcpy(own.address, address, bytes);
     }
     int first = 0;
@@ -418,40 +399,67 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
         max = gsh_max_u64(max, greetings[first].bytes);
     }
     if (r == GSH_OK && first < pe->n_pes) {
-        r = fail_of(pe, b, first, &greetings[first], *mine);
+        r = fail_of(pe, b, first, &greetings[first], mine);
     } else if (r == GSH_OK && max > sizeof(own.address)) {
-        r = exchange_long(pe, b, greetings, address, max, mine);
-    } else if (r == GSH_OK) {
-        *mine = set_peers(pe, greetings, greetings[0].address, sizeof(greetings[0]));
+        r = exchange_long(pe, b, address, max);
     }
-    free(greetings);
     return r;
 }
 
 enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap,
-                                  enum gsh_result *mine)
+                                  enum gsh_result prior)
 {
-    const bool had_failed = *mine != GSH_OK;
     pe->net = calloc(1, sizeof(*pe->net));
     if (pe->net == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the network");
     }
     pe->net->pe = pe;
     pe->net->lost_pe = -1;
-    *mine = *mine == GSH_OK ? gsh_far_check(pe) : *mine;
-    *mine = *mine == GSH_OK ? create_proxy(pe) : *mine;
-    return exchange_addresses(pe, bootstrap, had_failed, mine);
+    enum gsh_result mine = prior == GSH_OK ? gsh_far_check(pe) : prior;
+    mine = mine == GSH_OK ? create_proxy(pe) : mine;
+    return exchange_addresses(pe, bootstrap, prior != GSH_OK, mine);
+}
+
+static enum gsh_result set_peers(struct gsh_instance *pe)
+{
+    const struct gsh_net *net = pe->net;
+    const bool are_long = net->long_addresses != NULL;
+    const uint8_t *addresses = are_long ? net->long_addresses : net->greetings[0].address;
+    const size_t stride = are_long ? net->long_bytes : sizeof(net->greetings[0]);
+    enum gsh_result r = create_book(pe);
+    if (r == GSH_OK && gsh_proxy_learns_late(pe->proxy)) {
+        return gsh_book_add(pe->book, GSH_PROXY_ADDRESS,
+                            &(struct gsh_book_source){.blobs = addresses,
+                                                      .lengths = &net->greetings[0].bytes,
+                                                      .blob_stride = stride,
+                                                      .length_stride = sizeof(net->greetings[0])});
+    }
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            r = gsh_proxy_set_peer(pe->proxy, i, addresses + (size_t)i * stride,
+                                   net->greetings[i].bytes);
+        }
+    }
+    return r;
 }
 
 enum gsh_result gsh_net_start(struct gsh_instance *pe)
 {
-    gsh_book_settle(pe->book, GSH_PROXY_ADDRESS);
-    enum gsh_result r = gsh_proxy_start(pe->proxy);
+    enum gsh_result r = set_peers(pe);
+    free_told(pe->net);
+    r = r == GSH_OK ? gsh_proxy_start(pe->proxy) : r;
     if (r == GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "far PEs are reached over %s",
                 gsh_proxy_transport_name(pe->proxy));
     }
     return r;
+}
+
+void gsh_net_settle(struct gsh_instance *pe)
+{
+    if (pe->book != NULL) {
+        gsh_book_settle(pe->book, GSH_PROXY_ADDRESS);
+    }
 }
 
 void gsh_net_close(struct gsh_instance *pe)
@@ -472,6 +480,9 @@ void gsh_net_destroy(struct gsh_instance *pe)
     }
     gsh_proxy_destroy(&pe->proxy);
     gsh_book_destroy(&pe->book);
+    if (pe->net != NULL) {
+        free_told(pe->net);
+    }
     free(pe->net);
     pe->net = NULL;
 }

@@ -9,15 +9,16 @@
 
 struct gsh_instance;
 
-/* Collective over `bootstrap`: makes pe->proxy, and gives every PE's address to every other PE.
- * *mine: before, the outcome of this PE's earlier part, of which the others do not know; if it
- * failed, or fails here before the addresses are exchanged, all PEs return the failure. After
- * GSH_OK, *mine is what has become of the addresses on this PE: the PEs vote on that, then all call
- * the next. */
+/* Collective over `bootstrap`: makes pe->proxy, and gathers the addresses of all PEs. prior: the
+ * outcome of this PE's part of init so far, of which the others do not know. If it failed, or a PE
+ * fails here, all PEs return the failure, as long as none is lost. */
 GSH_CHECK_RESULT enum gsh_result
-gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result *mine);
-/* Not collective: starts the proxy. All PEs have the addresses. */
+gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result prior);
+/* Not collective: keeps what PEs have told of their addresses, with the node's pages, and starts
+ * the proxy. */
 GSH_CHECK_RESULT enum gsh_result gsh_net_start(struct gsh_instance *pe);
+/* All PEs of the node have done so. Accepts a PE without a network. */
+void gsh_net_settle(struct gsh_instance *pe);
 /* No PE needs this one any more. After gsh_net_close a lost peer is not an error. */
 void gsh_net_close(struct gsh_instance *pe);
 void gsh_net_destroy(struct gsh_instance *pe);

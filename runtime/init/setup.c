@@ -22,7 +22,9 @@
 #include "runtime/far/affinity_proxy.h"
 #include "runtime/team/team.h"
 #include "runtime/trace/kernels.h"
+#include "runtime/init/net.h"
 #include "runtime/init/topology.h"
+#include "runtime/instance/vote.h"
 #include "runtime/init/alloc_table.h"
 #include "wire/nic.h"
 
@@ -104,21 +106,41 @@ enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
     return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
 }
 
-static enum gsh_result exchange_attrs(struct gsh_instance *pe, uint64_t *stride_bytes)
+/* Some PE has failed before it chose a device: all learn why. */
+static enum gsh_result tell_earlier(struct gsh_instance *pe, const struct gsh_device_attr *all,
+                                    enum gsh_result prior)
 {
-    struct gsh_device_attr mine = {0};
+    int first = 0;
+    while (first < pe->n_pes && all[first].had_failed == 0) {
+        first++;
+    }
+    if (first == pe->n_pes) {
+        return GSH_OK;
+    }
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, prior);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+}
+
+/* b: over all PEs. prior: this PE's outcome before, of which the others do not know. */
+static enum gsh_result exchange_attrs(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                      enum gsh_result prior, uint64_t *stride_bytes)
+{
+    struct gsh_device_attr mine = {.had_failed = prior != GSH_OK};
     struct gsh_device_attr *all = calloc((size_t)pe->n_pes, sizeof(*all));
     if (all == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
     }
-    enum gsh_result r = choose_device(pe);
+    enum gsh_result r = prior == GSH_OK ? choose_device(pe) : prior;
     if (r == GSH_OK) {
         r = gsh_topology_attr(pe, &mine);
     }
     mine.result = (int32_t)r;
-    struct gsh_bootstrap *b = pe->job_bootstrap;
     r = b->ops->allgather(b, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
+        r = tell_earlier(pe, all, prior);
+    }
+    if (r == GSH_OK) {
+        gsh_net_settle(pe);
         r = gsh_topology_decide(pe, all, stride_bytes);
     }
     free(all);
@@ -319,10 +341,11 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     return r;
 }
 
-enum gsh_result gsh_setup_device(struct gsh_instance *pe)
+static enum gsh_result set_up(struct gsh_instance *pe, struct gsh_bootstrap *first,
+                              enum gsh_result prior)
 {
     uint64_t stride_bytes = 0;
-    enum gsh_result r = exchange_attrs(pe, &stride_bytes);
+    enum gsh_result r = exchange_attrs(pe, first, prior, &stride_bytes);
     if (r == GSH_OK && pe->proxy != NULL) {
         r = gsh_far_create(pe);
     }
@@ -356,6 +379,17 @@ enum gsh_result gsh_setup_device(struct gsh_instance *pe)
         gsh_setup_undo(pe);
     }
     return r;
+}
+
+enum gsh_result gsh_setup_device(struct gsh_instance *pe)
+{
+    return set_up(pe, pe->job_bootstrap, GSH_OK);
+}
+
+enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior)
+{
+    /* a PE that has failed may not be reached over the network */
+    return set_up(pe, pe->n_nodes > 1 ? pe->bootstrap : pe->job_bootstrap, prior);
 }
 
 void gsh_setup_undo(struct gsh_instance *pe)

@@ -42,6 +42,9 @@ bool gsh_setup_is_cpu(const struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_setup_prepare(struct gsh_instance *pe);
 /* Collective; once per PE. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
+/* The same as the end of init. prior: this PE's outcome since the last step that told it to all. If
+ * it failed, all PEs fail, and PE 0 prints the words that this PE has noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior);
 /* Releases what gsh_setup_device made, even if that stopped half-way. Not collective; no PE may use
  * this PE's memory any more. */
 void gsh_setup_undo(struct gsh_instance *pe);

@@ -64,6 +64,7 @@ struct gsh_wait_arg {
 /* What each PE tells all others about its device. */
 struct gsh_device_attr {
     int32_t result;        /* enum gsh_result of choosing the device */
+    int32_t had_failed;    /* result is that of a step before */
     int32_t is_cuda;       /* else the CPU device */
     int32_t ordinal;       /* of the GPU, as this PE counts; -1: no GPU */
     int32_t n_parts;       /* parts of the GPU, for PEs of this process; 0: not divided */

@@ -35,6 +35,10 @@ struct gsh_net {
     int speaker;                 /* on PE 0: 1 + the PE that says why the job ends; 0: none yet */
     uint32_t verdict;            /* PE 0's, whether it is this one: enum verdict */
     struct gsh_answers *answers; /* to this PE's question; NULL: it has not asked */
+    /* init's, until the proxy starts: what PEs have told of their addresses, and long ones */
+    struct gsh_net_greeting *greetings; /* [n_pes] */
+    uint8_t *long_addresses;            /* [n_pes] of long_bytes each, or NULL */
+    size_t long_bytes;
 };
 
 /* Tells the job that PE origin ends it, along the connections that collective calls use. PEs that

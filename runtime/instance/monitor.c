@@ -32,7 +32,6 @@
 #include "runtime/instance/descriptors.h"
 #include "runtime/instance/page.h"
 #include "runtime/instance/report.h"
-#include "runtime/instance/vote.h"
 
 enum message_kind { MESSAGE_LEAVE = 1, MESSAGE_ABORT, MESSAGE_DEAD };
 
@@ -48,7 +47,9 @@ enum own_poll { POLL_WAKE, POLL_LAUNCHER, N_OWN_POLLS };
 
 struct gsh_monitor {
     struct gsh_instance *pe;
+    int centre;
     bool is_centre;
+    struct gsh_uds_key of;                /* until the links are made */
     struct gsh_uds_listener *listener;    /* the centre's, until all links are made */
     struct gsh_uds_connection connection; /* the others', until then */
     int wake_fd;                          /* written to end or to re-poll the thread */
@@ -319,9 +320,10 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
     return GSH_OK;
 }
 
-static enum gsh_result connect_centre(struct gsh_monitor *w, const struct gsh_uds_key *of,
-                                      int centre)
+static enum gsh_result connect_centre(struct gsh_monitor *w)
 {
+    const struct gsh_uds_key *of = &w->of;
+    const int centre = w->centre;
     uint64_t deadline_ns = gsh_deadline_in(w->pe->env.bootstrap_timeout_ns);
     for (;;) {
         bool is_in = false;
@@ -359,26 +361,28 @@ static bool has_other_process(const struct gsh_instance *pe, int node)
 }
 
 /* Links: from each PE of the node to the lowest one. PEs that are threads of the centre's process
- * need none, but get one so that all PEs behave alike. */
-static enum gsh_result make_links(struct gsh_monitor *w, enum gsh_result prior)
+ * need none, but get one so that all PEs behave alike. What may be missing is made before the
+ * others rely on this PE. */
+static enum gsh_result prepare(struct gsh_monitor *w)
 {
     struct gsh_instance *pe = w->pe;
     int node = pe->peers[pe->my_pe].node;
-    int centre = -1, members = 0;
+    int members = 0;
+    w->centre = -1;
     for (int i = 0; i < pe->n_pes; i++) {
         if (pe->peers[i].node == node) {
-            centre = centre < 0 ? i : centre;
+            w->centre = w->centre < 0 ? i : w->centre;
             members++;
         }
     }
     bool is_linked = has_other_process(pe, node);
-    w->is_centre = centre == pe->my_pe;
+    w->is_centre = w->centre == pe->my_pe;
     w->n_links = !is_linked ? 0 : w->is_centre ? members - 1 : 1;
     w->polls = calloc((size_t)w->n_links + N_OWN_POLLS, sizeof(*w->polls));
     w->link_pe = calloc((size_t)w->n_links + 1, sizeof(*w->link_pe));
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->polls == NULL || w->link_pe == NULL || w->wake_fd < 0) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: cannot make the monitor");
+        return gsh_note(GSH_ERR_SYSTEM, "cannot make the monitor: %s", strerror(errno));
     }
     gsh_private_fd_add(w->wake_fd);
     for (int i = 0; i < w->n_links; i++) {
@@ -388,24 +392,23 @@ static enum gsh_result make_links(struct gsh_monitor *w, enum gsh_result prior)
     /* PEs that are all threads of one process lose no peer with the launcher */
     int launcher = pe->is_one_process ? -1 : gsh_process_note_ancestor(pe->env.launcher);
     w->polls[w->n_links + POLL_LAUNCHER] = (struct pollfd){.fd = launcher, .events = POLLIN};
-    struct gsh_uds_key of;
-    enum gsh_result r = prior;
-    gsh_uds_key(&of, pe->secret, "monitor");
-    if (is_linked && r == GSH_OK) {
-        /* what may be missing is made before the others rely on this PE */
-        r = w->is_centre ? gsh_uds_listen(&of, centre, &w->listener)
-                         : gsh_uds_connection_create(&w->connection);
-        r = r == GSH_OK ? r : gsh_note(r, "socket of the monitor: %s", strerror(errno));
+    gsh_uds_key(&w->of, pe->secret, "monitor");
+    if (!is_linked) {
+        return GSH_OK;
     }
-    /* in one process no PE of the job is linked; several nodes have addresses to vote on */
-    if (!pe->is_one_process || pe->n_nodes > 1) {
-        r = gsh_init_vote(pe, GSH_STEP_MONITOR, r);
-    }
-    if (r == GSH_OK && is_linked) {
-        r = w->is_centre ? accept_links(w) : connect_centre(w, &of, centre);
+    enum gsh_result r = w->is_centre ? gsh_uds_listen(&w->of, w->centre, &w->listener)
+                                     : gsh_uds_connection_create(&w->connection);
+    return r == GSH_OK ? r : gsh_note(r, "socket of the monitor: %s", strerror(errno));
+}
+
+enum gsh_result gsh_monitor_link(struct gsh_monitor *w)
+{
+    enum gsh_result r = GSH_OK;
+    if (w->n_links > 0) {
+        r = w->is_centre ? accept_links(w) : connect_centre(w);
         gsh_uds_close(&w->listener); /* those that are still outside need not wait */
     }
-    explicit_bzero(&of, sizeof(of));
+    explicit_bzero(&w->of, sizeof(w->of));
     return r;
 }
 
@@ -413,23 +416,22 @@ static enum gsh_result start(struct gsh_monitor *w)
 {
     int e = gsh_create_thread(&w->thread, NULL, monitor_main, w);
     if (e != 0) {
-        return gsh_fail(GSH_ERR_SYSTEM, "init: cannot start the monitor: %s%s", strerror(e),
+        return gsh_note(GSH_ERR_SYSTEM, "cannot start the monitor: %s%s", strerror(e),
                         gsh_limits_hint(e, &(struct gsh_limits_text){0}));
     }
     w->is_running = true;
     return GSH_OK;
 }
 
-enum gsh_result gsh_monitor_create(struct gsh_instance *pe, enum gsh_result prior,
-                                   struct gsh_monitor **out)
+enum gsh_result gsh_monitor_prepare(struct gsh_instance *pe, struct gsh_monitor **out)
 {
     struct gsh_monitor *w = calloc(1, sizeof(*w));
     if (w == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the monitor");
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the monitor");
     }
     w->pe = pe;
     w->connection.fd = w->wake_fd = -1;
-    enum gsh_result r = make_links(w, prior);
+    enum gsh_result r = prepare(w);
     if (r != GSH_OK) {
         gsh_monitor_destroy(&w);
         return r;
@@ -455,7 +457,7 @@ enum gsh_result gsh_monitor_device(struct gsh_instance *pe, void (*look)(struct 
         wake(w);
         return GSH_OK;
     }
-    return start(w);
+    return gsh_blame(start(w), "init");
 }
 
 void gsh_monitor_tell_abort(struct gsh_monitor *monitor, int status)
@@ -491,6 +493,7 @@ void gsh_monitor_destroy(struct gsh_monitor **monitor)
     gsh_private_fd_close(&w->wake_fd);
     gsh_socket_close(&w->connection.fd);
     gsh_uds_close(&w->listener);
+    explicit_bzero(&w->of, sizeof(w->of));
     free(w->polls);
     free(w->link_pe);
     free(w);

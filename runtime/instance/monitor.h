@@ -12,12 +12,14 @@
 struct gsh_instance;
 struct gsh_monitor;
 
-/* Collective over the job's PEs. prior: the outcome of this PE's part of init since the last vote;
- * a failure is all PEs' failure. GSH_OK on all if the job is one process. */
-GSH_CHECK_RESULT enum gsh_result gsh_monitor_create(struct gsh_instance *pe, enum gsh_result prior,
-                                                    struct gsh_monitor **out);
+/* Not collective: makes what this PE needs to be linked with the node's others. Noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_prepare(struct gsh_instance *pe,
+                                                     struct gsh_monitor **out);
+/* Collective over the node, all of whose PEs are prepared: makes the links, if there are other
+ * processes. Noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_monitor_link(struct gsh_monitor *monitor);
 /* Begins to watch the other processes. With far PEs the proxy has been started, which tells them of
- * a death. */
+ * a death. Noted. */
 GSH_CHECK_RESULT enum gsh_result gsh_monitor_start(struct gsh_monitor *monitor);
 /* From now on the thread also calls `look`, a few times a second. */
 GSH_CHECK_RESULT enum gsh_result gsh_monitor_device(struct gsh_instance *pe,

@@ -16,7 +16,6 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
-#include "runtime/instance/vote.h"
 
 /* What a shared page can no longer do: change its size. */
 #define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -231,51 +230,58 @@ void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
     gsh_socket_close(&pe->page_fd);
 }
 
-enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes, enum gsh_result *mine)
+enum gsh_result gsh_page_open(struct gsh_instance *pe, struct gsh_page_passing *out)
 {
-    int *ranks = calloc((size_t)pe->n_pes, sizeof(*ranks));
-    int *fds = calloc((size_t)pe->n_pes, sizeof(*fds));
-    const bool is_one_file = are_in_one_file(pe);
-    int n = 0, n_foreign = 0;
-    *mine = GSH_OK;
-    enum gsh_result r = ranks == NULL || fds == NULL
-                            ? gsh_note(GSH_ERR_NOMEM, "no memory for %d peers", pe->n_pes)
-                            : GSH_OK;
-    if (r == GSH_OK && is_one_file) {
-        n = list_node(pe, ranks, &n_foreign);
+    struct gsh_page_passing p = {.ranks = calloc((size_t)pe->n_pes, sizeof(*p.ranks)),
+                                 .fds = calloc((size_t)pe->n_pes, sizeof(*p.fds)),
+                                 .is_one_file = are_in_one_file(pe)};
+    enum gsh_result r = GSH_OK;
+    *out = p;
+    if (p.ranks == NULL || p.fds == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory for %d peers", pe->n_pes);
     }
-    for (int i = 0; r == GSH_OK && !is_one_file && i < pe->n_pes; i++) {
+    if (p.is_one_file) {
+        int n_foreign = 0;
+        p.n = list_node(pe, p.ranks, &n_foreign);
+    }
+    for (int i = 0; !p.is_one_file && i < pe->n_pes; i++) {
         if (is_beside(pe, i) && gsh_instance_of(pe, i) == NULL) {
-            ranks[n++] = i;
+            p.ranks[p.n++] = i;
         }
     }
-    if (r == GSH_OK && n > 0) {
+    if (p.n > 0) {
         r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
-    if (r == GSH_OK && n > 0) {
-        const bool meets_all = !is_one_file || pe->outlives_deaths;
+    if (r == GSH_OK && p.n > 0) {
+        const bool meets_all = !p.is_one_file || pe->outlives_deaths;
         /* the monitor of the first PE has a link to each other one (monitor.c) */
-        const int n_links = is_one_file && ranks[0] == pe->my_pe ? n : 0;
-        r = gsh_fdpass_check_room(meets_all ? n : GSH_FDPASS_SPREAD_LINKS,
-                                  gsh_deaths_n_fds(pe, n) + n_links);
+        const int n_links = p.is_one_file && p.ranks[0] == pe->my_pe ? p.n : 0;
+        r = gsh_fdpass_check_room(meets_all ? p.n : GSH_FDPASS_SPREAD_LINKS,
+                                  gsh_deaths_n_fds(pe, p.n) + n_links);
     }
-    /* all listeners are open before any PE sends */
-    r = gsh_init_vote(pe, GSH_STEP_LISTENERS, r);
-    if (r == GSH_OK && !pe->is_one_process) {
-        enum gsh_result passed = n == 0        ? GSH_OK
-                                 : is_one_file ? share_pages(pe, bytes, ranks, n)
-                                               : pass_pages(pe, bytes, ranks, n, fds);
-        *mine = pe->n_nodes > 1 ? passed : GSH_OK;
-        r = pe->n_nodes > 1 ? GSH_OK : gsh_init_vote(pe, GSH_STEP_PAGES, passed);
-    }
-    for (int i = 0; r == GSH_OK && *mine == GSH_OK && i < pe->n_pes; i++) {
-        if (gsh_instance_of(pe, i) != NULL && !is_one_file) {
+    *out = p;
+    return r;
+}
+
+enum gsh_result gsh_page_exchange(struct gsh_instance *pe, uint64_t bytes,
+                                  const struct gsh_page_passing *p)
+{
+    enum gsh_result r = p->n == 0        ? GSH_OK
+                        : p->is_one_file ? share_pages(pe, bytes, p->ranks, p->n)
+                                         : pass_pages(pe, bytes, p->ranks, p->n, p->fds);
+    for (int i = 0; r == GSH_OK && !p->is_one_file && i < pe->n_pes; i++) {
+        if (gsh_instance_of(pe, i) != NULL) {
             struct gsh_instance *other = gsh_instance_of(pe, i);
             take_page(pe, i, other->page);
         }
     }
-    gsh_socket_close(&pe->page_fd); /* all have their mappings */
-    free(ranks);
-    free(fds);
     return r;
+}
+
+void gsh_page_end_passing(struct gsh_instance *pe, struct gsh_page_passing *p)
+{
+    gsh_socket_close(&pe->page_fd); /* all have their mappings */
+    free(p->ranks);
+    free(p->fds);
+    *p = (struct gsh_page_passing){0};
 }

@@ -3,6 +3,7 @@
 #ifndef GSH_PAGE_PASS_H
 #define GSH_PAGE_PASS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/result.h"
 
@@ -12,12 +13,22 @@ struct gsh_instance;
  * those of its whole node. */
 GSH_CHECK_RESULT enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes);
 
-/* Collective over the job: maps the pages of the node's other processes; PEs of this process are
- * reached by pointer. All PEs return the same result, as long as none is lost. *mine: GSH_OK or, on
- * several nodes, what this PE's part has come to, if the others do not know that yet: the next
- * exchange tells them. */
-GSH_CHECK_RESULT enum gsh_result gsh_page_pass(struct gsh_instance *pe, uint64_t bytes,
-                                               enum gsh_result *mine);
+/* Passing pages, of which this PE's part comes first. */
+struct gsh_page_passing {
+    int *ranks, *fds; /* [n] those whom this PE meets, in processes of their own or all of a file */
+    int n;
+    bool is_one_file;
+};
+
+/* Not collective: makes what this PE needs for it, so that it can be met. Noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_page_open(struct gsh_instance *pe,
+                                               struct gsh_page_passing *out);
+/* Collective over the node, all of whose PEs have opened: maps the pages of its other processes;
+ * PEs of this process are reached by pointer. Noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_page_exchange(struct gsh_instance *pe, uint64_t bytes,
+                                                   const struct gsh_page_passing *passing);
+/* After either of them, whatever it has come to. */
+void gsh_page_end_passing(struct gsh_instance *pe, struct gsh_page_passing *passing);
 
 /* Memory for the node's book (book.h), zeroed, behind the page of the node's first PE; mapped until
  * gsh_pages_unmap. NULL: none, since the job is one node, or since another thread of this process

@@ -9,8 +9,11 @@ enum gsh_result gsh_init_vote(struct gsh_instance *pe, enum gsh_init_step step,
                               enum gsh_result mine)
 {
     struct gsh_agreement a;
-    struct gsh_vote vote = {
-        .call = GSH_VOTE_STEP, .outcome = (uint16_t)mine, .args = {(uint64_t)step}};
+    const bool is_said = mine != GSH_OK && gsh_last_error_is_printed();
+    struct gsh_vote vote = {.call = GSH_VOTE_STEP,
+                            .outcome = (uint16_t)mine,
+                            .flags = is_said ? GSH_VOTE_IS_SAID : 0,
+                            .args = {(uint64_t)step}};
     enum gsh_result r = gsh_agreement_init(&a, pe->bootstrap);
     if (r == GSH_OK) {
         r = gsh_agree(&a, vote, "init", NULL);

@@ -71,8 +71,12 @@ enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe)
     if (is_merger(pe)) {
         r = gsh_trace_try_file(pe->env.trace);
     }
-    r = r == GSH_OK ? gsh_trace_create(&options, &pe->trace) : r;
-    return r == GSH_OK ? note_clocks(pe) : r;
+    return r == GSH_OK ? gsh_trace_create(&options, &pe->trace) : r;
+}
+
+enum gsh_result gsh_trace_job_note_clocks(struct gsh_instance *pe)
+{
+    return pe->trace != NULL ? note_clocks(pe) : GSH_OK;
 }
 
 enum gsh_result gsh_trace_job_end(struct gsh_instance *pe)

@@ -7,8 +7,10 @@
 
 struct gsh_instance;
 
-/* Once all PEs know each other and the job's bootstrap is there. Collective. */
+/* Once all PEs know each other. */
 GSH_CHECK_RESULT enum gsh_result gsh_trace_job_begin(struct gsh_instance *pe);
+/* Once the job's bootstrap works. Collective. */
+GSH_CHECK_RESULT enum gsh_result gsh_trace_job_note_clocks(struct gsh_instance *pe);
 /* At the end, while the job's bootstrap works: notes the clocks once more. Collective. */
 GSH_CHECK_RESULT enum gsh_result gsh_trace_job_end(struct gsh_instance *pe);
 /* The part is whole from now on, though threads may still add to it. */

@@ -108,6 +108,17 @@ static void leave_files(int n)
     close(lowest);
 }
 
+/* Init fails on one PE, in a step that is its own, and so on all; that one stays. */
+static int fail_alone(void)
+{
+    if (is_second())
+        setenv("GSHMEM_TRACE", "/proc/none", 1);
+    const int error = gshmemx_init_attr(0, NULL);
+    if (is_second())
+        pause();
+    return error == 0 ? 9 : 1;
+}
+
 /* Some PE ends without gshmem_finalize, as if all were well. */
 static int leave(const scene *s)
 {
@@ -147,6 +158,8 @@ static int pe_main(int argc, char **argv)
         die();
     if (is(&s, "leave_before_init") && is_second())
         return 0;
+    if (is(&s, "fails_alone"))
+        return fail_alone();
     if (is(&s, "few_files") && is_second())
         leave_files(11);
     if (is(&s, "differ_range") && is_second())

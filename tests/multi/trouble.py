@@ -60,6 +60,7 @@ CASES = {
     "ctx_default": (r"PE 0.*gshmem_ctx_destroy: the default context stays", 0, {}, "run"),
     "ctx_kernel_member": (r"PE 0.*gshmem_ctx_long_p.*kernel.*PE \d is out of range: the context's team",
                           None, {}, "run"),
+    "fails_alone": (r"PE 1: error: GSHMEM_TRACE: cannot make", 1, {}, "run"),
     "bad_contexts": (r"GSHMEM_CONTEXTS=41 is more than 40", 1, {"GSHMEM_CONTEXTS": "41"}, "single"),
     "exit": (None, 7, {}, "run"),
     "kernel_exit": (None, 7, {}, "run"),

@@ -106,8 +106,8 @@ static void compare(const struct sim *s, int n, const char *const *names, int st
 static void test_counts(int n, int node_pes)
 {
     static const char
-        *const tcp[] = {"rendezvous", "links", "identities", "node", "addresses", NULL},
-               *const init[] = {"topology", "heap", NULL}, *const malloc_small[] = {"malloc", NULL},
+        *const tcp[] = {"rendezvous", "links", "identities", "addresses", "topology", NULL},
+               *const init[] = {"heap", NULL}, *const malloc_small[] = {"malloc", NULL},
                *const malloc_large[] = {"malloc that grows", NULL},
                *const sync[] = {"sync_all", NULL}, *const split[] = {"team_split", NULL};
     static struct test_thread threads[MAX_PES];
@@ -146,8 +146,8 @@ static void test_counts(int n, int node_pes)
  * of one process do. */
 static int process_main(void)
 {
-    static const char *const tcp[] = {"rendezvous", "links",     "identities",
-                                      "node",       "addresses", NULL};
+    static const char *const tcp[] = {"rendezvous", "links",    "identities",
+                                      "addresses",  "topology", NULL};
     const void *address = NULL;
     size_t bytes = 0;
     struct sim_model model;
