@@ -135,7 +135,7 @@ void gsh_hang_word_wait(const struct gsh_hang_wait *w, char *text, size_t bytes)
 void gsh_hang_word_silence(const struct gsh_hang_member *m, char *text, size_t bytes)
 {
     struct text t = {text, bytes};
-    if (m->answer == GSH_HANG_UNKNOWN && m->node >= 0) {
+    if (m->answer == GSH_HANG_UNKNOWN && m->node >= 0 && !m->has_ended) {
         add(&t, "does not answer: it has ended, or no process of node %d is reached", m->node);
         return;
     }
@@ -159,7 +159,7 @@ void gsh_hang_word_silence(const struct gsh_hang_member *m, char *text, size_t b
         add(&t, "has ended");
         break;
     default:
-        add(&t, "is in state %c", m->state);
+        add(&t, "is alive, but the library's thread in it that answers does not run");
     }
 }
 
@@ -598,21 +598,47 @@ static void find_from(const struct gsh_hang_job *job, int from, struct gsh_hang_
     }
 }
 
+/* Whether the PE cannot do anything, as far as is known. */
+static bool is_lost(const struct gsh_hang_member *m)
+{
+    return m->answer == GSH_HANG_SILENT || m->has_ended;
+}
+
 /* Somebody waits for a word, and a PE does not answer that might write it. */
-static bool blame_silent(const struct gsh_hang_job *job, struct gsh_hang_cause *c)
+static bool blame_lost(const struct gsh_hang_job *job, struct gsh_hang_cause *c)
 {
     struct text t = {c->text, sizeof(c->text)};
     for (int i = 0; i < job->n_pes; i++) {
-        if (job->members[i].answer == GSH_HANG_SILENT) {
-            for (int k = 0; k < job->n_waits; k++) {
-                if (target(job, &job->waits[k]) < 0 && job->waits[k].wait.what != GSH_HANG_DRIVER) {
-                    find_lost(job, &t, c, &job->waits[k], i);
-                    return true;
-                }
+        if (!is_lost(&job->members[i])) {
+            continue;
+        }
+        for (int k = 0; k < job->n_waits; k++) {
+            if (target(job, &job->waits[k]) < 0 && job->waits[k].wait.what != GSH_HANG_DRIVER) {
+                find_lost(job, &t, c, &job->waits[k], i);
+                return true;
             }
         }
     }
     return false;
+}
+
+/* Nobody waits: the first PE of which something is wrong all the same. */
+static void name_odd(const struct gsh_hang_job *job, struct gsh_hang_cause *c)
+{
+    struct text t = {c->text, sizeof(c->text)};
+    char silence[160];
+    add(&t, "%s", job->n_waits > 0 ? "the waits name no PE" : "no PE waits in gshmem");
+    for (int i = 0; i < job->n_pes && c->pe < 0; i++) {
+        const struct gsh_hang_member *m = &job->members[i];
+        if (is_lost(m)) {
+            gsh_hang_word_silence(m, silence, sizeof(silence));
+            add(&t, "; PE %d %s", i, silence);
+            c->pe = i;
+        } else if (m->answer == GSH_HANG_ANSWERED && m->about.is_held != 0) {
+            add_behind(&t, job, i);
+            c->pe = i;
+        }
+    }
 }
 
 void gsh_hang_analyse(const struct gsh_hang_job *job, struct gsh_hang_cause *cause)
@@ -628,11 +654,10 @@ void gsh_hang_analyse(const struct gsh_hang_job *job, struct gsh_hang_cause *cau
             *cause = c;
         }
     }
-    if (cause->verdict != GSH_HANG_LOST && blame_silent(job, cause)) {
+    if (cause->verdict != GSH_HANG_LOST && blame_lost(job, cause)) {
         return;
     }
     if (cause->verdict == GSH_HANG_NO_WAIT) {
-        snprintf(cause->text, sizeof(cause->text), "%s",
-                 job->n_waits > 0 ? "the waits name no PE" : "no PE waits in gshmem");
+        name_odd(job, cause);
     }
 }

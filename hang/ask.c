@@ -253,6 +253,24 @@ static char state_of(int os_pid)
     return end != NULL && end[1] == ' ' ? end[2] : 0;
 }
 
+/* PEs of which nothing is known, on nodes of which something is. */
+static void name_ended(struct gsh_hang_job *job)
+{
+    bool *is_reached = calloc((size_t)job->n_pes, sizeof(*is_reached)); /* by node */
+    for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
+        const struct gsh_hang_member *m = &job->members[pe];
+        if (m->node >= 0 && m->node < job->n_pes) {
+            is_reached[m->node] = is_reached[m->node] || m->answer != GSH_HANG_UNKNOWN;
+        }
+    }
+    for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
+        struct gsh_hang_member *m = &job->members[pe];
+        m->has_ended = m->answer == GSH_HANG_UNKNOWN && m->node >= 0 && m->node < job->n_pes &&
+                       is_reached[m->node];
+    }
+    free(is_reached);
+}
+
 /* PEs whose process has a listener, but has not answered. */
 static void name_silent(struct asking *a)
 {
@@ -268,6 +286,7 @@ static void name_silent(struct asking *a)
                 }
             }
         }
+        name_ended(job);
     }
 }
 

@@ -89,7 +89,8 @@ static void print_member(FILE *out, const struct gsh_hang_job *job, int pe)
     }
     print_requests(out, &m->about);
     print_posted(out, &m->about);
-    fprintf(out, "%s\n", m->about.is_held != 0 ? ", whose GPU does not answer" : "");
+    fprintf(out, "%s%s\n", m->about.is_held != 0 ? ", whose GPU does not answer" : "",
+            m->about.is_ending != 0 ? ", whose job is ending" : "");
     int n = 0;
     for (int i = 0; i < job->n_waits; i++) {
         if (job->waits[i].pe == pe) {
@@ -221,6 +222,7 @@ static void print_json_member(FILE *out, const struct gsh_hang_job *job, int pe)
         fputc(',', out);
         print_string(out, "device", m->about.device);
         fprintf(out, ",\"gpu_answers\":%s", m->about.is_held != 0 ? "false" : "true");
+        fprintf(out, ",\"is_ending\":%s", m->about.is_ending != 0 ? "true" : "false");
         fprintf(out, ",\"requests\":%" PRId64, m->about.n_requests);
         if (m->about.n_requests > 0) {
             print_json_oldest(out, "oldest_request", m->about.oldest, m->about.oldest_pe,

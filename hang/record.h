@@ -105,7 +105,8 @@ struct gsh_hang_wait {
     char call[40];
     char file[56];    /* where the call stands in the program, */
     uint32_t line;    /* 0: not known */
-    char made_at[48]; /* OBJECT: from where it was allocated, as a place in a file; "": not known */
+    char made_at[48]; /* OBJECT: from where it was allocated: a place in a file, or a line; "": not
+                         known */
     uint32_t n_words;
     int32_t differ; /* 1: the words differ, and `seen` is that of the first */
     /* ARRIVAL: the members of a team that the program has made: how many, 0: not known; the first;
@@ -144,6 +145,7 @@ struct gsh_hang_member {
     int node;                 /* -1: not known */
     int os_pid;               /* as the asker counts; 0: not known */
     char state;               /* of that process, as /proc has it; 0: not known */
+    bool has_ended;           /* UNKNOWN, and of its node somebody is known: it is no more */
 };
 
 struct gsh_hang_entry {

@@ -72,6 +72,9 @@ bool gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy), void
     if (!is_running) {
         is_stopping = false;
         is_running = gsh_create_thread(&thread, NULL, look_main, NULL) == 0;
+        if (is_running) {
+            pthread_setname_np(thread, "gshmem-look");
+        }
     }
     if (is_running && !is_busy && bytes <= sizeof(copy)) {
         memcpy(copy, work, bytes);

@@ -166,6 +166,9 @@ static void start(const struct gsh_instance *pe)
         gsh_private_fd_add(signal_fd);
         gsh_hang_signal_take(pe->env.hang_signal, signal_fd);
         is_running = gsh_create_thread(&thread, NULL, serve, NULL) == 0;
+        if (is_running) {
+            pthread_setname_np(thread, "gshmem-hang");
+        }
     }
     if (!is_running) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "no hang reports: %s", strerror(errno));

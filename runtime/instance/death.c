@@ -293,6 +293,7 @@ static enum gsh_result start(struct gsh_deaths *d)
         return gsh_note(GSH_ERR_SYSTEM, "cannot start the thread that sees deaths: %s%s",
                         strerror(e), gsh_limits_hint(e, &(struct gsh_limits_text){0}));
     }
+    pthread_setname_np(d->thread, "gshmem-deaths");
     d->is_running = true;
     return GSH_OK;
 }

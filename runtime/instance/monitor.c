@@ -419,6 +419,7 @@ static enum gsh_result start(struct gsh_monitor *w)
         return gsh_note(GSH_ERR_SYSTEM, "cannot start the monitor: %s%s", strerror(e),
                         gsh_limits_hint(e, &(struct gsh_limits_text){0}));
     }
+    pthread_setname_np(w->thread, "gshmem-monitor");
     w->is_running = true;
     return GSH_OK;
 }

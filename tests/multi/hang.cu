@@ -378,18 +378,36 @@ static int find_thread(const char *name)
     return found;
 }
 
-/* A child stops one thread of this process for good, as a debugger would. */
-static void stop_thread(int thread)
+/* All threads of this process, as find_thread's; returns how many. */
+static int list_threads(int *threads, int room)
 {
-    int is_stopped[2], status;
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *d; tasks && n < room && (d = readdir(tasks));)
+        if (atoi(d->d_name) > 0)
+            threads[n++] = atoi(d->d_name);
+    closedir(tasks);
+    return n;
+}
+
+/* A child stops threads of this process for good, as a debugger does; the caller's, too, if it is
+ * among them. */
+static void stop_threads(const int *threads, int n)
+{
+    int is_stopped[2];
     char said = 0;
     if (pipe(is_stopped) != 0)
         exit(1);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     if (fork() == 0) {
-        if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 ||
-            ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
-            waitpid(thread, &status, __WALL) != thread || write(is_stopped[1], "!", 1) != 1)
+        for (int i = 0; i < n; i++) {
+            int status;
+            if (ptrace(PTRACE_SEIZE, threads[i], NULL, NULL) != 0 ||
+                ptrace(PTRACE_INTERRUPT, threads[i], NULL, NULL) != 0 ||
+                waitpid(threads[i], &status, __WALL) != threads[i])
+                _exit(1);
+        }
+        if (write(is_stopped[1], "!", 1) != 1)
             _exit(1);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         stay();
@@ -397,6 +415,47 @@ static void stop_thread(int thread)
     close(is_stopped[1]);
     if (read(is_stopped[0], &said, 1) != 1)
         exit(1);
+}
+
+static void stop_thread(int thread)
+{
+    stop_threads(&thread, thread > 0);
+}
+
+/* Under a debugger that has stopped all of its threads. */
+static void debugged(const scene &s)
+{
+    gshmem_barrier_all();
+    if (s.pe->me == 1) {
+        int threads[256];
+        stop_threads(threads, list_threads(threads, 256));
+    }
+    gshmem_barrier_all();
+}
+
+/* The library's thread that answers does not run, and the program's does. */
+static void unscheduled(const scene &s)
+{
+    gshmem_barrier_all();
+    if (s.pe->me == 1) {
+        stop_thread(find_thread("gshmem-hang"));
+        stay();
+    }
+    gshmem_barrier_all();
+}
+
+/* Nobody ends the job of a PE that is dead: gshmemrun is stopped, and those threads are that would
+ * notice. */
+static void dead(const scene &s)
+{
+    if (s.pe->me == 0)
+        kill(getppid(), SIGSTOP);
+    if (s.pe->me != 1)
+        stop_thread(find_thread("gshmem-monitor"));
+    gshmem_barrier_all();
+    if (s.pe->me == 1)
+        kill(getpid(), SIGKILL);
+    gshmem_barrier_all();
 }
 
 static void proxy_dead(const scene &s)
@@ -489,6 +548,9 @@ static const struct {
     CASE(own_lock),
     CASE(stopped),
     CASE(stopped_sender),
+    CASE(debugged),
+    CASE(unscheduled),
+    CASE(dead),
     CASE(stream_behind_wait),
     CASE(kernel_not_resident),
     CASE(far_stopped),

@@ -73,6 +73,11 @@ CASES = {
     "stopped": (3, "lost", r"PE 1 does not answer: its process \d+ is stopped by a signal; PE [02] waits for PE 1 in "
                 r"gshmem_barrier_all"),
     "stopped_sender": (3, "lost", r"PE 2 does not answer: .* is stopped by a signal; PE 0 waits in gshmem_signal_wait"),
+    "debugged": (3, "lost", r"PE 1 does not answer: its process \d+ is stopped by a debugger; PE [02] waits for PE 1 "
+                 r"in gshmem_barrier_all"),
+    "unscheduled": (3, "lost", r"PE 1 does not answer: its process \d+ is alive, but the library's thread in it that "
+                    r"answers does not run; PE [02] waits for PE 1 in gshmem_barrier_all"),
+    "dead": (3, "lost", r"PE 1 does not answer: it has ended; PE [02] waits for PE 1 in gshmem_barrier_all"),
     "stream_behind_wait": (2, "cycle", r"PE 0 waits for PE 1 in gshmemx_signal_wait_until_on_stream: " + WORD +
                            r"8 .*" + BEHIND + r", and PE 1 waits for PE 0 in gshmem_signal_wait_until: " + WORD + "0"),
     "kernel_not_resident": (1, "unsent", r"PE 0 waits in gshmem_signal_wait_until: " + WORD + r"0 to be == 1.*" +
@@ -89,10 +94,11 @@ CASES = {
               r"gshmem_signal_wait_until: .*; PE 2, which does not wait, has not written it"),
     "alone": (1, "unsent", r"PE 0 waits in .* no other PE"),
 }
-PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "far_stopped", "host_far_stopped", "proxy_dead"}
+PROCESSES_ONLY = {"own_lock", "stopped", "stopped_sender", "debugged", "unscheduled", "dead", "far_stopped",
+                  "host_far_stopped", "proxy_dead"}
 # Each has a sibling that waits in the same way, or, as nic_late, no GPU of another process can do it; 25 are left on
 # two GPUs.
-NOT_ON_GPUS = {"alltoall_absent", "host_far_stopped", "nic_late"}
+NOT_ON_GPUS = {"alltoall_absent", "host_far_stopped", "nic_late", "debugged", "unscheduled", "dead"}
 # Each PE on a node of its own, and the network waits for ever.
 FAR = {"far_stopped", "host_far_stopped", "proxy_dead", "nic_late"}
 # A stopped process is asked so often: more often than it takes connections.

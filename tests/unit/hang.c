@@ -171,6 +171,22 @@ static void test_causes(void)
     expect(&job, GSH_HANG_LOST, 3,
            "PE 3 does not answer: its process 1003 is stopped by a debugger");
 
+    job = job_of(3); /* a PE that has ended may be who was to write */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    job.members[1].answer = job.members[2].answer = GSH_HANG_UNKNOWN; /* of another node, say */
+    job.members[2].has_ended = true;
+    expect(&job, GSH_HANG_LOST, 2, "PE 2 does not answer: it has ended; PE 0 waits in gshmem_call");
+
+    job = job_of(2); /* nobody waits */
+    expect(&job, GSH_HANG_NO_WAIT, -1, "no PE waits in gshmem");
+    job = job_of(2);
+    job.members[1].answer = GSH_HANG_SILENT;
+    job.members[1].os_pid = 1001;
+    job.members[1].state = 'S';
+    expect(&job, GSH_HANG_NO_WAIT, 1,
+           "no PE waits in gshmem; PE 1 does not answer: its process 1001 is alive, but the "
+           "library's thread in it that answers does not run");
+
     job = job_of(3);
     add_wait(&job, 0, GSH_HANG_WORD, -1);
     add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
@@ -261,10 +277,14 @@ static void test_driver(void)
     job = job_of(1); /* a GPU that copies nothing */
     add_wait(&job, 0, GSH_HANG_WORD, -1);
     job.members[0].about.is_held = 1;
+    job.members[0].about.is_ending = 1;
     char *text = gsh_hang_text(&job);
-    CHECK(strstr(text, ", whose GPU does not answer\n") != NULL);
+    CHECK(strstr(text, ", whose GPU does not answer, whose job is ending\n") != NULL);
     free(text);
     expect(&job, GSH_HANG_UNSENT, 0, "; PE 0's GPU does not answer: copies wait for its kernels");
+    job = job_of(1);
+    job.members[0].about.is_held = 1;
+    expect(&job, GSH_HANG_NO_WAIT, 0, "no PE waits in gshmem; PE 0's GPU does not answer");
 
     job = job_of(2); /* who does not answer is not blamed for the driver */
     add_driver(&job, 1);
