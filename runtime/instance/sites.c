@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "runtime/instance/waits.h"
 
 #define SITES 4096u
 
@@ -15,6 +16,7 @@ static struct site {
     const struct gsh_instance *pe;
     uint64_t off;
     const void *caller;
+    uint32_t line_site; /* gsh_waits_site_number's */
 } sites[SITES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -26,8 +28,9 @@ static struct site *entry_of(const struct gsh_instance *pe, uint64_t off)
 
 void gsh_sites_note(const struct gsh_instance *pe, uint64_t off, const void *caller)
 {
+    const uint32_t number = gsh_waits_site_number();
     pthread_mutex_lock(&lock);
-    *entry_of(pe, off) = (struct site){pe, off, caller};
+    *entry_of(pe, off) = (struct site){pe, off, caller, number};
     pthread_mutex_unlock(&lock);
 }
 
@@ -38,6 +41,12 @@ void gsh_sites_word(const struct gsh_instance *pe, uint64_t off, char *text, siz
     struct site site = *entry_of(pe, off);
     pthread_mutex_unlock(&lock);
     text[0] = '\0';
+    uint32_t line;
+    const char *const source = gsh_waits_site_file(site.line_site, &line);
+    if (site.pe == pe && site.off == off && source != NULL) {
+        snprintf(text, bytes, "%.36s:%" PRIu32, source, line);
+        return;
+    }
     if (site.pe != pe || site.off != off || dladdr(site.caller, &file) == 0 ||
         file.dli_fname == NULL) {
         return;

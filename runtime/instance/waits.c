@@ -96,6 +96,13 @@ static const struct known_site *known_site_of(unsigned long number)
     return is_known ? &known_sites[number - 1] : NULL;
 }
 
+const char *gsh_waits_site_file(uint32_t number, uint32_t *line)
+{
+    const struct known_site *known = known_site_of(number);
+    *line = known != NULL ? known->line : 0;
+    return known != NULL ? without_folders(known->file) : NULL;
+}
+
 uint32_t gsh_waits_use_site(uint32_t site)
 {
     const uint32_t before = gsh_waits_site_number();

@@ -42,6 +42,8 @@ void gsh_waits_set_site(const char *file, uint32_t line);
 /* The number by which work that this thread hands to a kernel or to another thread names that
  * site; 0: it is not known. Valid in this process, as long as it lives. */
 uint32_t gsh_waits_site_number(void);
+/* That site's file, without folders; NULL: the number is 0 or unknown. */
+const char *gsh_waits_site_file(uint32_t number, uint32_t *line);
 /* The calling thread now carries out such work. Returns the number of the site that it had. */
 uint32_t gsh_waits_use_site(uint32_t site);
 /* The call's name, for a kernel to give back in reports. If the place is known, its number is

@@ -125,7 +125,8 @@ def on_gpus(words):
 
 def with_sites(words):
     """A case's words, with the line of each call."""
-    return re.sub(r"(gshmemx?_[a-z0-9_]+)", r"\1 at hang\.cu:\\d+", words).replace("hang_cpu", "hang_sites_cpu")
+    words = re.sub(r"(gshmemx?_[a-z0-9_]+)", r"\1 at hang\.cu:\\d+", words)
+    return words.replace(r"hang_cpu\+0x[0-9a-f]+", r"pe\.cuh:\d+")  # test_heap's line
 
 
 def say(text):
