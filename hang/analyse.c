@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/util.h"
+#include "gshmem/types.h"
 
 #define NAMES_AT_ONCE 6
 
@@ -351,8 +352,19 @@ static void add_idle(struct text *t, const struct gsh_hang_pe *p)
     }
 }
 
+/* Signals count up: a wait that is for one of their values may find a later one. */
+static void add_overtaken(struct text *t, const struct gsh_hang_wait *w)
+{
+    if (w->what == GSH_HANG_WORD && w->cmp == GSHMEM_CMP_EQ && w->n_words == 1 &&
+        (int64_t)w->expected > 0 && (int64_t)w->seen > (int64_t)w->expected) {
+        add(t, "; the word is beyond that already: a later value came before the wait looked, or "
+               "one signal too many; GSHMEM_CMP_GE would have ended");
+    }
+}
+
 static void add_hints(struct text *t, const struct gsh_hang_wait *w)
 {
+    add_overtaken(t, w);
     if (w->copy_pe >= 0) {
         add(t, "; PE %d's copy of the word is as it should be: was it written there instead?",
             w->copy_pe);
@@ -380,19 +392,16 @@ static void add_behind(struct text *t, const struct gsh_hang_job *job, int pe)
     }
 }
 
-/* "PEs 1, 2 and 5": those that answered and do not wait, but for one; returns how many. */
-static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
+/* "PE 1", "PEs 1, 2 and 5": those with is_of. Returns how many. */
+static int add_pes(struct text *t, const bool *is_of, int n_pes)
 {
     int n = 0, named = 0;
-    for (int i = 0; i < job->n_pes; i++) {
-        n += i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i);
-    }
-    if (n == 0) {
-        return 0;
+    for (int i = 0; i < n_pes; i++) {
+        n += is_of[i];
     }
     add(t, "PE%s", GSH_PLURAL(n));
-    for (int i = 0; i < job->n_pes && named < NAMES_AT_ONCE; i++) {
-        if (i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i)) {
+    for (int i = 0; i < n_pes && named < NAMES_AT_ONCE; i++) {
+        if (is_of[i]) {
             add(t, "%s %d", named == 0 ? "" : named + 1 == n ? " and" : ",", i);
             named++;
         }
@@ -400,6 +409,22 @@ static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
     if (n > named) {
         add(t, " and %d more", n - named);
     }
+    return n;
+}
+
+/* Names those that answered and do not wait, but for one; returns how many. */
+static int add_others(struct text *t, const struct gsh_hang_job *job, int but)
+{
+    bool *is_of = calloc((size_t)job->n_pes, sizeof(*is_of));
+    int n = 0;
+    for (int i = 0; i < job->n_pes && is_of != NULL; i++) {
+        is_of[i] = i != but && job->members[i].answer == GSH_HANG_ANSWERED && !waits(job, i);
+        n += is_of[i];
+    }
+    if (n > 0) {
+        (void)add_pes(t, is_of, job->n_pes);
+    }
+    free(is_of);
     return n;
 }
 
@@ -420,25 +445,86 @@ static const struct gsh_hang_entry *left_kernels(const struct gsh_hang_job *job,
     return job->members[pe].about.n_unfinished > 0 ? NULL : first;
 }
 
-/* While kernels wait, other PEs have left theirs too early: it may be they that were to write.
- * Returns how many; *pe: the last. */
-static int add_left(struct text *t, const struct gsh_hang_job *job, int *pe)
+/* What PEs that have left their kernels wait for, as a sentence says it of one or several. */
+static void word_left(const struct gsh_hang_job *job, int pe, const struct gsh_hang_entry *e,
+                      bool are_several, char *text, size_t bytes)
 {
-    int n = 0;
+    struct text t = {text, bytes};
+    if (job->members[pe].about.n_unfinished == 0) {
+        add(&t, are_several ? " have left their kernels and wait in "
+                            : " has left its kernels and waits in ");
+    } else {
+        add(&t, are_several ? " wait in no kernel, but in " : " waits in no kernel, but in ");
+    }
+    add_wait(&t, &e->wait);
+}
+
+/* Names PE `from` and those behind it in `left` that wait for the same, and takes them out. */
+static void add_same(struct text *t, const struct gsh_hang_job *job, int from,
+                     const struct gsh_hang_entry **left, bool *is_of)
+{
+    char words[320], its[320];
+    word_left(job, from, left[from], true, words, sizeof(words));
     for (int i = 0; i < job->n_pes; i++) {
-        const struct gsh_hang_entry *e = left_kernels(job, i);
-        if (e == NULL || ++n > NAMES_AT_ONCE) {
-            continue;
+        is_of[i] = false;
+        if (i >= from && left[i] != NULL) {
+            word_left(job, i, left[i], true, its, sizeof(its));
+            is_of[i] = strcmp(words, its) == 0;
         }
-        add(t, "; PE %d %s ", i,
-            job->members[i].about.n_unfinished == 0 ? "has left its kernels, and waits in"
-                                                    : "waits in no kernel, but in");
-        add_wait(t, &e->wait);
-        *pe = i;
     }
-    if (n > NAMES_AT_ONCE) {
-        add(t, "; and so %d more", n - NAMES_AT_ONCE);
+    add(t, "; ");
+    if (add_pes(t, is_of, job->n_pes) == 1) {
+        word_left(job, from, left[from], false, words, sizeof(words));
     }
+    add(t, "%s", words);
+    for (int i = from; i < job->n_pes; i++) {
+        left[i] = is_of[i] ? NULL : left[i];
+    }
+}
+
+static bool waits_in_kernel(const struct gsh_hang_job *job, int pe)
+{
+    for (int i = 0; i < job->n_waits; i++) {
+        if (job->waits[i].pe == pe && !job->waits[i].wait.is_host) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* While kernels wait, other PEs have left theirs too early: it may be they that were to write.
+ * Returns how many; *pe: the last. stuck: whose kernel waits. */
+static int add_left(struct text *t, const struct gsh_hang_job *job, int stuck, int *pe)
+{
+    const struct gsh_hang_entry **left = calloc((size_t)job->n_pes, sizeof(*left));
+    bool *is_of = calloc((size_t)job->n_pes, sizeof(*is_of));
+    int n = 0, n_groups = 0, n_rest = 0, n_in_kernel = 0;
+    for (int i = 0; i < job->n_pes && left != NULL && is_of != NULL; i++) {
+        left[i] = left_kernels(job, i);
+        if (left[i] != NULL) {
+            *pe = i;
+            n++;
+        } else if (i != stuck) {
+            n_rest++;
+            n_in_kernel += waits_in_kernel(job, i);
+        }
+    }
+    for (int i = 0; i < job->n_pes && n > 0; i++) {
+        if (left[i] != NULL && n_groups++ < NAMES_AT_ONCE) {
+            add_same(t, job, i, left, is_of);
+        }
+    }
+    if (n_groups > NAMES_AT_ONCE) {
+        add(t, "; and so %d more", n_groups - NAMES_AT_ONCE);
+    }
+    if (n > 0 && n_rest > 0) {
+        add(t, "; the other PE%s %s%s", GSH_PLURAL(n_rest), n_rest == 1 ? "waits" : "wait",
+            n_in_kernel < n_rest ? ", too"
+            : n_rest == 1        ? " in a kernel, too"
+                                 : " in kernels, too");
+    }
+    free(left);
+    free(is_of);
     return n;
 }
 
@@ -462,9 +548,8 @@ static void end_at_word(struct text *t, const struct gsh_hang_job *job,
             !is_idle ? ""
             : n == 1 ? ", and nothing is left on its streams"
                      : ", and nothing is left on their streams");
-    } else if (!e->wait.is_host && (n = add_left(t, job, &left)) > 0) {
+    } else if (!e->wait.is_host && (n = add_left(t, job, e->pe, &left)) > 0) {
         c->pe = n == 1 ? left : c->pe;
-        add(t, "; every other PE waits in a kernel");
     } else if (job->n_pes > 1) {
         add(t, "; every other PE waits, too%s",
             e->wait.what == GSH_HANG_PEER ? "" : ", so none is left to write it");
@@ -500,9 +585,42 @@ static void find_lost(const struct gsh_hang_job *job, struct text *t, struct gsh
     }
 }
 
+/* Whether a kernel waits in the cycle: then who waits on its host may have left its own too early.
+ */
+static bool has_kernel(const struct gsh_hang_job *job, int from)
+{
+    int pe = from;
+    for (int n = 0; n < job->n_pes; n++) {
+        const struct gsh_hang_entry *e = arrow_of(job, pe);
+        if (!e->wait.is_host) {
+            return true;
+        }
+        pe = target(job, e);
+        if (pe == from) {
+            break;
+        }
+    }
+    return false;
+}
+
+/* The same of a cycle: with what is known of a lock's holder, and of a PE's kernels. */
+static void add_link(struct text *t, const struct gsh_hang_job *job, const struct gsh_hang_entry *e,
+                     bool says_kernels)
+{
+    const bool has_left = says_kernels && left_kernels(job, e->pe) != NULL &&
+                          job->members[e->pe].about.n_unfinished == 0;
+    add(t, "PE %d %swaits for PE %d in ", e->pe, has_left ? "has left its kernels and " : "",
+        target(job, e));
+    add_wait(t, &e->wait);
+    if (e->wait.what == GSH_HANG_LOCK && e->wait.holder == target(job, e)) {
+        add(t, ", which PE %d holds", e->wait.holder);
+    }
+}
+
 static void find_cycle(const struct gsh_hang_job *job, struct text *t, struct gsh_hang_cause *c,
                        int from)
 {
+    const bool says_kernels = has_kernel(job, from);
     int pe = from, n = 0;
     c->verdict = GSH_HANG_CYCLE;
     c->pe = from;
@@ -510,7 +628,8 @@ static void find_cycle(const struct gsh_hang_job *job, struct text *t, struct gs
     do {
         const struct gsh_hang_entry *e = arrow_of(job, pe);
         add(t, n++ > 0 ? ", and " : "");
-        add_arrow(t, job, e);
+        add_link(t, job, e, says_kernels);
+        add_overtaken(t, &e->wait);
         add_behind(t, job, pe);
         pe = target(job, e);
     } while (pe != from && n < NAMES_AT_ONCE);

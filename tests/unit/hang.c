@@ -204,10 +204,34 @@ static void test_causes(void)
     add_wait(&job, 2, GSH_HANG_WORD, -1);
     add_wait(&job, 3, GSH_HANG_ARRIVAL, 0);
     job.waits[3].wait.is_host = 1;
-    expect(
-        &job, GSH_HANG_UNSENT, 3,
-        "PE 3 has left its kernels, and waits in gshmem_call: arrival 3; every other PE waits in "
-        "a kernel");
+    expect(&job, GSH_HANG_UNSENT, 3,
+           "PE 3 has left its kernels and waits in gshmem_call: arrival 3; the other PEs wait in "
+           "kernels, too");
+
+    job = job_of(5); /* of those that have, the ones that wait for the same */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    for (int pe = 1; pe < 5; pe++) {
+        add_wait(&job, pe, GSH_HANG_ARRIVAL, 0);
+        job.waits[pe].wait.is_host = 1;
+    }
+    job.waits[3].wait.expected = 4;
+    expect(&job, GSH_HANG_UNSENT, 0,
+           "and it is 0; PEs 1, 2 and 4 have left their kernels and wait in gshmem_call: arrival "
+           "3; PE 3 has left its kernels and waits in gshmem_call: arrival 4");
+
+    job = job_of(3); /* a later value came */
+    add_wait(&job, 0, GSH_HANG_WORD, -1);
+    job.waits[0].wait.seen = 4;
+    expect(&job, GSH_HANG_UNSENT, 0, "; the word is beyond that already: a later value came");
+
+    job = job_of(2); /* a kernel has ended without giving its lock back */
+    add_wait(&job, 0, GSH_HANG_LOCK, 1);
+    add_wait(&job, 1, GSH_HANG_ARRIVAL, 0);
+    job.waits[0].wait.holder = 1;
+    job.waits[1].wait.is_host = 1;
+    expect(&job, GSH_HANG_CYCLE, 0,
+           "+ 0x0, which PE 1 holds, and PE 1 has left its kernels and waits for PE 0 in "
+           "gshmem_call: arrival 3");
 
     job = job_of(3); /* a PE whose kernel has not begun */
     add_wait(&job, 0, GSH_HANG_WORD, -1);
