@@ -142,33 +142,63 @@ static uint64_t copy_of(const struct gsh_instance *pe, uint64_t address, int oth
     return address + (uint64_t)((int64_t)pe->slot_of[other] - pe->my_slot) * pe->state.stride;
 }
 
+/* What other words are, beside that of a wait. */
+struct others {
+    int n, n_wanted; /* how many, and how many of them are as the wait wants its own */
+    int last_wanted; /* the last of these */
+    bool is_unknown; /* some could not be read */
+};
+
+static void count(struct others *o, const struct gsh_instance *pe, const struct gsh_hang_wait *w,
+                  uint64_t at, unsigned bytes, int which)
+{
+    uint64_t value = 0;
+    o->n++;
+    if (at == 0 || !load(pe, at, bytes, &value)) {
+        o->is_unknown = true;
+    } else if (is_as_wanted(w, value, bytes)) {
+        o->n_wanted++;
+        o->last_wanted = which;
+    }
+}
+
+/* Only one is as the wait wants its own, and others are not: else that may be as it should. */
+static bool is_odd(const struct others *o)
+{
+    return o->n_wanted == 1 && o->n > 1 && !o->is_unknown;
+}
+
+static void count_copies(struct others *o, const struct gsh_instance *pe,
+                         const struct gsh_hang_wait *w, uint64_t address, unsigned bytes)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (i != pe->my_pe) {
+            count(o, pe, w, copy_of(pe, address, i), bytes, i);
+        }
+    }
+}
+
+/* Whether the word was written in another place instead. A guess. */
 static void look_around(const struct gsh_instance *pe, struct gsh_hang_wait *w)
 {
     unsigned bytes = w->site == GSH_HANG_OBJECT ? width_of(pe, w) : 0;
-    int n_copies = 0, n_near = 0;
-    uint64_t value = 0;
+    struct others copies = {0}, nearby = {0}, of_nearby = {0};
     if (bytes == 0) {
         return;
     }
-    for (int i = 0; i < pe->n_pes; i++) {
-        uint64_t at = i != pe->my_pe ? copy_of(pe, w->address, i) : 0;
-        if (at != 0 && load(pe, at, bytes, &value) && is_as_wanted(w, value, bytes)) {
-            w->copy_pe = i;
-            n_copies++;
-        }
-    }
+    count_copies(&copies, pe, w, w->address, bytes);
     for (int i = -NEARBY; i <= NEARBY; i++) {
         int off = i * (int)bytes;
         uint64_t inside = w->object_off + (uint64_t)(int64_t)off;
-        if (i != 0 && inside < w->object_bytes && inside + bytes <= w->object_bytes &&
-            load(pe, w->address + (uint64_t)(int64_t)off, bytes, &value) &&
-            is_as_wanted(w, value, bytes)) {
-            w->near_off = off;
-            n_near++;
+        if (i != 0 && inside < w->object_bytes && inside + bytes <= w->object_bytes) {
+            count(&nearby, pe, w, w->address + (uint64_t)(int64_t)off, bytes, off);
         }
     }
-    w->copy_pe = n_copies == 1 ? w->copy_pe : -1;
-    w->near_off = n_near == 1 ? w->near_off : 0;
+    w->copy_pe = is_odd(&copies) ? copies.last_wanted : -1;
+    if (is_odd(&nearby)) { /* on other PEs, too: then it is another signal, which came */
+        count_copies(&of_nearby, pe, w, w->address + (uint64_t)(int64_t)nearby.last_wanted, bytes);
+    }
+    w->near_off = is_odd(&nearby) && of_nearby.n_wanted == 0 ? nearby.last_wanted : 0;
 }
 
 /* ---- locks ---- */

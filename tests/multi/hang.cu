@@ -134,7 +134,7 @@ static void wrong_address(const scene &s)
 static void wrong_value(const scene &s)
 {
     if (s.pe->me == 0)
-        gshmemx_signal_op(s.box, 1, GSHMEM_SIGNAL_SET, 1); /* 2 was meant */
+        gshmemx_signal_op(s.box, 3, GSHMEM_SIGNAL_SET, 1); /* 2 was meant */
     if (s.pe->me == 1)
         run(s, wait_kernel, 1, 1, s.box, 2);
 }
@@ -483,6 +483,17 @@ static void finalize_early(const scene &s)
         gshmem_barrier_all();
 }
 
+/* Each PE is to get a signal of its own, and PE 1 gets none. An earlier one has come everywhere. */
+static void one_missing(const scene &s)
+{
+    gshmemx_signal_op(s.box, 1, GSHMEM_SIGNAL_SET, s.pe->me);
+    for (int i = 0; i < s.pe->n && s.pe->me == 0; i++)
+        if (i != 1)
+            gshmemx_signal_op(s.box + 8, 1, GSHMEM_SIGNAL_SET, i);
+    run(s, wait_kernel, 1, 1, s.box + 8, 1);
+    gshmem_barrier_all();
+}
+
 static void chain(const scene &s)
 {
     if (s.pe->me == 0)
@@ -558,6 +569,7 @@ static const struct {
     CASE(proxy_dead),
     CASE(nic_late),
     CASE(finalize_early),
+    CASE(one_missing),
     CASE(chain),
     CASE(own_handler),
     CASE(alone),
