@@ -118,16 +118,7 @@ WEAKENED = {
                       FAR_SHAPES),
     "coll_far_leave": ("coll/far_step.cuh", [("void set_steps(", "    g.sync();\n", "")], FAR_SHAPES),
     "coll_far_sync": ("coll/far_step.cuh", [("void sync_near(", "g.sync();\n    if", "if")], FAR_SHAPES),
-    # By way of the model NIC, each PE on a node of its own. Who rings has two fences, who leaves that to others one.
-    "nic_doorbell": ("post.cuh", [("bool publish_next(", FENCE, ";"), ("void ring_doorbell(", FENCE, ";"),
-                                  ("publish_later(const Context &c, uint32_t index", FENCE, ";"),
-                                  ("publish_later(const Context &c, uint32_t index", "fence_gpu();", ";"),
-                                  ("void ring_doorbell(", "fence_gpu();", ";")],
-                     "message,put_fence,signal_1k,signal_64k_block"),
-    # That of who rings by itself: the entries.
-    "nic_entries": ("post.cuh", [("bool publish_next(", FENCE, ";")], "message,put_fence,signal_1k,signal_64k_block"),
-    "nic_completed": ("post.cuh", [("void await_completed(", "load_acquire(word)", "load_relaxed(word)")],
-                      "get_8,get_64k,get_64k_block"),
+    # By way of the model NIC, each PE on a node of its own; weaken_nic.py has the other orders of that route.
     "nic_overtaken": ("nic.cuh", [("void nic_fence_queue(", "if (n == load_acquire(&queue_at(c, index)->gpu_fenced))",
                                    "if (n != UINT64_MAX)")], "amo_put"),
     "lines_flag": ("coll/line.cuh", [("bool is_here(", "is = is && (", "is = is || (")], "whole_lines"),
