@@ -63,27 +63,47 @@ static PyObject *attribute_of(PyObject *object, const char *text, PyObject **nam
     return value;
 }
 
+/* Calls the function, which another thread may forget meanwhile. A new reference. */
+static PyObject *call_kept(PyObject *function, PyObject *argument)
+{
+    Py_IncRef(function);
+    PyObject *result = PyObject_CallFunctionObjArgs(function, argument, NULL);
+    Py_DecRef(function);
+    return result;
+}
+
+static PyObject *torchs_stream(void)
+{
+    PyObject *find_stream = torch_stream;
+    Py_IncRef(find_stream);
+    PyObject *device = call_kept(torch_device, NULL);
+    PyObject *stream = device != NULL ? call_kept(find_stream, device) : NULL;
+    if (device != NULL)
+        Py_DecRef(device);
+    Py_DecRef(find_stream);
+    return stream;
+}
+
+static PyObject *cupys_stream(void)
+{
+    static PyObject *of_cupy;
+    PyObject *stream = call_kept(cupy_stream, NULL);
+    PyObject *number = stream != NULL ? attribute_of(stream, "ptr", &of_cupy) : NULL;
+    if (stream != NULL)
+        Py_DecRef(stream);
+    return number;
+}
+
 /* A new reference to a number. array: NULL for calls without one. */
 static PyObject *current_stream(PyObject *array)
 {
-    static PyObject *of_cupy;
     const bool is_cupys = array != NULL && is_of_other_package(array);
-    if (is_cupys && cupy_stream != NULL) {
-        PyObject *stream = PyObject_CallFunctionObjArgs(cupy_stream, NULL);
-        PyObject *number = stream != NULL ? attribute_of(stream, "ptr", &of_cupy) : NULL;
-        if (stream != NULL)
-            Py_DecRef(stream);
-        return number;
-    }
-    if (is_cupys || torch_device == NULL)
-        return PyObject_CallFunctionObjArgs(package.current_stream,
-                                            array != NULL ? array : &_Py_NoneStruct, NULL);
-    PyObject *device = PyObject_CallFunctionObjArgs(torch_device, NULL);
-    if (device == NULL)
-        return NULL;
-    PyObject *stream = PyObject_CallFunctionObjArgs(torch_stream, device, NULL);
-    Py_DecRef(device);
-    return stream;
+    if (is_cupys && cupy_stream != NULL)
+        return cupys_stream();
+    if (!is_cupys && torch_stream != NULL)
+        return torchs_stream();
+    return PyObject_CallFunctionObjArgs(package.current_stream,
+                                        array != NULL ? array : &_Py_NoneStruct, NULL);
 }
 
 /* CUDA's default streams are 0, 1 and 2; others are addresses, which nobody can check. */
