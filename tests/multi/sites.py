@@ -31,7 +31,7 @@ def run_case(launcher, info, program, file, line, found):
     number, is_far, call = found.groups()
     wrong = hang.ask_until([launcher, "-n", "2", program, number], info,
                            lambda report: is_named(report, call, file, line),
-                           {**os.environ, **(hang.FAR_ENVIRONMENT if is_far else {})})
+                           {**os.environ, **(hang.far_environment(1) if is_far else {})})
     return wrong and f"case {number}: no report says that {call} waits at {file}:{line}: {wrong}"
 
 
