@@ -97,13 +97,21 @@ def is_long_double(call):
     return "longdouble_" in call[2]
 
 
+# clang warns of functions that return a type of C++ that is not defined yet, which C might lack. Half and bfloat16 are
+# two bytes in either language.
+NO_WARNING = ("#if defined(__clang__)\n#pragma clang diagnostic push\n"
+              '#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"\n#endif\n')
+WARNING_AGAIN = "#if defined(__clang__)\n#pragma clang diagnostic pop\n#endif\n"
+
+
 def declare_all(calls, kernels):
     """Where kernels are compiled, the calls that they have are in the header of wrappers."""
     in_both = [c for c in calls if c[1:3] in kernels]
-    text = "".join(declare(c, ("p",) if c in in_both else ("", "p")) for c in calls)
+    text = NO_WARNING + "".join(declare(c, ("p",) if c in in_both else ("", "p")) for c in calls)
     text += "#if !defined(SHMEM_DEVICE_CODE)\n" + "".join(declare(c, ("",)) for c in in_both if not is_long_double(c))
     text += "#endif\n#if !defined(SHMEM_DEVICE_CODE) || defined(__CUDACC__)\n"
-    return text + "".join(declare(c, ("",)) for c in in_both if is_long_double(c)) + "#endif\n"
+    text += "".join(declare(c, ("",)) for c in in_both if is_long_double(c)) + "#endif\n"
+    return text + WARNING_AGAIN
 
 
 def former_names(calls):

@@ -134,16 +134,7 @@ int shmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
 int pshmem_complexd_sum_exscan(shmem_team_t team, shmem_complexd_t *dest,
                                const shmem_complexd_t *source, size_t nelems);
 
-/* clang warns of functions that return a type of C++ that is not defined yet, which C might lack.
- * Half and bfloat16 are two bytes in either language. */
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
-#endif
 #include "shmem_calls.h"
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
 
 #ifdef __cplusplus
 }

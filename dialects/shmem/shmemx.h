@@ -10,15 +10,7 @@
 extern "C" {
 #endif
 
-/* As in shmem.h. */
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
-#endif
 #include "shmemx_calls.h"
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
 
 #ifdef __cplusplus
 }
