@@ -321,9 +321,10 @@ publish_later(const Context &c, uint32_t index, uint64_t position, uint64_t end,
     s.done();
 }
 
-/* The same for a thread that expects to be next, and that nobody rings; false: it is mistaken, and
- * nothing is published. The fence is the only one for the system on this way, if the queue has no
- * record: it comes after the attempt to get the right to ring, and so waits for both at once. */
+/* The same for a thread that expects its entries to be the next ones, and nobody else to ring.
+ * Returns false if it is mistaken; then nothing is published. If the queue has no record, the fence
+ * is the only one for the system on this way. It comes after the attempt to get the right to ring,
+ * and so waits for both at once. */
 template <class Context>
 __device__ __forceinline__ bool publish_next(const Context &c, gsh_nic_queue *q, uint64_t position,
                                              uint64_t end)

@@ -131,7 +131,7 @@ PyObject *native_keep_for_stream(PyObject *module, PyObject *const *arguments, P
     return none();
 }
 
-/* (): what is kept and need not be any more; all of it that waits for quiet. */
+/* (): forgets all arrays that wait for quiet, and those of streams that are done with them. */
 PyObject *native_let_go(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
     (void)module, (void)arguments, (void)n;
