@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes in packaging/ are well-formed, and have the version of meson.build; so has the changelog, which names it
-as the one that comes or as one that came. Every library, plug-in and tool is in a package, and packaging/README.md
-names each package. docs/versions.md has the sonames of the dialects and the number of the handshake.
+"""The recipes in packaging/ are well-formed, and have the version of meson.build; so has the changelog, which names
+it as the one that comes or as one that came. Each recipe sets every option that a build would else find by itself.
+Every library, plug-in and tool is in a package, and packaging/README.md names each package. docs/versions.md has the
+sonames of the dialects and the number of the handshake.
 
     packages.py ROOT"""
 import os, re, sys
@@ -32,6 +33,12 @@ for path, pattern in (('packaging/debian/changelog', r'\Agshmem \((.*)-\d+\)'),
     elif found[1] and found[1] != version:
         complain(f'{path}: version {found[1]}; meson.build has {version}')
 compile(read('packaging/spack/packages/gshmem/package.py'), 'package.py', 'exec')
+# What a build finds by itself each recipe says, so that a package is the same wherever it is built.
+for option in re.findall(r"^option\('(\w+)', type: 'feature'", read('meson_options.txt'), re.M):
+    for path, said in (('packaging/debian/rules', f'-D{option}='), ('packaging/conda/meta.yaml', f'-D{option}='),
+                       ('packaging/spack/packages/gshmem/package.py', f'"{option}"')):
+        if said not in read(path):
+            complain(f'{path}: says nothing of the option {option}')
 installed = {path for path in os.listdir(os.path.join(root, 'packaging/debian')) if path.endswith('.install')}
 packages = set(re.findall(r'^Package: (\S+)', read('packaging/debian/control'), re.M))
 if {path.removesuffix('.install') for path in installed} != packages:
