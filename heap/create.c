@@ -90,6 +90,19 @@ static bool has_space(const void *entries, int pe)
     return ((const struct entry *)entries)[pe].space != 0;
 }
 
+static struct entry entry_of(struct gsh_peers *peers, const struct gsh_heap_options *o,
+                             enum gsh_result outcome)
+{
+    if (outcome != GSH_OK) {
+        return (struct entry){0};
+    }
+    return (struct entry){
+        .space = gsh_peers_publish(peers),
+        .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
+        .device = (uint64_t)o->cuda_device,
+    };
+}
+
 /* Votes on this PE's outcome so far, and gathers what all say of themselves. entries: [size of the
  * bootstrap]. */
 static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
@@ -97,14 +110,7 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
                                         struct entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
-    struct entry mine = {0};
-    if (outcome == GSH_OK) {
-        mine = (struct entry){
-            .space = gsh_peers_publish(peers),
-            .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
-            .device = (uint64_t)o->cuda_device,
-        };
-    }
+    const struct entry mine = entry_of(peers, o, outcome);
     enum gsh_result r = gsh_agree_gather(&heap->physical.agreement, create_vote(o, outcome), what,
                                          &mine, sizeof(mine), entries);
     if (r != GSH_OK && outcome == GSH_OK) {
@@ -113,13 +119,75 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
     return r;
 }
 
+/* What a PE tells those of its node. */
+struct node_entry {
+    int32_t pe;
+    uint32_t outcome;
+    struct entry entry;
+    uint64_t stride, internal;
+};
+
+/* Whether this PE can go on with those of its node; told: [n]. */
+static enum gsh_result check_node(const struct node_entry *told, int n,
+                                  const struct node_entry *mine, int n_pes)
+{
+    for (int i = 0; i < n; i++) {
+        if (told[i].pe < 0 || told[i].pe >= n_pes) {
+            return gsh_note(GSH_ERR_BUG, "an entry of PE %d", told[i].pe);
+        }
+        if (told[i].outcome != GSH_OK) {
+            return gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
+        }
+        if (told[i].stride != mine->stride || told[i].internal != mine->internal) {
+            return gsh_note(GSH_ERR_SYMMETRY,
+                            "a range of %" PRIu64 " bytes, %" PRIu64 " of them internal, and on PE "
+                            "%d one of %" PRIu64 ", %" PRIu64 " internal",
+                            mine->stride, mine->internal, told[i].pe, told[i].stride,
+                            told[i].internal);
+        }
+    }
+    return GSH_OK;
+}
+
+/* The same among the PEs of the node: the others use nothing of it. The result is this PE's own,
+ * also of what it was before. *is_shared, false before: PEs of one process share a range. */
+static enum gsh_result exchange_on_node(struct gsh_heap *heap, const struct gsh_heap_options *o,
+                                        enum gsh_result outcome, struct entry *entries,
+                                        bool *is_shared)
+{
+    struct gsh_peers *peers = &heap->physical.peers;
+    const int n = o->node->size;
+    const struct node_entry mine = {.pe = o->bootstrap->rank,
+                                    .outcome = (uint32_t)outcome,
+                                    .entry = entry_of(peers, o, outcome),
+                                    .stride = o->stride_bytes,
+                                    .internal = o->internal_bytes};
+    struct node_entry *told = calloc((size_t)n, sizeof(*told));
+    if (told == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
+    }
+    enum gsh_result r = o->node->ops->allgather(o->node, &mine, sizeof(mine), told);
+    if (r == GSH_OK && outcome == GSH_OK) {
+        r = check_node(told, n, &mine, o->bootstrap->size);
+    }
+    for (int i = 0; r == GSH_OK && outcome == GSH_OK && i < n; i++) {
+        entries[told[i].pe] = told[i].entry;
+        *is_shared = *is_shared || told[i].entry.space == 0;
+    }
+    free(told);
+    if (r != GSH_OK && outcome == GSH_OK) {
+        gsh_peers_withdraw(peers);
+    }
+    return outcome != GSH_OK ? outcome : r;
+}
+
 static enum gsh_result use_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
                                    const struct entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
     heap->max_align = o->stride_bytes & -o->stride_bytes;
-    for (int pe = 0; pe < o->bootstrap->size; pe++) {
-        heap->max_align = gsh_min_u64(heap->max_align, entries[pe].align);
+    for (int s = 0; s < o->n_slots; s++) {
+        heap->max_align = gsh_min_u64(heap->max_align, entries[o->pe_of_slot[s]].align);
     }
     collect_devices(peers, o, entries);
     enum gsh_result r = gsh_peers_join(peers, entries[peers->leader_pe].space, o);
@@ -185,6 +253,7 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     const char *what = "setting up the symmetric heap";
     struct gsh_physical *p = &heap->physical;
     p->node = o->node;
+    p->peers.mine.fd = -1;
     p->n_subscribers = o->n_subscribers;
     memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
@@ -201,22 +270,33 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     if (r == GSH_OK) {
         r = gsh_peers_reserve(&p->peers, ops_of(o), o);
     }
-    r = exchange_entries(heap, o, r, what, entries);
-    if (r != GSH_OK) {
-        return r;
-    }
-
     heap->stride = o->stride_bytes;
     heap->keep_bytes = o->keep_bytes;
     heap->first_bytes = o->first_bytes;
     heap->room_bytes = o->room_bytes;
     heap->large_bytes = o->large_bytes;
-    r = use_entries(heap, o, entries);
+    bool is_shared = false;
+    if (o->node != NULL) {
+        r = exchange_on_node(heap, o, r, entries, &is_shared);
+    } else {
+        r = exchange_entries(heap, o, r, what, entries);
+        if (r != GSH_OK) {
+            return r;
+        }
+        is_shared = is_range_shared(entries, o->bootstrap->size);
+    }
+    const bool is_known = r == GSH_OK; /* on the node, if that agrees by itself */
+    if (r == GSH_OK) {
+        r = use_entries(heap, o, entries);
+    }
     if (r == GSH_OK) {
         heap->base = gsh_peers_address(&p->peers, o->my_slot, 0);
         r = make_parts(heap, o);
     }
-    if (o->internal_bytes == 0 || is_range_shared(entries, o->bootstrap->size)) {
+    if (is_known && is_shared && o->node != NULL) {
+        r = gsh_physical_agree_on_node(p, r);
+    }
+    if (o->internal_bytes == 0 || (is_shared && o->node == NULL)) {
         r = gsh_agree(&p->agreement, create_vote(o, r), what, NULL);
         if (r != GSH_OK || o->internal_bytes == 0) {
             return r;

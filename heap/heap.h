@@ -64,7 +64,8 @@ struct gsh_heap_events {
 struct gsh_heap_options {
     struct gsh_bootstrap *bootstrap; /* over all PEs; used by every collective call */
     /* Over the PEs of this node, with which alone memory is shared: these agree first, so that a
-     * step among all PEs needs no step before it. NULL: they have no bootstrap of their own. */
+     * step among all PEs needs no step before it. All PEs then have the same stride_bytes and
+     * internal_bytes. NULL: they have no bootstrap of their own. */
     struct gsh_bootstrap *node;
     struct gsh_fdpass *fdpass; /* to the PEs of this node; NULL when all are in one process */
     enum gsh_memory_kind kind;

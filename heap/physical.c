@@ -95,7 +95,8 @@ static enum gsh_result tell_came(struct gsh_physical *p, int subscriber,
 {
     const struct gsh_heap_events *to = &p->subscribers[subscriber];
     const struct gsh_heap_members members = members_of(group);
-    void *memory = (void *)(uintptr_t)own_address(p, chunk.off);
+    /* a PE that has failed may have no range */
+    void *memory = prior == GSH_OK ? (void *)(uintptr_t)own_address(p, chunk.off) : NULL;
     return to->came(to->context, memory, chunk.off, chunk.bytes, prior, &members);
 }
 
@@ -160,15 +161,14 @@ static void fold_outcome(void *into, const void *from)
     *(uint64_t *)into |= *(const uint64_t *)from;
 }
 
-/* Ends the first phase among the PEs of the node. */
-static enum gsh_result agree_on_node(struct gsh_physical *p, enum gsh_result committed)
+enum gsh_result gsh_physical_agree_on_node(struct gsh_physical *p, enum gsh_result mine)
 {
-    uint64_t outcomes = (uint64_t)committed;
+    uint64_t outcomes = (uint64_t)mine;
     enum gsh_result r = p->node->ops->combine(p->node, &outcomes, sizeof(outcomes), fold_outcome);
-    if (r == GSH_OK && committed == GSH_OK && outcomes != GSH_OK) {
+    if (r == GSH_OK && mine == GSH_OK && outcomes != GSH_OK) {
         r = gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
     }
-    return committed != GSH_OK ? committed : r;
+    return mine != GSH_OK ? mine : r;
 }
 
 /* Ends the first phase, for this PE has committed its chunk or failed, and maps the peers' chunks.
@@ -179,7 +179,7 @@ static enum gsh_result map(struct gsh_physical *p, struct gsh_chunk chunk,
     enum gsh_result r = GSH_OK;
     *all = GSH_OK;
     if (p->node != NULL) {
-        r = agree_on_node(p, committed);
+        r = gsh_physical_agree_on_node(p, committed);
     } else {
         r = *all = gsh_agree(&p->agreement, step(committed, chunk.off, 1), what, NULL);
     }

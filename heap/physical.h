@@ -32,6 +32,11 @@ struct gsh_physical {
 /* Not collective; accepts all zeros. */
 void gsh_physical_finish(struct gsh_physical *p);
 
+/* Collective over the node, if it has a bootstrap: mine if that is a failure, else GSH_ERR_PEER if
+ * another PE's is. */
+GSH_CHECK_RESULT enum gsh_result gsh_physical_agree_on_node(struct gsh_physical *p,
+                                                            enum gsh_result mine);
+
 /* Collective: adds one chunk of `bytes` at the end; the first zero_bytes of it are zeroed. prior:
  * the outcome of this PE's steps so far, which the others do not know yet, nor wait for. what: as
  * for gsh_agree. On failure nothing has changed. */

@@ -13,16 +13,14 @@ struct options {
     uint64_t seed, bytes;
     const char *what; /* job, failures, or a part */
     const char *csv, *goal;
-    enum sim_start start;
 };
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER] [--threads]\n"
-            "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE]\n"
-            "           [job | scale | exchanges | failures | sync | reduce | broadcast |\n"
-            "            fcollect | alltoall | reducescatter | votes | parameters]\n");
+    fprintf(stderr, "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER]\n"
+                    "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE]\n"
+                    "           [job | scale | exchanges | failures | sync | reduce | broadcast |\n"
+                    "            fcollect | alltoall | reducescatter | votes | parameters]\n");
     return 2;
 }
 
@@ -54,8 +52,6 @@ static bool read_option(struct options *o, const char *arg)
         o->csv = arg + 6;
     } else if (strncmp(arg, "--goal=", 7) == 0) {
         o->goal = arg + 7;
-    } else if (strcmp(arg, "--threads") == 0) {
-        o->start = SIM_THREADS;
     } else if (arg[0] != '-') {
         o->what = arg;
     } else {
@@ -152,9 +148,9 @@ static bool is_by_leaders(const struct options *o, int coll)
            gsh_coll_block_bytes(o->bytes) * n <= (uint64_t)o->model.far_flat;
 }
 
-static void add_all(const struct options *o, struct sim *s)
+static void add_all(struct sim *s)
 {
-    sim_add_init(s, o->start);
+    sim_add_init(s);
     sim_add_malloc(s);
     sim_add_grow(s);
     sim_add_sync(s);
@@ -167,7 +163,7 @@ static int simulate(const struct options *o, const struct sim_fault *fault, bool
     struct sim *s = sim_create(&o->model, o->n_pes, o->seed);
     bool is_known = false;
     if (strcmp(o->what, "job") == 0) {
-        add_all(o, s);
+        add_all(s);
         is_known = true;
     } else if (strcmp(o->what, "votes") == 0) {
         sim_add_failed_malloc(s, SIM_ONE_DIFFERS);
@@ -209,7 +205,7 @@ static int fail_everywhere(const struct options *o)
 {
     const char *before = "";
     struct sim *all = sim_create(&o->model, o->n_pes, o->seed);
-    add_all(o, all);
+    add_all(all);
     printf("%d PEs, of which PE %d dies or hangs when it begins a phase:\n\n", o->n_pes,
            o->n_pes / 2);
     printf("%-20s %-7s %12s %12s %9s %9s\n", "phase", "", "first notice", "last", "PEs", "do not");
@@ -218,7 +214,7 @@ static int fail_everywhere(const struct options *o)
         for (int hangs = 0; hangs < 2 && strcmp(name, before) != 0; hangs++) {
             char first[32], last[32];
             struct sim *s = sim_create(&o->model, o->n_pes, o->seed);
-            add_all(o, s);
+            add_all(s);
             (void)sim_run(s, (struct sim_fault){o->n_pes / 2, i, hangs != 0});
             const struct sim_notice n = sim_noticed(s);
             printf("%-20s %-7s %12s %12s %9d %9d\n", name, hangs != 0 ? "hangs" : "dies",

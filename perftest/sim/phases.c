@@ -56,7 +56,7 @@ static void grow(struct sim *s, const char *phase)
     keep_told(s, m->key_bytes);
 }
 
-void sim_add_init(struct sim *s, enum sim_start start)
+void sim_add_init(struct sim *s)
 {
     const struct sim_model *m = sim_model_of(s);
     const uint64_t n = (uint64_t)sim_n_pes(s);
@@ -72,10 +72,6 @@ void sim_add_init(struct sim *s, enum sim_start start)
     gather(s, "topology", tcp, 184); /* devices, and that all have met their node and the network */
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
-    gather(s, "heap", SIM_FAR, sizeof(struct gsh_vote) + 24);
-    if (start == SIM_THREADS && m->node_pes > 1) { /* PEs of a process share a range */
-        vote(s, "heap", SIM_FAR, SIM_ALL_ALIKE);
-    }
     grow(s, "heap");
 }
 
@@ -132,7 +128,7 @@ void sim_add_finalize(struct sim *s)
 void sim_add_scale(struct sim *s)
 {
     sim_name_phases(s, "init");
-    sim_add_init(s, SIM_PROCESSES);
+    sim_add_init(s);
     sim_name_phases(s, "entry");
     sim_add_sync(s);
     sim_add_sync(s);

@@ -5,11 +5,8 @@
 
 #include "perftest/sim/engine.h"
 
-/* How PEs are started: as processes they vote on what threads of one process need not exchange. */
-enum sim_start { SIM_PROCESSES, SIM_THREADS };
-
 /* From the first connection to the end of init, over TCP and then the proxy. */
-void sim_add_init(struct sim *s, enum sim_start start);
+void sim_add_init(struct sim *s);
 /* gshmem_malloc from memory that is there, and of memory that the heap must grow for. */
 void sim_add_malloc(struct sim *s);
 void sim_add_grow(struct sim *s);

@@ -127,7 +127,7 @@ static void test_counts(int n, int node_pes)
     model.address_bytes = 16; /* of the transport within a process */
     model.key_bytes = 8;
     struct sim *s = sim_create(&model, n, 1);
-    sim_add_init(s, SIM_THREADS);
+    sim_add_init(s);
     sim_add_malloc(s);
     sim_add_grow(s);
     sim_add_sync(s);
@@ -159,7 +159,7 @@ static int process_main(void)
     model.node_pes = pe->env.node_pes;
     model.address_bytes = (double)bytes;
     struct sim *s = sim_create(&model, (int)n, 1);
-    sim_add_init(s, SIM_PROCESSES);
+    sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
     const struct sim_counts all = sum(s, tcp);
     CHECK_EQ(all.messages, n * pe->bootstrap->counts.messages);
@@ -187,7 +187,7 @@ static struct sim *make_job(int n, uint64_t seed)
     struct sim_model model;
     sim_model_init(&model);
     struct sim *s = sim_create(&model, n, seed);
-    sim_add_init(s, SIM_PROCESSES);
+    sim_add_init(s);
     sim_add_malloc(s);
     sim_add_failed_malloc(s, SIM_ONE_FAILS);
     sim_add_sync(s);
@@ -231,7 +231,7 @@ static void test_memory(void)
     sim_model_init(&model);
     struct sim *s = sim_create(&model, 100000, 1);
     uint64_t kept = 0;
-    sim_add_init(s, SIM_PROCESSES);
+    sim_add_init(s);
     for (int i = 0; i < sim_n_phases(s); i++) {
         kept += sim_phase(s, i)->keeps_bytes;
     }
@@ -252,7 +252,7 @@ static void test_relays(void)
         model.node_pes = on_node[i];
         for (int pe = -1; pe <= N / 2; pe += N / 2 + 1) {
             struct sim *s = sim_create(&model, N, 1);
-            sim_add_init(s, SIM_PROCESSES);
+            sim_add_init(s);
             CHECK(sim_run(s, (struct sim_fault){.pe = pe}));
             if (pe < 0) {
                 CHECK_EQ(phase_of(s, "rendezvous")->all.messages, N);
