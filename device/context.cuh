@@ -535,10 +535,11 @@ __device__ GSHMEM_NOINLINE_BODY void report_trouble(const Context &c, const trou
         r->team = -1;
         name_call(r->call, sizeof r->call, t->call);
 #if defined(GSHMEM_CALL_SITES)
-        if (request != 0) {
-            gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
+        gsh_waits_table *table = reinterpret_cast<gsh_waits_table *>(control_of(c)->wait_table);
+        if (request != 0)
             note_site(c, &table->site[r - table->entry], request);
-        }
+        else if (table != nullptr)
+            note_site(c, &table->site[GSH_WAITS_ENTRIES], 1);
 #endif
         /* pairs with the acquire of the host's monitor, or in gsh_waits_read */
         store_release(&r->state, request != 0 ? request : (uint32_t)2);

@@ -52,7 +52,9 @@ struct gsh_waits_table {
     uint32_t answered[GSH_WAITS_BITS / 32]; /* by atomics */
     uint32_t taken;                         /* by atomics */
     uint32_t limit;                         /* the host's */
-    struct gsh_waits_site site[GSH_WAITS_ENTRIES];
+    /* The last is not an entry's, but that of gsh_control.report; its `request` is 1 if there is a
+     * site. */
+    struct gsh_waits_site site[GSH_WAITS_ENTRIES + 1];
 };
 
 /* The bit of a thread, by its number in its grid, that waits for the word at this address. */

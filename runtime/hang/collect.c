@@ -295,21 +295,6 @@ static int what_of(uint32_t kind)
     }
 }
 
-/* In the library's own headers: calls that do not pass on where they stand. */
-static bool is_of_library(const char *file)
-{
-    static const char *const headers[] = {"generic.h", "generic_coll.h", "generic_complex.h",
-                                          "overloads.h"};
-    const size_t n = strlen(file);
-    for (size_t i = 0; i < GSH_ARRAY_LEN(headers); i++) {
-        if (strcmp(file, headers[i]) == 0) {
-            return true;
-        }
-    }
-    return (strncmp(file, "shmem", 5) == 0 || strncmp(file, "nvshmem", 7) == 0) && n > 2 &&
-           (strcmp(file + n - 2, ".h") == 0 || (n > 4 && strcmp(file + n - 4, ".cuh") == 0));
-}
-
 /* The place of a call that a kernel of the library makes for the program, and the comparison
  * without it. False: the place is not known. */
 static bool find_call_site(const struct gsh_report *e, struct gsh_hang_wait *w)
@@ -317,9 +302,9 @@ static bool find_call_site(const struct gsh_report *e, struct gsh_hang_wait *w)
     uint32_t cmp = e->cmp;
     const char *file;
     uint32_t line;
-    gsh_waits_split(w->call, &cmp, &file, &line);
+    (void)gsh_waits_split(w->call, &cmp, &file, &line);
     w->cmp = cmp <= 5 ? (int)cmp : 0;
-    if (line == 0 || is_of_library(file)) {
+    if (line == 0 || gsh_waits_is_of_library(file)) {
         return false;
     }
     gsh_copy_name(w->file, sizeof(w->file), file);
@@ -355,7 +340,7 @@ static void describe(struct part *p, const struct gsh_report *e, struct gsh_hang
     gsh_copy_name(w->call, sizeof(w->call), e->call);
     if (!find_call_site(e, w)) {
         gsh_copy_name(w->file, sizeof(w->file), p->sites[e->state].file);
-        w->line = is_of_library(w->file) ? 0 : p->sites[e->state].line;
+        w->line = gsh_waits_is_of_library(w->file) ? 0 : p->sites[e->state].line;
     }
     if (!p->is_set_up || e->address == 0) {
         return;
@@ -594,7 +579,8 @@ static void add_reported(struct part *p)
     }
     struct gsh_report *e = &p->entries[p->n++];
     *e = *report;
-    e->state = WAITS_MAX - 1; /* a site that is not known */
+    e->state = WAITS_MAX - 1;
+    p->sites[e->state] = gsh_waits_reported_site(p->pe);
     e->bytes = p->pe->env.wait_timeout_ns;
 }
 

@@ -55,8 +55,8 @@ static enum gsh_result check_wait(void *context, int from_pe)
     const struct gsh_waiting what = {
         .call = gsh_waits_call(), .kind = GSH_WAITS_COLLECTIVE, .pe = from_pe, .team = -1};
     if (gsh_host_sync_check(pe, &leg->start_ns, &what)) {
-        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
-                        gsh_host_sync_limit_s(pe), from_pe);
+        return gsh_fail(GSH_ERR_TIMEOUT, "%s%s: waited %.1f s for PE %d in a collective call",
+                        what.call, gsh_waits_word_site().text, gsh_host_sync_limit_s(pe), from_pe);
     }
     return gsh_is_death(pe) ? gsh_note_death("a collective call") : GSH_OK;
 }

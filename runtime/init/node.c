@@ -29,8 +29,9 @@ static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *sta
                                      .pe = node->number[rank],
                                      .team = -1};
     if (gsh_host_sync_poll(pe, backoff, start_ns, &what)) {
-        return gsh_fail(GSH_ERR_TIMEOUT, "waited %.1f s for PE %d in a collective call",
-                        gsh_host_sync_limit_s(pe), node->number[rank]);
+        return gsh_fail(GSH_ERR_TIMEOUT, "%s%s: waited %.1f s for PE %d in a collective call",
+                        what.call, gsh_waits_word_site().text, gsh_host_sync_limit_s(pe),
+                        node->number[rank]);
     }
     return GSH_OK;
 }

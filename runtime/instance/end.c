@@ -19,6 +19,18 @@
 #include "runtime/instance/report.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/instance/monitor.h"
+#include "runtime/instance/waits.h"
+
+/* Puts behind the call's name, with which messages begin, where the call stands. */
+static void name_site(char *text, size_t bytes)
+{
+    const struct gsh_waits_site_text site = gsh_waits_word_site();
+    const size_t n = strcspn(text, ": "), length = strlen(text), more = strlen(site.text);
+    if (text[n] == ':' && memchr(text, '_', n) != NULL && length + more < bytes) {
+        memmove(text + n + more, text + n, length + 1 - n);
+        memcpy(text + n, site.text, more);
+    }
+}
 
 void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
 {
@@ -27,6 +39,7 @@ void gsh_abort(struct gsh_instance *pe, int status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    name_site(text, sizeof(text));
     gsh_fail(GSH_ERR_STATE, "%s", text);
     gsh_end_for_error(pe, status, text);
 }

@@ -94,11 +94,11 @@ static void await_end(struct gsh_instance *pe, bool prints, const struct gsh_wai
 
 void gsh_job_report(struct gsh_instance *pe, const struct gsh_waiting *what, uint64_t since_ns)
 {
-    if (can_begin(pe)) {
-        bool prints = gsh_report_take_word(pe);
-        if (prints) {
-            begin_once(pe);
-        }
+    const bool prints = gsh_report_take_word(pe), has_report = can_begin(pe);
+    if (prints && has_report) {
+        begin_once(pe);
+    }
+    if (!prints || has_report) {
         await_end(pe, prints, what, since_ns);
     }
 }

@@ -292,12 +292,15 @@ static void print(struct gsh_instance *pe, const struct gsh_report *reported)
     struct gsh_report own = *reported;
     const struct gsh_report *r = &own;
     char text[512], more[160] = "", call[sizeof(r->call)], at[80] = "";
+    const struct gsh_waits_site site = gsh_waits_reported_site(pe);
     const char *file;
     uint32_t line;
     gsh_copy_name(call, sizeof(call), r->call);
-    gsh_waits_split(call, &own.cmp, &file, &line);
+    const bool is_of_host = gsh_waits_split(call, &own.cmp, &file, &line);
     if (line != 0) {
         snprintf(at, sizeof(at), " at %s:%u", file, line);
+    } else if (site.line != 0) {
+        snprintf(at, sizeof(at), " at %s:%u", site.file, site.line);
     }
     if (!word_timeout(pe, r, text, sizeof(text))) {
         word_mistake(pe, r, text, sizeof(text));
@@ -305,17 +308,28 @@ static void print(struct gsh_instance *pe, const struct gsh_report *reported)
     if (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT) {
         gsh_report_explain(pe, (const void *)(uintptr_t)r->address, r->pe, more, sizeof(more));
     }
+    if (is_of_host) {
+        gsh_fail(GSH_ERR_STATE, "%s%s (host call, by the library's kernel): %s%s", call, at, text,
+                 more);
+        return;
+    }
     gsh_fail(GSH_ERR_STATE, "%s%s (in a kernel, block %u,%u,%u thread %u,%u,%u): %s%s", call, at,
              r->block[0], r->block[1], r->block[2], r->thread[0], r->thread[1], r->thread[2], text,
              more);
 }
 
+/* Whether a wait has passed its time limit. */
+static bool is_of_limit(const struct gsh_report *r)
+{
+    return r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT ||
+           r->kind == GSH_REPORT_FAR_TIMEOUT || r->kind == GSH_REPORT_LOCK_TIMEOUT;
+}
+
 void gsh_report_print(struct gsh_instance *pe)
 {
     struct gsh_report *r = &pe->page->control.report;
-    /* the PE that ends the job has said who is missing */
-    if (take(&r->state) && r->kind != GSH_REPORT_GLOBAL_EXIT &&
-        r->kind != GSH_REPORT_SYNC_TIMEOUT) {
+    /* of limits, the PE that ends the job has said that one has passed */
+    if (take(&r->state) && r->kind != GSH_REPORT_GLOBAL_EXIT && !is_of_limit(r)) {
         print(pe, r);
     }
 }
@@ -330,9 +344,7 @@ bool gsh_report_is_of_wait(const struct gsh_instance *pe)
 {
     const struct gsh_report *r = &pe->page->control.report;
     /* acquire: pairs with the kernel's release store of 2, after the fields */
-    return gsh_load_acquire_u32(&r->state) == 2 &&
-           (r->kind == GSH_REPORT_WAIT_TIMEOUT || r->kind == GSH_REPORT_SYNC_TIMEOUT ||
-            r->kind == GSH_REPORT_FAR_TIMEOUT || r->kind == GSH_REPORT_LOCK_TIMEOUT);
+    return gsh_load_acquire_u32(&r->state) == 2 && is_of_limit(r);
 }
 
 enum gsh_reported gsh_report_take(struct gsh_instance *pe, int *status)

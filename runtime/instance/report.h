@@ -10,7 +10,7 @@
 struct gsh_instance;
 
 /* If the device has reported an error that has not been printed, prints it: for a process that is
- * ending anyway. */
+ * ending anyway. Not that a time limit has passed: the PE that ends the job says so. */
 void gsh_report_print(struct gsh_instance *pe);
 
 /* Prints the first refusal of a kernel's call, if there is one that has not been printed. */

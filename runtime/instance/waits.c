@@ -44,6 +44,29 @@ void gsh_waits_set_site(const char *file, uint32_t line)
     this_line = file != NULL ? line : 0;
 }
 
+bool gsh_waits_is_of_library(const char *file)
+{
+    static const char *const headers[] = {"generic.h", "generic_coll.h", "generic_complex.h",
+                                          "overloads.h"};
+    const size_t n = strlen(file);
+    for (size_t i = 0; i < GSH_ARRAY_LEN(headers); i++) {
+        if (strcmp(file, headers[i]) == 0) {
+            return true;
+        }
+    }
+    return (strncmp(file, "shmem", 5) == 0 || strncmp(file, "nvshmem", 7) == 0) && n > 2 &&
+           (strcmp(file + n - 2, ".h") == 0 || (n > 4 && strcmp(file + n - 4, ".cuh") == 0));
+}
+
+struct gsh_waits_site_text gsh_waits_word_site(void)
+{
+    struct gsh_waits_site_text site = {""};
+    if (this_line > 0 && !gsh_waits_is_of_library(without_folders(this_file))) {
+        snprintf(site.text, sizeof(site.text), " at %s:%u", without_folders(this_file), this_line);
+    }
+    return site;
+}
+
 /* ---- known_sites by number: entry `number - 1`, which is written once ---- */
 
 #define KNOWN_SITES 4096u
@@ -119,9 +142,11 @@ static void append_site(char *to, size_t room)
 {
     char mark[16];
     const uint32_t site = gsh_waits_site_number();
-    const size_t length = (size_t)snprintf(mark, sizeof(mark), "%c%u", SITE_MARK, site);
-    if (site != 0 && length + 1 < room) {
-        const size_t at = gsh_min_u64(strlen(to), room - 1 - length);
+    const size_t length =
+        (size_t)snprintf(mark, sizeof(mark), site != 0 ? "%c%u" : "%c", SITE_MARK, site);
+    const size_t most = length < room ? room - 1 - length : 0;
+    if (site != 0 ? most > 0 : strlen(to) <= most) {
+        const size_t at = gsh_min_u64(strlen(to), most);
         memcpy(to + at, mark, length + 1);
     }
 }
@@ -129,12 +154,10 @@ static void append_site(char *to, size_t room)
 void gsh_waits_copy_call(char *to, size_t room, const char *call)
 {
     gsh_copy_name(to, room, as != NULL ? as : call);
-    if (this_line != 0) {
-        append_site(to, room);
-    }
+    append_site(to, room);
 }
 
-void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line)
+bool gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line)
 {
     char *mark = strchr(call, SITE_MARK);
     const struct known_site *known = known_site_of(*cmp >> GSH_REPORT_SITE_SHIFT);
@@ -145,6 +168,7 @@ void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *lin
     }
     *file = known != NULL ? without_folders(known->file) : NULL;
     *line = known != NULL ? known->line : 0;
+    return mark != NULL;
 }
 
 /* ---- answers ---- */
@@ -435,6 +459,16 @@ uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_re
         }
     }
     return read_standing(pe, n, out, sites, max);
+}
+
+struct gsh_waits_site gsh_waits_reported_site(const struct gsh_instance *pe)
+{
+    struct gsh_waits_site site = pe->page->waits.site[GSH_WAITS_ENTRIES];
+    site.file[sizeof(site.file) - 1] = '\0';
+    if (site.request == 0 || gsh_waits_is_of_library(site.file)) {
+        site.line = 0;
+    }
+    return site;
 }
 
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe)

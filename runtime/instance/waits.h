@@ -4,6 +4,7 @@
 #ifndef GSH_WAITS_H
 #define GSH_WAITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "wire/waits.h"
@@ -39,6 +40,14 @@ void gsh_waits_call_as(const char *call);
 
 /* Where that call stands; file: a literal, or NULL: not known. */
 void gsh_waits_set_site(const char *file, uint32_t line);
+/* " at sites.cu:12" if that is known, else "": for messages, behind the call's name. */
+struct gsh_waits_site_text {
+    char text[72];
+};
+struct gsh_waits_site_text gsh_waits_word_site(void);
+/* Whether a file without its folders is one of the library's own headers: calls in these do not
+ * pass on where they stand. */
+bool gsh_waits_is_of_library(const char *file);
 /* The number by which work that this thread hands to a kernel or to another thread names that
  * site; 0: it is not known. Valid in this process, as long as it lives. */
 uint32_t gsh_waits_site_number(void);
@@ -46,13 +55,13 @@ uint32_t gsh_waits_site_number(void);
 const char *gsh_waits_site_file(uint32_t number, uint32_t *line);
 /* The calling thread now carries out such work. Returns the number of the site that it had. */
 uint32_t gsh_waits_use_site(uint32_t site);
-/* The call's name, for a kernel to give back in reports. If the place is known, its number is
- * behind the name, which is cut for it. */
+/* The call's name, for a kernel to give back in reports, with a mark behind it that the host makes
+ * the call. If the place is known, its number is behind that, and the name is cut for it. */
 void gsh_waits_copy_call(char *to, size_t room, const char *call);
 /* Takes the numbers off a report's call, which is such a name, and off its comparison
  * (GSH_REPORT_CMP_AT), and says which place they mean: the comparison's, if both have one. *line
- * becomes 0 if neither has. */
-void gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line);
+ * becomes 0 if neither has. Returns whether there was a mark: the host makes the call. */
+bool gsh_waits_split(char *call, uint32_t *cmp, const char **file, uint32_t *line);
 
 /* A wait in which the thread cannot look around, as in a system call: who asks finds it in a list
  * of the process. Of calls inside each other the outermost one stands there, and for the PE that an
@@ -92,6 +101,8 @@ void gsh_waits_close(struct gsh_instance *pe);
  */
 uint32_t gsh_waits_read(struct gsh_instance *pe, uint32_t request, struct gsh_report *out,
                         struct gsh_waits_site *sites, uint32_t max);
+/* Where the call of the kernel stands that has reported (gsh_control.report); line 0: not known. */
+struct gsh_waits_site gsh_waits_reported_site(const struct gsh_instance *pe);
 /* At least so many more wait. */
 uint32_t gsh_waits_count_missed(const struct gsh_instance *pe);
 

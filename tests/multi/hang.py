@@ -271,6 +271,33 @@ def ask_by_signal(args, name, send, words):
         job.communicate()
 
 
+# Cases in which a time limit passes: the only line of an error, and words of the cause.
+LIMITED = {
+    "two_cycle": (r"PE [01]: error: gshmem_signal_wait_until \(in a kernel, .*: waited ",
+                  r"PE 0 waits for PE 1 in gshmem_signal_wait_until: .*, and PE 1 waits for PE 0 in "
+                  r"gshmem_signal_wait_until: "),
+    "host_missing_signal": (r"PE 0: error: gshmem_signal_wait_until: waited ", r"gshmem_signal_wait_until: "),
+    "broadcast_absent": (r"PE 1: error: gshmem_long_broadcast \(host call, by the library's kernel\): waited ",
+                         r"PE 0 has not made gshmem_long_broadcast"),
+    "malloc_absent": (r"PE 0: error: gshmem_malloc: waited .* for PE 1 in a collective call",
+                      r"PE 1 has not made gshmem_malloc"),
+}
+LIMITS = [1, 4, 10, 30, 60]  # seconds: a slow machine may pass one before the PEs have come to their waits
+
+
+def limited(args, name):
+    """None, or what is wrong: with a time limit the job says why it ends by one line, and the report, with the places
+    of all calls."""
+    line, cause = (with_sites(words) if args.sites else words for words in LIMITED[name])
+    for limit in LIMITS:
+        done = subprocess.run([args.gshmemrun, "-n", str(CASES[name][0]), args.program, name], capture_output=True,
+                              text=True, timeout=LIMIT, env={**os.environ, "GSHMEM_WAIT_TIMEOUT": str(limit)})
+        lines = re.findall(r"^gshmem: .*error: .*", done.stderr, re.M)
+        if len(lines) == 1 and re.search(line, lines[0]) and re.search("gshmem: cause: .*" + cause, done.stderr):
+            return None
+    return f"{name} with a limit: not the only line, {line!r}, or no cause, {cause!r}: {done.stderr}"
+
+
 def signals(args):
     """SIGQUIT to gshmemrun and SIGUSR2 to a PE print the report; a program's own handler stays. {name: test}"""
     cause = r"gshmem: cause: PE 1 has not written the word"
@@ -294,6 +321,8 @@ def main():
     names = args.cases or [c for c in CASES if not (args.threads and c in PROCESSES_ONLY) and
                            not (args.gpus and (args.gpus < CASES[c][0] or c in NOT_ON_GPUS))]
     tests = {name: functools.partial(run_case, args, name) for name in names} | ({} if args.cases else signals(args))
+    if args.sites:
+        tests |= {f"{name} with a limit": functools.partial(limited, args, name) for name in LIMITED}
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         wrong = [w for w in pool.map(timed, tests.keys(), tests.values()) if w]
     say("\n".join(wrong) if wrong else f"{len(names)} hangs named")
