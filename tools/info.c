@@ -275,8 +275,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "gshmem-info: cannot write to stdout: %s\n", strerror(errno));
     }
     if (n_wrong > 0) {
-        fprintf(stderr, "gshmem-info: %d variables or lines of files are wrong (see above)\n",
-                n_wrong);
+        if (n_wrong == 1) {
+            fprintf(stderr, "gshmem-info: a variable or a line of a file is wrong (see above)\n");
+        } else {
+            fprintf(stderr, "gshmem-info: %d variables or lines of files are wrong (see above)\n",
+                    n_wrong);
+        }
     }
     return is_written && n_wrong == 0 ? 0 : 1;
 }

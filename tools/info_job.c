@@ -15,8 +15,12 @@
 static void list(const struct gsh_hang_jobs *jobs)
 {
     for (int i = 0; i < jobs->n; i++) {
-        fprintf(stderr, "  %08" PRIx64 ", of %d PE%s, gshmemrun's process %d\n", jobs->job[i].job,
-                jobs->job[i].n_pes, GSH_PLURAL(jobs->job[i].n_pes), jobs->job[i].launcher);
+        fprintf(stderr, "  %08" PRIx64 ", of %d PE%s", jobs->job[i].job, jobs->job[i].n_pes,
+                GSH_PLURAL(jobs->job[i].n_pes));
+        if (jobs->job[i].launcher != 0) {
+            fprintf(stderr, ", gshmemrun's process %d", jobs->job[i].launcher);
+        }
+        fputc('\n', stderr);
     }
 }
 
