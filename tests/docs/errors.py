@@ -56,7 +56,7 @@ def arguments(text, start):
 
 
 def shape(message):
-    message = re.sub(r'%[-+ #0-9.*]*(?:[hlzjt]*[a-zA-Z])?', '...', message)
+    message = re.sub(r'%%|%[-+ #0-9.*]*(?:[hlzjt]*[a-zA-Z])?', lambda k: '%' if k[0] == '%%' else '...', message)
     message = message.replace('\\n', ' ').replace('\\"', '"').replace('\\\\', '\\')
     message = re.sub(r'\.\.\.(?:\.\.\.)+', '...', message)
     return ' '.join(message.split())
