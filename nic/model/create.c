@@ -193,6 +193,21 @@ static const struct gsh_adapter_ops model_ops = {
     .destroy = model_destroy,
 };
 
+/* Each fault is of a PE that there is. */
+static enum gsh_result check_faults(const struct gsh_model_settings *s, int n_pes)
+{
+    const int last =
+        (int)gsh_max_u64((uint64_t)(s->lose_pe + 1),
+                         gsh_max_u64((uint64_t)(s->deny_pe + 1), (uint64_t)(s->break_pe + 1))) -
+        1;
+    if (last >= n_pes) {
+        return gsh_note(GSH_ERR_ARG,
+                        "GSHMEM_NIC_MODEL: there is no PE %d for a fault: the job has PEs 0 to %d",
+                        last, n_pes - 1);
+    }
+    return GSH_OK;
+}
+
 static bool allocate(struct gsh_model *model)
 {
     const struct gsh_adapter_options *o = &model->base.options;
@@ -262,6 +277,7 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
     model->base.options = *options;
     model->base.reads_cuda = options->copy != NULL;
     enum gsh_result r = gsh_model_read_settings(options->settings, &model->settings);
+    r = r == GSH_OK ? check_faults(&model->settings, options->n_pes) : r;
     if (r == GSH_OK && options->copy != NULL && !options->is_one_process) {
         r = gsh_note(GSH_ERR_UNSUPPORTED,
                      "the model NIC reaches GPUs only of PEs that are threads of one process");

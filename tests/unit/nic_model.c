@@ -724,6 +724,14 @@ static void test_settings(void)
     CHECK_EQ(gsh_adapter_create(&options, &a), GSH_ERR_ARG);
     CHECK_STR(gsh_last_error(),
               "GSHMEM_NIC=mlx6: there is no such NIC; gshmem-info --nics lists them");
+    static const char *const nobodys[] = {"lose=2@1", "seed=3,deny=2@0", "break=2@7,lose=1@1"};
+    options.name = "model";
+    for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++) {
+        options.settings = nobodys[i];
+        CHECK_EQ(gsh_adapter_create(&options, &a), GSH_ERR_ARG);
+        CHECK_STR(gsh_last_error(),
+                  "GSHMEM_NIC_MODEL: there is no PE 2 for a fault: the job has PEs 0 to 1");
+    }
 }
 
 /* ---- another process ---- */
