@@ -12,6 +12,7 @@
 #include <strings.h>
 #include "base/config.h"
 #include "base/log.h"
+#include "base/log_file.h"
 #include "base/util.h"
 
 #define PREFIX "GSHMEM_"
@@ -344,6 +345,17 @@ static enum gsh_result parse_subsystems(const char *text, unsigned *mask)
     return GSH_OK;
 }
 
+static enum gsh_result check_log_file(const char *name, const char *pattern)
+{
+    const char *bad = gsh_log_file_bad_token(pattern);
+    return bad == NULL
+               ? GSH_OK
+               : gsh_fail(GSH_ERR_ARG,
+                          "%s=%s: '%.2s' stands for nothing: h, p, r or a second percent sign "
+                          "follows the first",
+                          name, pattern, bad);
+}
+
 /* What is printed is kept, and sent to others. */
 static bool is_secret(const struct row *row)
 {
@@ -373,6 +385,12 @@ enum gsh_result gsh_env_read(struct gsh_env *env)
     }
     unsigned mask = 0;
     enum gsh_result r = parse_subsystems(read.debug_subsys, &mask);
+    if (r == GSH_OK) {
+        r = check_log_file("GSHMEM_LOG_FILE", read.log_file);
+    }
+    if (r == GSH_OK) {
+        r = check_log_file("GSHMEM_DEBUG_FILE", read.debug_file);
+    }
     if (r) {
         return r;
     }
@@ -393,6 +411,10 @@ static bool is_allowed(const struct row *row, const char *text)
     unsigned mask;
     if (!parse(row, text, &scratch)) {
         return false;
+    }
+    if (row->offset == offsetof(struct gsh_env, log_file) ||
+        row->offset == offsetof(struct gsh_env, debug_file)) {
+        return gsh_log_file_bad_token(text) == NULL;
     }
     return row->offset != offsetof(struct gsh_env, debug_subsys) ||
            parse_subsystems(text, &mask) == GSH_OK;

@@ -48,6 +48,16 @@ bool gsh_log_file_is_per_pe(const char *pattern)
     return false;
 }
 
+const char *gsh_log_file_bad_token(const char *pattern)
+{
+    for (const char *p = strchr(pattern, '%'); p != NULL; p = strchr(p + 2, '%')) {
+        if (p[1] == '\0' || strchr("hpr%", p[1]) == NULL) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 int gsh_log_file_open(const char *pattern, int pe, char *name, size_t size)
 {
     expand_path(pattern, pe, name, size);

@@ -160,6 +160,7 @@ CASES = {
     "bad_bootstrap": (r"GSHMEM_BOOTSTRAP.*bogus.*pmix.*uid", None, {"GSHMEM_BOOTSTRAP": "bogus"},
                       "single"),
     "bad_number": (r"GSHMEM_WAIT_TIMEOUT.*soon", None, {"GSHMEM_WAIT_TIMEOUT": "soon"}, "single"),
+    "bad_log_file": (r"GSHMEM_LOG_FILE=log.%q: '%q' stands for nothing", None, {"GSHMEM_LOG_FILE": "log.%q"}, "single"),
     "unknown_launcher": (r"launcher.*PMI_SIZE", None, {"PMI_SIZE": "4", "PMI_RANK": "0"}, "single"),
 }
 SIZES = r"the members' sizes differ: \d+ bytes on PE \d, \d+ on PE \d"
@@ -272,7 +273,8 @@ WARNINGS = {
 }
 # The program's arguments; the rest is its own name.
 PLAYED = {**{name: "none" for name in FAR},
-          "bad_bootstrap": "none", "bad_contexts": "none", "bad_number": "none", "unknown_launcher": "none",
+          "bad_bootstrap": "none", "bad_contexts": "none", "bad_log_file": "none", "bad_number": "none",
+          "unknown_launcher": "none",
           "descriptors_closed_alone": "descriptors_closed",
           "unknown_variable": "none", "staged_puts": "die_in_puts", "staged_no_memory": "exit",
           "staged_bad_chunk": "exit", "staged_bad_buffers": "exit"}

@@ -160,6 +160,9 @@ static void test_others(void)
     refuses("GSHMEM_UID_IFNAME", text, "255");
     CHECK(reads(&env, "GSHMEM_DEBUG_SUBSYS", "heap,sync"));
     refuses("GSHMEM_DEBUG_SUBSYS", "syncc", "bootstrap");
+    refuses("GSHMEM_LOG_FILE", "/tmp/%h.%q", "'%q' stands for nothing: h, p, r");
+    refuses("GSHMEM_LOG_FILE", "/tmp/a%", "'%' stands for nothing");
+    refuses("GSHMEM_DEBUG_FILE", "/tmp/%%%d", "'%d' stands for nothing");
 }
 
 static void test_collectives(void)
