@@ -21,7 +21,8 @@ MORE = os.environ.get('PYTHON_TEST_PACKAGES', '').split()
 def environment_of(sanitizers, root, folder):
     """What the tests need in their environment."""
     added = {'PYTHON_TEST_SOURCES': root, 'PYTHONDONTWRITEBYTECODE': '1', 'XDG_CACHE_HOME': folder,
-             'GSHMEM_DEVICE': 'cpu', 'GSHMEM_WAIT_TIMEOUT': '60', 'GSHMEM_WAIT_NOTICE': '0'}
+             'GSHMEM_DEVICE': 'cpu', 'GSHMEM_WAIT_TIMEOUT': '250',  # PEs wait while one of them compiles
+             'GSHMEM_WAIT_NOTICE': '0'}
     if sanitizers:
         added['LD_PRELOAD'] = ' '.join(sanitizers)
         added['ASAN_OPTIONS'] = 'detect_leaks=0:' + os.environ.get('ASAN_OPTIONS', '')  # the interpreter's
