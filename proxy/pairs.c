@@ -28,6 +28,9 @@
 #define WINDOW UINT64_C(4194304)
 /* How often who waits looks whether the other process has gone. */
 #define LOOK_NS 20000000u
+/* With no more cores than this the thread sleeps at once: two processes have four threads on the
+ * way of a message, and one that polls takes the core from those that it waits for. */
+#define CORES_TO_SPIN 4
 /* At the end of the process, for links that are still open. */
 #define END_NS UINT64_C(2000000000)
 
@@ -459,7 +462,7 @@ enum gsh_result gsh_pairs_open(const struct gsh_pairs_options *options, const vo
         }
         pthread_mutex_init(&s->lock, NULL);
         s->pid = getpid();
-        s->spin_ns = options->spin_ns;
+        s->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > CORES_TO_SPIN ? options->spin_ns : 0;
         if (open_transport(s, options) != GSH_OK) {
             snprintf(s->why, sizeof(s->why), "%s", gsh_last_error());
         } else if (!is_at_exit) {

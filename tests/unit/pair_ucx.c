@@ -73,7 +73,7 @@ static size_t size_of(unsigned i)
 
 static uint8_t byte_of(unsigned i, size_t at)
 {
-    return (uint8_t)(i * 37 + at * 11 + (at >> 8));
+    return (uint8_t)((size_t)i * 37 + at * 11 + (at >> 8));
 }
 
 struct sender {
