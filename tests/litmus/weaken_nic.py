@@ -170,7 +170,7 @@ def run(program, *words):
     env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
     try:
         done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", env=env, timeout=100)
+                              errors="replace", env=env, timeout=250)
         return done.stdout, done.returncode
     except subprocess.TimeoutExpired as error:
         return str(error.stdout), -1
