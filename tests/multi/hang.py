@@ -282,7 +282,9 @@ LIMITED = {
     "malloc_absent": (r"PE 0: error: gshmem_malloc: waited .* for PE 1 in a collective call",
                       r"PE 1 has not made gshmem_malloc"),
 }
-LIMITS = [1, 4, 10, 30, 60]  # seconds: a slow machine may pass one before the PEs have come to their waits
+# Seconds. On a slow machine a limit may pass before the PEs have come to their waits, and a PE may answer, or print,
+# too late: then the job is tried again.
+LIMITS = [1, 2, 4] * 5
 
 
 def limited(args, name):
