@@ -15,6 +15,9 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .far_piece = 256u << 10,
     .lines_flat = 4u << 10,
     .read_above = 64u << 10,
+    .pieces_above = 64u << 10,
+    .reduce_in_pieces = 64u << 10,
+    .sums_in_pieces = 64u << 10,
 };
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
@@ -30,6 +33,10 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .sums_most = 2u << 20,
     .lines_flat = 256u << 10,
     .read_above = 4u << 20,
+    .pieces_above = 24u << 20,
+    .reduce_in_pieces = 12u << 20,
+    .sums_in_pieces = 24u << 20,
+    .has_helpers = true,
 };
 
 struct entry {
@@ -52,6 +59,9 @@ static const struct entry entries[] = {
     {"sums", offsetof(struct gsh_coll_table, sums_most), 0, 1u << 30},
     {"lines_flat", offsetof(struct gsh_coll_table, lines_flat), 0, 1u << 30},
     {"read_above", offsetof(struct gsh_coll_table, read_above), 0, 1u << 30},
+    {"pieces_above", offsetof(struct gsh_coll_table, pieces_above), 0, 1u << 30},
+    {"pieces_reduce", offsetof(struct gsh_coll_table, reduce_in_pieces), 0, 1u << 30},
+    {"pieces_sums", offsetof(struct gsh_coll_table, sums_in_pieces), 0, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
@@ -74,6 +84,10 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             "                  straight from there\n",
             t->lines_above, t->lines_most, t->sums_above, t->sums_most, t->lines_flat,
             t->read_above);
+    fprintf(out,
+            "  in a dialect    of two ranks one streams in pieces through slots above %u\n"
+            "                  bytes, in a reduce above %u, and both in an all-reduce above %u\n",
+            t->pieces_above, t->reduce_in_pieces, t->sums_in_pieces);
     fprintf(out,
             "  otherwise       %u bytes for each block, up to %u blocks, and on at most half of a\n"
             "                  GPU's multiprocessors\n"
@@ -129,7 +143,8 @@ static enum gsh_result set(const char *text, size_t length, struct gsh_coll_tabl
         return gsh_fail(GSH_ERR_ARG,
                         "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
                         "block, blocks, per_block, far, far_piece, lines_above, lines, sums_above, "
-                        "sums, lines_flat or read_above, nor grid=NUMBER",
+                        "sums, lines_flat, read_above, pieces_above, pieces_reduce or "
+                        "pieces_sums, nor grid=NUMBER",
                         (int)length, text);
     }
     if (value < e->least || value > e->most) {

@@ -2,7 +2,7 @@
  * The kernels that carry out collectives on any memory, one or several in one launch
  * (device/coll/lines.cuh): those that move data alone, and the usual sums of a team of two, each
  * also for many rounds; and all of a team of two, or of more; and for teams of two again those in
- * which one may read the other's source. */
+ * which one may read the other's source, and those whose data go in pieces. */
 #define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/lines.cuh"
 #include "device/default.cuh"
@@ -19,6 +19,15 @@ __device__ __forceinline__ void run(const gsh_kernel_lines_args &a)
         return;
 #endif
     gshmem::detail::run_lines<ways>(gshmem::default_context(), a);
+}
+
+template <bool is_add> __device__ __forceinline__ void run_in_pieces(const gsh_kernel_lines_args &a)
+{
+#if !defined(__CUDACC__)
+    if (gshmem::detail::is_given_up(gshmem::default_context()))
+        return;
+#endif
+    gshmem::detail::run_in_pieces<is_add>(gshmem::default_context(), a);
 }
 
 } // namespace
@@ -77,5 +86,17 @@ __global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
     gsh_kernel_lines_read_of_two(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run<gshmem::detail::line_ways::read_of_two>(a);
+}
+
+__global__ void __launch_bounds__(GSH_PIECES_THREADS)
+    gsh_kernel_pieces_move(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run_in_pieces<false>(a);
+}
+
+__global__ void __launch_bounds__(GSH_PIECES_THREADS)
+    gsh_kernel_pieces_sums_of_two(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run_in_pieces<true>(a);
 }
 }

@@ -19,4 +19,6 @@ ENTRY(gsh_kernel_lines_of_more)
 ENTRY(gsh_kernel_lines_read_move)
 ENTRY(gsh_kernel_lines_read_sums_of_two)
 ENTRY(gsh_kernel_lines_read_of_two)
+ENTRY(gsh_kernel_pieces_move)
+ENTRY(gsh_kernel_pieces_sums_of_two)
 #undef ENTRY

@@ -185,6 +185,12 @@ struct gshmemx_layer_coll {
      * NULL. */
     bool may_read;
     const void *readable;
+    /* Of a reduce, broadcast or all-reduce of two members: their memory for pieces, by which a
+     * large one streams; NULL: none, the same on both. shares_pieces: other communicators of the
+     * two use it, too, the same on both and in all calls by that memory; then one that is using it
+     * makes the others go another way. */
+    const void *pieces;
+    bool shares_pieces;
     size_t count;          /* elements of one block: what one member gives to or gets of another */
     uint64_t scalar;       /* its bits, or */
     const void *scalar_at; /* where the kernel reads them */
@@ -207,6 +213,11 @@ size_t gshmemx_layer_inbox_bytes(int n_members);
 size_t gshmemx_layer_inbox_least_bytes(int n_members);
 /* Sets the inbox to what its first call expects, and waits until that is done. */
 int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox);
+/* Memory for pieces: symmetric on two PEs, aligned to 128 bytes, for all collectives of the two.
+ * How many bytes it takes. Each of the two clears its own, and knows that the other has, before its
+ * first call. */
+size_t gshmemx_layer_pieces_bytes(void);
+int gshmemx_layer_pieces_clear(void *memory);
 /* Whether the call below works on the team with that inbox; NULL: the team's own. The same on all
  * members. */
 bool gshmemx_layer_has_colls(gshmem_team_t team, const struct gshmemx_layer_inbox *inbox);

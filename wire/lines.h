@@ -31,10 +31,23 @@
 /* From how many rounds on the kernels that are made for many rounds are worth their longer code. */
 #define GSH_LINES_LONG 4u
 
+/* Pieces: what two members have to stream goes through slots for pieces, which all communicators of
+ * the two share: a warp has two for pieces and two for sums. A block and its helper have the warps
+ * of one block here. */
+#define GSH_PIECE_BYTES        4096u
+#define GSH_PIECES_OF_WARP     4u
+#define GSH_PIECES_THREADS     512u
+#define GSH_PIECES_BLOCKS_CUDA 64u
+#define GSH_PIECES_BLOCKS_CPU  1u
+#define GSH_PIECES_WARPS_CUDA  32u
+#define GSH_PIECES_WARPS_CPU   4u
+#define GSH_PIECES_LOCK_ROOM   128u
+#define GSH_PIECES_COUNT_ROOM  128u
+
 /* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone; for
  * those that add up float, half or bfloat16 of two members; both again for many rounds; and for all
  * items of two members, or of more. Those that read do the same for two members, of which one may
- * read the other's source. */
+ * read the other's source, and those of pieces for two members whose data may go in pieces. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
     GSH_COLL_KERNEL_lines_sums_of_two,
@@ -45,6 +58,8 @@ enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_read_move,
     GSH_COLL_KERNEL_lines_read_sums_of_two,
     GSH_COLL_KERNEL_lines_read_of_two,
+    GSH_COLL_KERNEL_pieces_move,
+    GSH_COLL_KERNEL_pieces_sums_of_two,
     GSH_COLL_ALL_KERNELS
 };
 
@@ -117,9 +132,11 @@ struct gsh_lines_item {
     uint8_t element;        /* enum gsh_element */
     uint8_t scaling;        /* enum gsh_lines_scaling */
     uint32_t site;          /* of the call, for GSH_REPORT_CMP_AT */
-    uint8_t may_read; /* of two members one gives, and says first whether the other may read it
-                         where it lies; the same on both */
-    uint8_t reserved[3];
+    uint8_t may_read;     /* of two members one gives, and says first whether the other may read it
+                             where it lies; the same on both */
+    uint8_t may_piece;    /* two members' data go in pieces; the same on both */
+    uint8_t has_helpers;  /* each of its blocks has a helper, n_blocks further on */
+    uint8_t shares_slots; /* with other communicators: both agree first who has them */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 128, "gsh_lines_item is wire");
 
@@ -130,6 +147,8 @@ struct gsh_lines_inbox {
     uint32_t slot_lines; /* room for each member's lines in one round of a channel */
     uint32_t line_room;  /* GSH_LINE_ROOM_WHOLE or _WORDS */
     uint32_t line_bytes;
+    uint64_t pieces; /* where the slots for pieces are, from the heap's base, plus 1; 0: there are
+                        none */
 };
 
 /* Of one launch; more would make all launches slower, which pass room for so many. */
@@ -159,6 +178,8 @@ void gsh_kernel_lines_of_more_on_cpu(void *args);
 void gsh_kernel_lines_read_move_on_cpu(void *args);
 void gsh_kernel_lines_read_sums_of_two_on_cpu(void *args);
 void gsh_kernel_lines_read_of_two_on_cpu(void *args);
+void gsh_kernel_pieces_move_on_cpu(void *args);
+void gsh_kernel_pieces_sums_of_two_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

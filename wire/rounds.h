@@ -36,13 +36,20 @@ GSH_ROUNDS_INLINE uint32_t gsh_lines_slot(int sender, int receiver)
     return (uint32_t)(sender < receiver ? sender : sender - 1);
 }
 
+/* Its words: each channel's count of rounds, what a block tells its helper, and how often that has
+ * listened (lines_pieces.cuh). */
+GSH_ROUNDS_INLINE uint64_t gsh_lines_words_bytes(uint64_t n_channels)
+{
+    return (n_channels * 24 + 127) / 128 * 128;
+}
+
 /* From the inbox's beginning to a channel's first buffer. */
 GSH_ROUNDS_INLINE uint64_t gsh_lines_channel_off(const struct gsh_lines_inbox *in, int n,
                                                  uint32_t channel)
 {
-    const uint64_t counts = ((uint64_t)in->n_channels * 8 + 127) / 128 * 128;
-    return counts + (uint64_t)channel * GSH_LINES_BUFFERS * (uint32_t)(n - 1) * in->slot_lines *
-                        in->line_room;
+    return gsh_lines_words_bytes(in->n_channels) + (uint64_t)channel * GSH_LINES_BUFFERS *
+                                                       (uint32_t)(n - 1) * in->slot_lines *
+                                                       in->line_room;
 }
 
 /* The lines of a slot, and how many channels there are, in that many bytes for n > 1 members;
@@ -59,7 +66,7 @@ GSH_ROUNDS_INLINE bool gsh_lines_divide(struct gsh_lines_inbox *in, int n, uint6
         bytes = (uint64_t)1 << 40;
     }
     for (; channels > 0; channels = channels / 2) {
-        const uint64_t counts = (channels * 8 + 127) / 128 * 128;
+        const uint64_t counts = gsh_lines_words_bytes(channels);
         lines = bytes > counts ? (bytes - counts) / (channels * a_line) : 0;
         if (lines >= least || (channels == 1 && lines > 0)) {
             break;
@@ -70,6 +77,25 @@ GSH_ROUNDS_INLINE bool gsh_lines_divide(struct gsh_lines_inbox *in, int n, uint6
     in->n_channels = (uint32_t)channels;
     in->slot_lines = (uint32_t)lines;
     return channels > 0;
+}
+
+/* ---- the slots for pieces ---- */
+
+/* They lie at the same offset on both members: locks of the blocks, then what each warp has counted
+ * itself, then the counts that it is told, then its slots. Up to the slots all is 0 at first. */
+GSH_ROUNDS_INLINE uint64_t gsh_pieces_count_off(uint32_t n_blocks, uint32_t warp)
+{
+    return (uint64_t)n_blocks * GSH_PIECES_LOCK_ROOM + (uint64_t)warp * GSH_PIECES_COUNT_ROOM;
+}
+GSH_ROUNDS_INLINE uint64_t gsh_pieces_counted_off(uint32_t n_blocks, uint32_t n_warps,
+                                                  uint32_t warp)
+{
+    return gsh_pieces_count_off(n_blocks, n_blocks * n_warps) + (uint64_t)warp * 8;
+}
+GSH_ROUNDS_INLINE uint64_t gsh_pieces_slot_off(uint32_t n_blocks, uint32_t n_warps, uint32_t warp)
+{
+    const uint64_t words = gsh_pieces_counted_off(n_blocks, n_warps, n_blocks * n_warps);
+    return (words + 127) / 128 * 128 + (uint64_t)warp * GSH_PIECES_OF_WARP * GSH_PIECE_BYTES;
 }
 
 /* ---- an item ---- */

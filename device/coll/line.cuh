@@ -227,6 +227,16 @@ __device__ __forceinline__ bool all_of_warp(bool is)
 #endif
 }
 
+/* One of two parts, word by word: a choice between their addresses would keep both in memory. */
+__device__ __forceinline__ line_part chosen(bool is_first, const line_part &a, const line_part &b)
+{
+    line_part p;
+    GSHMEM_UNROLL
+    for (uint32_t w = 0; w < part_words; w++)
+        p.word[w] = is_first ? a.word[w] : b.word[w];
+    return p;
+}
+
 /* The least number of the warp's threads. */
 __device__ __forceinline__ uint32_t least_of_warp(uint32_t x)
 {

@@ -33,6 +33,7 @@
 #ifndef GSHMEM_COLL_LINES_CUH
 #define GSHMEM_COLL_LINES_CUH
 
+#include "lines_pieces.cuh"
 #include "lines_read.cuh"
 #include "lines_streams.cuh"
 #include "lines_sums.cuh"
@@ -109,6 +110,33 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
     }
     group_block().sync(); /* all threads have read the count */
     if (threadIdx.x == 0 && h.team.n_pes > 1)
+        store_plain(count, so_far);
+}
+
+/* The same for an item of two members that is alone in its launch, and goes in pieces if both get
+ * the slots (lines_pieces.cuh). Behind the item's blocks the grid may have a helper for each. */
+template <bool is_add, class Context>
+__device__ __forceinline__ void run_in_pieces(const Context &c, const gsh_kernel_lines_args &h)
+{
+    constexpr arithmetic computes = arithmetic::float_sums;
+    const gsh_lines_item &t = h.item[0];
+    const line_worker<computes, Context> worker(c, h, t);
+    const line_pieces<computes, Context> pieces(worker);
+    if (blockIdx.x >= (uint32_t)t.n_blocks) {
+        leave_if_given_up(c, load_has_left(c));
+        pieces.template help<is_add>(blockIdx.x - (uint32_t)t.n_blocks,
+                                     blockIdx.x - (uint32_t)t.n_blocks);
+        return;
+    }
+    uint64_t *const count =
+        reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + blockIdx.x;
+    uint64_t so_far = load_plain(count);
+    leave_if_given_up(c, load_has_left(c));
+    if (!pieces.template run_pieces<is_add>(blockIdx.x, so_far))
+        so_far = line_streams<computes, Context>(worker).template run_streams<is_add, true>(
+            blockIdx.x, so_far);
+    group_block().sync(); /* all threads have read the count */
+    if (threadIdx.x == 0)
         store_plain(count, so_far);
 }
 

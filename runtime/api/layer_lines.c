@@ -34,6 +34,20 @@ int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox)
     return gsh_public_error(gsh_clear(pe, inbox->memory, inbox->bytes));
 }
 
+size_t gshmemx_layer_pieces_bytes(void)
+{
+    uint64_t zeroes;
+    return gsh_lines_pieces_bytes(gsh_instance_need_device("gshmemx_layer_pieces_bytes"), &zeroes);
+}
+
+int gshmemx_layer_pieces_clear(void *memory)
+{
+    struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_pieces_clear");
+    uint64_t zeroes;
+    (void)gsh_lines_pieces_bytes(pe, &zeroes);
+    return gsh_public_error(gsh_clear(pe, memory, zeroes));
+}
+
 /* False: the team has none. */
 static bool find_inbox(const struct gsh_instance *pe, const struct gsh_team *team,
                        const struct gshmemx_layer_inbox *given, struct gsh_lines_inbox *inbox)
@@ -105,6 +119,8 @@ static struct gsh_lines_call call_of(const struct gshmemx_layer_coll *c)
         .scalar_at = c->scalar_at,
         .may_read = c->may_read,
         .readable = c->readable,
+        .pieces = c->pieces,
+        .shares_pieces = c->shares_pieces,
         .blocks = {c->least_blocks, c->most_blocks},
         .site = c->site,
     };

@@ -10,6 +10,9 @@
 
 /* Groups of a full block, each of which has a line to each member at a time. */
 #define GROUPS (GSH_LINES_THREADS_MAX / GSH_LINE_THREADS)
+/* What goes in pieces has rounds of a multiple of so many lines, so that each block's part begins
+ * at a multiple of 128 bytes. */
+#define PIECES_LINES 16u
 
 /* ---- the inbox ---- */
 
@@ -157,6 +160,36 @@ static bool is_flat(const struct gsh_instance *pe, const struct gsh_lines_call *
     return n <= 2 || c->bytes <= pe->coll_table.lines_flat / more;
 }
 
+static bool may_be_read(const struct gsh_instance *pe, const struct gsh_lines_call *c, int n)
+{
+    return c->may_read && n == 2 && c->bytes > pe->coll_table.read_above &&
+           (c->kind == GSH_LINES_REDUCE || c->kind == GSH_LINES_BROADCAST) &&
+           (c->kind == GSH_LINES_BROADCAST || c->scaling != GSH_LINES_MULTIPLIED);
+}
+
+static bool is_usual_sum(enum gsh_lines_fold fold, enum gsh_element element,
+                         enum gsh_lines_scaling scaling)
+{
+    return fold == GSH_LINES_FOLD_sum_float && scaling != GSH_LINES_DIVIDED &&
+           (element == GSH_ELEMENT_float || element == GSH_ELEMENT_half ||
+            element == GSH_ELEMENT_bfloat16);
+}
+
+/* Whether the data are to go in pieces, of a call that is alone in its launch. */
+static bool is_in_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
+                         const struct gsh_lines_call *c, int n)
+{
+    const uint32_t above = c->kind == GSH_LINES_ALL_REDUCE  ? pe->coll_table.sums_in_pieces
+                           : c->kind == GSH_LINES_REDUCE    ? pe->coll_table.reduce_in_pieces
+                           : c->kind == GSH_LINES_BROADCAST ? pe->coll_table.pieces_above
+                                                            : UINT32_MAX;
+    return c->pieces != NULL && n == 2 && c->bytes > above && inbox->slot_lines >= PIECES_LINES &&
+           (c->kind == GSH_LINES_BROADCAST ||
+            (c->scaling == GSH_LINES_NOT_SCALED &&
+             is_usual_sum(fold_of(c->op, c->element), c->element, c->scaling))) &&
+           !may_be_read(pe, c, n);
+}
+
 static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
                      const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *c,
                      struct gsh_lines_item *t)
@@ -178,12 +211,12 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
         .element = (uint8_t)(computes && c->op > GSH_REDUCE_xor ? c->element : GSH_ELEMENT_bits),
         .scaling = (uint8_t)(computes ? c->scaling : GSH_LINES_NOT_SCALED),
     };
-    if (c->may_read && n == 2 && c->bytes > pe->coll_table.read_above &&
-        (c->kind == GSH_LINES_REDUCE || c->kind == GSH_LINES_BROADCAST) &&
-        t->scaling != GSH_LINES_MULTIPLIED) {
+    if (may_be_read(pe, c, (int)n)) {
         t->may_read = 1;
         t->readable = c->readable != NULL ? gsh_symmetric_off(pe, c->readable) + 1 : 0;
     }
+    t->may_piece = is_in_pieces(pe, inbox, c, (int)n);
+    t->shares_slots = t->may_piece && c->shares_pieces;
     if (may_share && !is_flat(pe, c, n)) {
         set_add_and_give(team, c, n_lines, inbox->line_bytes, t);
     } else if (computes) {
@@ -217,17 +250,41 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
     *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
 }
 
+/* The same for an item that goes in pieces, alone in its launch. */
+static void share_out_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
+                             struct gsh_block_limit limit, struct gsh_lines_item *t,
+                             struct gsh_coll_launch *l)
+{
+    const bool is_cuda = pe->device_ops->memory != GSH_MEMORY_HOST;
+    const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
+    const uint32_t room = is_cuda ? GSH_PIECES_BLOCKS_CUDA : GSH_PIECES_BLOCKS_CPU;
+    const uint32_t most = gsh_min_u64(room, inbox->n_channels);
+    struct gsh_lines_inbox rounds = *inbox;
+    rounds.slot_lines = inbox->slot_lines / PIECES_LINES * PIECES_LINES;
+    const struct gsh_lines_rounds p =
+        gsh_lines_plan(&rounds, n_lines, gsh_block_limit_apply(limit, most, most));
+    t->lines = rounds.slot_lines;
+    t->n_rounds = (uint32_t)gsh_lines_divide_up(gsh_lines_divide_up(n_lines, p.n_blocks), t->lines);
+    t->n_blocks = (uint16_t)p.n_blocks;
+    t->first_block = 0;
+    t->has_helpers =
+        pe->coll_table.has_helpers && (limit.most == 0 || limit.most >= 2 * p.n_blocks);
+    l->n_blocks = p.n_blocks * (t->has_helpers ? 2 : 1);
+    l->n_threads = GSH_PIECES_THREADS;
+}
+
 /* The smallest kernel that can carry the item out; those of_two and of_more can carry out any, if
  * the team has as many members. */
 static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_members)
 {
-    const bool is_float = t->element == GSH_ELEMENT_float || t->element == GSH_ELEMENT_half ||
-                          t->element == GSH_ELEMENT_bfloat16;
-    const bool is_usual_sum =
-        is_float && t->fold == GSH_LINES_FOLD_sum_float && t->scaling != GSH_LINES_DIVIDED;
+    const bool is_usual = is_usual_sum(t->fold, t->element, t->scaling);
+    if (t->may_piece != 0) {
+        return t->way == GSH_LINES_MOVE ? GSH_COLL_KERNEL_pieces_move
+                                        : GSH_COLL_KERNEL_pieces_sums_of_two;
+    }
     if (t->may_read != 0) {
         return t->way == GSH_LINES_MOVE ? GSH_COLL_KERNEL_lines_read_move
-               : is_usual_sum           ? GSH_COLL_KERNEL_lines_read_sums_of_two
+               : is_usual               ? GSH_COLL_KERNEL_lines_read_sums_of_two
                                         : GSH_COLL_KERNEL_lines_read_of_two;
     }
     if (t->way == GSH_LINES_MOVE) {
@@ -237,7 +294,7 @@ static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_mem
     if (n_members > 2) {
         return GSH_COLL_KERNEL_lines_of_more;
     }
-    if (!is_usual_sum) {
+    if (!is_usual) {
         return GSH_COLL_KERNEL_lines_of_two;
     }
     return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_sums_of_two
@@ -275,9 +332,19 @@ static uint32_t kernel_of_both(uint32_t a, uint32_t b, int n_members)
                            : GSH_COLL_KERNEL_lines_of_two;
 }
 
-enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
-                                 const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
-                                 const struct gsh_lines_call *calls, int n)
+uint64_t gsh_lines_pieces_bytes(const struct gsh_instance *pe, uint64_t *zeroes)
+{
+    const bool is_cuda = pe->device_ops->memory != GSH_MEMORY_HOST;
+    const uint32_t n_warps = is_cuda ? GSH_PIECES_WARPS_CUDA : GSH_PIECES_WARPS_CPU;
+    const uint32_t n_blocks = is_cuda ? GSH_PIECES_BLOCKS_CUDA : GSH_PIECES_BLOCKS_CPU;
+    *zeroes = gsh_pieces_slot_off(n_blocks, n_warps, 0);
+    return gsh_pieces_slot_off(n_blocks, n_warps, n_blocks * n_warps);
+}
+
+static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_instance *pe,
+                                      const struct gsh_team *team,
+                                      const struct gsh_lines_inbox *inbox,
+                                      const struct gsh_lines_call *calls, int n)
 {
     struct gsh_kernel_lines_args args; /* large: only what is there is filled in */
     struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
@@ -285,6 +352,8 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
     uint32_t next_block = 0;
     args.team = team->state;
     args.inbox = *inbox;
+    args.inbox.pieces =
+        n == 1 && calls->pieces != NULL ? gsh_symmetric_off(pe, calls->pieces) + 1 : 0;
     args.n_items = (uint32_t)n;
     args.reserved = 0;
     gsh_waits_copy_call(args.call, sizeof(args.call), site.call);
@@ -293,11 +362,32 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], t);
         t->site = calls[i].site != 0 ? calls[i].site : site_number;
-        share_out(inbox, n_others, calls[i].blocks, t, &next_block, &l.n_threads);
+        if (t->may_piece != 0) {
+            share_out_pieces(pe, inbox, calls[i].blocks, t, &l);
+        } else {
+            share_out(inbox, n_others, calls[i].blocks, t, &next_block, &l.n_threads);
+            l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
+        }
         const uint32_t kernel = kernel_of(t, team->n_pes);
         l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);
-        l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
     }
     return site.is_on_stream ? pe->device_ops->stream_coll(pe, &l, site.stream)
                              : pe->device_ops->coll(pe, &l);
+}
+
+enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
+                                 const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
+                                 const struct gsh_lines_call *calls, int n)
+{
+    enum gsh_result r = GSH_OK;
+    for (int first = 0, end; r == GSH_OK && first < n; first = end) {
+        end = first + 1;
+        if (!is_in_pieces(pe, inbox, &calls[first], team->n_pes)) {
+            while (end < n && !is_in_pieces(pe, inbox, &calls[end], team->n_pes)) {
+                end++;
+            }
+        }
+        r = launch_at_once(site, pe, team, inbox, &calls[first], end - first);
+    }
+    return r;
 }

@@ -47,6 +47,10 @@ struct gsh_lines_call {
      * one that gives, the same on both. readable: its symmetric address; NULL: it has none. */
     bool may_read;
     const void *readable;
+    /* Two members' slots for pieces, at the same symmetric address on both; NULL: none. Whether
+     * other communicators of the two use them, too; the same on both. */
+    const void *pieces;
+    bool shares_pieces;
     struct gsh_block_limit blocks;
     uint32_t site; /* of the call in the program (instance/waits.h); 0: the calling thread's */
 };
@@ -59,7 +63,12 @@ bool gsh_lines_inbox_of_team(const struct gsh_instance *pe, const struct gsh_tea
 /* An inbox in other memory; false: it is too small. */
 bool gsh_lines_inbox_in(const struct gsh_instance *pe, const struct gsh_team *team, uint64_t off,
                         uint64_t bytes, struct gsh_lines_inbox *inbox);
-/* One launch of at most GSH_LINES_ITEMS_MAX calls; bytes of none is 0. */
+/* How many bytes the slots for pieces of two members take; they begin with so many bytes that are
+ * 0.
+ */
+uint64_t gsh_lines_pieces_bytes(const struct gsh_instance *pe, uint64_t *zeroes);
+/* One launch of at most GSH_LINES_ITEMS_MAX calls, or one for each call that goes in pieces; bytes
+ * of none is 0. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe, const struct gsh_team *team,
                  const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *calls, int n);

@@ -179,6 +179,12 @@ static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_attr *
             pe->coll_table.max_blocks = half;
         }
     }
+    /* A second call under way still finds some. */
+    for (int i = 0; i < pe->n_pes; i++) {
+        if ((uint32_t)attrs[i].n_sms <= 2 * pe->coll_table.max_blocks) {
+            pe->coll_table.has_helpers = false;
+        }
+    }
 }
 
 /* ---- domains ---- */

@@ -40,6 +40,17 @@ static void allocate(run *r)
     r->m.flag = (uint64_t *)(r->heap + r->flags_off);
     r->m.relay = r->m.flag + slots * line_words;
     r->m.ack = r->m.relay + slots * line_words;
+    r->m.pieces = NULL;
+    if (r->s.kernel == pieces) {
+        const uint32_t n_blocks = r->pe->is_cpu ? GSH_PIECES_BLOCKS_CPU : GSH_PIECES_BLOCKS_CUDA;
+        const uint32_t n_warps = r->pe->is_cpu ? GSH_PIECES_WARPS_CPU : GSH_PIECES_WARPS_CUDA;
+        const size_t bytes = pieces_inbox_bytes(r->replicas) +
+                             gsh_pieces_slot_off(n_blocks, n_warps, n_blocks * n_warps);
+        r->m.pieces = (char *)gshmem_align(128, bytes);
+        void *zero = calloc(1, bytes);
+        test_copy(r->m.pieces, zero, bytes);
+        free(zero);
+    }
 }
 
 /* In pieces: the loads of a piece are kept until the partner's are there too. */
@@ -166,6 +177,10 @@ template <class R> static void run_kernels(R *r)
         if (kernel == line_reads)
             test_collective(r->pe, line_reads_kernel<>, r->replicas, threads, r->s, r->m, r->rounds,
                             r->v);
+    if constexpr (some_have(&shape::kernel, pieces))
+        if (kernel == pieces)
+            test_collective(r->pe, pieces_kernel<>, 2 * r->replicas, threads, r->s, r->m, r->rounds,
+                            r->v);
     if constexpr (some_have(&shape::kernel, buffering))
         if (kernel == buffering)
             run_buffering(r);
@@ -204,6 +219,7 @@ static void run_shape(run *r)
         fflush(stdout);
     }
     JUDGE(r->pe, r->v, r->s.name);
+    gshmem_free(r->m.pieces);
     gshmem_free(r->heap);
 }
 
@@ -212,9 +228,9 @@ static const char *what_lacks(const test_pe *pe, const shape &s, bool are_near)
 {
     if ((s.kernel == buffering || s.kernel == lines) && pe->n < 2)
         return "needs 2 PEs";
-    if (s.kernel == line_reads && pe->n != 2)
+    if ((s.kernel == line_reads || s.kernel == pieces) && pe->n != 2)
         return "needs two PEs alone";
-    if ((s.kernel == lines || s.kernel == line_reads) && !are_near)
+    if ((s.kernel == lines || s.kernel == line_reads || s.kernel == pieces) && !are_near)
         return "needs near PEs";
     if (s.kernel != chain)
         return NULL;
@@ -243,6 +259,8 @@ template <class P> static unsigned replicas_of(const P *pe, const shape &s, unsi
     if (s.kernel == barriers || s.kernel == collectives || s.kernel == grid_collectives)
         return 1;
     if (s.kernel == by_host) /* there and back */
+        return 2;
+    if (s.kernel == pieces && pe->is_cpu) /* that share slots */
         return 2;
     if (pe->is_cpu) /* threads take turns */
         return wanted;

@@ -26,6 +26,7 @@ enum shape_kernel {
     grid_collectives,
     lines,
     line_reads,
+    pieces,
     by_host
 };
 enum shape_group { thread, warp, block };
@@ -154,6 +155,7 @@ static constexpr shape shapes[] = {
      look_wait},
     {"whole_lines", lines, warp, 32, 8 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"read_source", line_reads, block, 32, 8 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
+    {"pieces", pieces, block, 64, 40 * KiB, 0, with_put, then_nothing, flag_p, look_wait},
     {"host", by_host, block, 64, KiB, 0, with_put_signal, then_nothing, flag_set, look_signal},
 };
 
@@ -208,6 +210,7 @@ struct mail {
     size_t slot_bytes;
     uint64_t *flag, *relay; /* a line for each replica and slot */
     uint64_t *ack;          /* a line for each replica, on the PE that writes: rounds read */
+    char *pieces;           /* kernel pieces: an inbox, and the slots */
 };
 
 /* One replica's slot. */
@@ -684,6 +687,111 @@ __global__ void line_reads_kernel(shape s, mail m, long rounds, verdict *v)
         if (!is_giver)
             for (size_t i = threadIdx.x; i < s.bytes / 8; i += blockDim.x)
                 EXPECT_AT(v, dest[i], value_of<uint64_t>(r, i), r);
+        __syncthreads();
+    }
+}
+
+/* Where the slots begin behind the inbox of so many channels. */
+enum { pieces_lines = 16 };
+static HD size_t pieces_inbox_bytes(unsigned n_channels)
+{
+    return gsh_lines_words_bytes(n_channels) +
+           (size_t)n_channels * GSH_LINES_BUFFERS * pieces_lines * GSH_LINE_ROOM_WORDS;
+}
+
+static __device__ float pieces_value(int pe, size_t i, long r)
+{
+    return (float)((i + 31 * (size_t)r) % 4096 + 4096 * (size_t)pe);
+}
+
+/* Two PEs stream data in pieces through slots (device/coll/lines_pieces.cuh), one way, the other
+ * way, and as sums: each gets what the other had when the call began. Two replicas share a lock and
+ * slots; the one that does not get them sends lines. Behind the replicas' blocks come their
+ * helpers, which learn by flags of the source, and say that they are through. */
+template <shape_kernel kind = pieces>
+__global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
+{
+    using namespace gshmem::detail;
+    constexpr arithmetic computes = arithmetic::float_sums;
+    const auto c = gshmem::default_context();
+    using context = decltype(gshmem::default_context());
+    const uint64_t base = state_of(c).base;
+    const unsigned n = gridDim.x / 2, replica = blockIdx.x % n, block = replica / 2;
+    const bool is_helper = blockIdx.x >= n;
+    const int me = gshmem_my_pe();
+    const size_t at = (size_t)replica * n_slots * m.slot_bytes, n_floats = s.bytes / sizeof(float);
+    float *const dest = (float *)(m.data + at), *const source = (float *)(m.source + at);
+    uint64_t *const is_ready = m.flag + replica * n_slots * line_words, *const is_done =
+                                                                            is_ready + line_words;
+    gsh_kernel_lines_args h = {};
+    gsh_lines_item &t = h.item[0];
+    h.team = *find_team(c, GSHMEM_TEAM_WORLD);
+    h.inbox.off = reinterpret_cast<uint64_t>(m.pieces) - base;
+    h.inbox.n_channels = n;
+    h.inbox.slot_lines = pieces_lines;
+    h.inbox.line_room = GSH_LINE_ROOM_WORDS;
+    h.inbox.line_bytes = (uint32_t)line_data_bytes;
+    h.inbox.pieces = h.inbox.off + pieces_inbox_bytes(n) + 1;
+    h.n_items = 1;
+    t.lines = pieces_lines;
+    t.n_rounds = (uint32_t)((s.bytes + pieces_lines * line_data_bytes - 1) /
+                            (pieces_lines * line_data_bytes));
+    const uint64_t before = (uint64_t)block * t.n_rounds * t.lines * line_data_bytes;
+    t.source = reinterpret_cast<uint64_t>(source) - before;
+    t.dest = t.result = reinterpret_cast<uint64_t>(dest) - before;
+    t.block_bytes = t.total_bytes = before + s.bytes;
+    t.n_blocks = (uint16_t)n;
+    t.has_helpers = t.shares_slots = 1;
+    t.element = GSH_ELEMENT_float;
+    t.fold = GSH_LINES_FOLD_sum_float;
+    uint64_t *const count = reinterpret_cast<uint64_t *>(m.pieces) + replica;
+    for (long r = 1; r <= rounds; r++) {
+        const int giver = (int)(r % 3); /* 2: both */
+        const bool i_give = giver == 2 || giver == me, i_take = giver == 2 || giver != me;
+        t.root = giver == 2 ? 0 : giver;
+        t.way = giver == 2 ? GSH_LINES_ADD : GSH_LINES_MOVE;
+        t.gives = i_give ? GSH_LINES_ALL : GSH_LINES_NOBODY;
+        t.takes = giver == 2 ? GSH_LINES_ALL : i_take ? GSH_LINES_ROOT : GSH_LINES_NOBODY;
+        if (!is_helper)
+            for (size_t i = threadIdx.x; i < n_floats; i += blockDim.x)
+                source[i] = pieces_value(me, i, r);
+        __syncthreads();
+        if (!is_helper && threadIdx.x == 0)
+            store_release(is_ready, (uint64_t)r);
+        while (is_helper && load_acquire(is_ready) < (uint64_t)r)
+            spin_pause();
+        spin_done();
+        const line_worker<computes, context> worker(c, h, t);
+        const line_pieces<computes, context> streamed(worker);
+        const line_streams<computes, context> lined(worker);
+        if (is_helper) {
+            if (giver == 2)
+                streamed.help<true>(block, replica);
+            else
+                streamed.help<false>(block, replica);
+            __syncthreads();
+            if (threadIdx.x == 0)
+                store_release(is_done, (uint64_t)r);
+            continue;
+        }
+        uint64_t so_far = *count;
+        if (giver == 2) {
+            if (!streamed.run_pieces<true>(block, so_far))
+                so_far = lined.run_streams<true, true>(block, so_far);
+        } else if (!streamed.run_pieces<false>(block, so_far)) {
+            so_far = lined.run_streams<false, true>(block, so_far);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            *count = so_far;
+        while (load_acquire(is_done) < (uint64_t)r)
+            spin_pause();
+        spin_done();
+        for (size_t i = threadIdx.x; i < n_floats && i_take; i += blockDim.x)
+            EXPECT_AT(v, dest[i],
+                      giver == 2 ? pieces_value(0, i, r) + pieces_value(1, i, r)
+                                 : pieces_value(giver, i, r),
+                      r);
         __syncthreads();
     }
 }

@@ -175,6 +175,7 @@ struct room {
     uint8_t *ordinary, *heap;                    /* heap: with room for n_places beginnings */
     size_t bytes;
     uint64_t random, own_random; /* own: another one on each PE */
+    void *pieces[2];             /* of two members; the second as if others used it, too */
 };
 
 /* The same on all members. */
@@ -216,6 +217,8 @@ static void choose(room *r, a_call *a, int n, int me, size_t most_bytes)
             c->op = GSHMEMX_LAYER_MAX;
     }
     c->may_read = below(r, 4) > 0;
+    c->shares_pieces = below(r, 2) > 0;
+    c->pieces = n == 2 && below(r, 4) > 0 ? r->pieces[c->shares_pieces] : NULL;
     a->is_in_place = below(r, 3) == 0;
 }
 
@@ -377,6 +380,11 @@ static int pe_main(int argc, char **argv)
     r.own_random = (uint64_t)(seed * 64 + pe.me);
     r.ordinary = (uint8_t *)test_device(r.bytes);
     r.heap = (uint8_t *)gshmem_malloc(r.bytes + n_places * place_bytes);
+    for (void *&pieces : r.pieces) {
+        pieces = gshmem_align(128, gshmemx_layer_pieces_bytes());
+        CHECK_EQ(gshmemx_layer_pieces_clear(pieces), 0);
+    }
+    gshmem_barrier_all();
     r.before = (uint8_t *)malloc(r.bytes);
     r.expected = (uint8_t *)malloc(r.bytes);
     r.found = (uint8_t *)malloc(r.bytes);
@@ -407,6 +415,8 @@ static int pe_main(int argc, char **argv)
     free(r.expected);
     free(r.found);
     test_free(r.ordinary);
+    for (void *pieces : r.pieces)
+        gshmem_free(pieces);
     gshmem_free(r.heap);
     return test_end(&pe);
 }

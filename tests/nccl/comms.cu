@@ -493,6 +493,60 @@ static void test_two_threads(ncclComm_t comm, const test_rank *r)
     OK(ncclCommDestroy(lanes[1].comm));
 }
 
+constexpr size_t streamed = 50000; /* floats: more than the CPU device sends in lines */
+
+/* Sums, and values of one rank, by turns: what a rank gets does not depend on which way they go. */
+static void stream_often(const lane &of, const test_rank *r, int first)
+{
+    const size_t n = streamed;
+    std::vector<float> values(n), got(n);
+    float *const p = (float *)of.p;
+    test_choose_gpu(r->rank);
+    for (int round = 0; round < 24; round++) {
+        const int kind = (round + first) % 3;
+        const auto value = [&](int rank, size_t i) {
+            return (float)(rank * 5000 + round * 100 + (int)(i % 97) + first);
+        };
+        for (size_t i = 0; i < n; i++)
+            values[i] = value(r->rank, i);
+        CUDA_OK(cudaMemcpyAsync(p, values.data(), n * sizeof *p, cudaMemcpyDefault, of.stream));
+        if (kind == 0)
+            OK(ncclAllReduce(p, p + n, n, ncclFloat, ncclSum, of.comm, of.stream));
+        else if (kind == 1)
+            OK(ncclBroadcast(p, p + n, n, ncclFloat, round % 2, of.comm, of.stream));
+        else
+            OK(ncclReduce(p, p + n, n, ncclFloat, ncclSum, round % 2, of.comm, of.stream));
+        CUDA_OK(cudaMemcpyAsync(got.data(), p + n, n * sizeof *p, cudaMemcpyDefault, of.stream));
+        CUDA_OK(cudaStreamSynchronize(of.stream));
+        if (kind == 2 && r->rank != round % 2)
+            continue;
+        size_t n_wrong = 0;
+        for (size_t i = 0; i < n; i++)
+            n_wrong += got[i] != (kind == 1 ? value(round % 2, i) : value(0, i) + value(1, i));
+        CHECK_EQ(n_wrong, 0);
+    }
+}
+
+/* Two threads of each of two ranks stream at once, each through a communicator of its own, so that
+ * the two want the same memory of the pair, and not always in the same order. */
+static void test_two_streaming(ncclComm_t comm, const test_rank *r)
+{
+    lane lanes[2] = {{comm, NULL, NULL}, {NULL, NULL, NULL}};
+    OK(ncclCommSplit(comm, 0, r->rank, &lanes[1].comm, NULL));
+    for (lane &l : lanes) {
+        CUDA_OK(cudaStreamCreate(&l.stream));
+        CUDA_OK(cudaMalloc((void **)&l.p, 2 * streamed * sizeof(float)));
+    }
+    std::thread thread([&] { stream_often(lanes[1], r, 1); });
+    stream_often(lanes[0], r, 0);
+    thread.join();
+    for (lane &l : lanes) {
+        CUDA_OK(cudaFree(l.p));
+        CUDA_OK(cudaStreamDestroy(l.stream));
+    }
+    OK(ncclCommDestroy(lanes[1].comm));
+}
+
 static int run_rank(const test_rank *r)
 {
     ncclComm_t comm = NULL, second = NULL;
@@ -520,6 +574,8 @@ static int run_rank(const test_rank *r)
     test_many(comm, r);
     test_many_at_once(comm, r);
     test_two_threads(comm, r);
+    if (r->n == 2)
+        test_two_streaming(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
     /* A second one over the same ranks, numbered differently; it outlives the first. */

@@ -33,6 +33,7 @@ enum {
 };
 
 struct gsh_nccl_worker;
+struct gsh_nccl_pair;
 
 struct gsh_nccl_job {
     struct gsh_nccl_job *next; /* in the process's list */
@@ -64,6 +65,7 @@ struct gsh_nccl_job {
     bool posts;              /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
     size_t fixed_part_bytes;
+    struct gsh_nccl_pair *pairs;           /* of pool.c; under the agreement lock */
     uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };

@@ -242,3 +242,86 @@ void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_
     }
     pthread_mutex_unlock(&job->lock);
 }
+
+/* ---- memory of two PEs ---- */
+
+/* How many communicators of two PEs have memory for pieces of their own, at a time. */
+enum { OWN_PIECES = 2 };
+
+struct gsh_nccl_pair {
+    struct gsh_nccl_pair *next;
+    int peer;
+    int number;  /* from OWN_PIECES on: shared */
+    int n_users; /* the same on both */
+    void *memory;
+};
+
+static struct gsh_nccl_pair *find_pair(const struct gsh_nccl_job *job, int peer, int number)
+{
+    struct gsh_nccl_pair *p = job->pairs;
+    while (p != NULL && (p->peer != peer || p->number != number)) {
+        p = p->next;
+    }
+    return p;
+}
+
+static size_t pieces_bytes(void)
+{
+    return (gshmemx_layer_pieces_bytes() + GROWN_UNIT - 1) / GROWN_UNIT * GROWN_UNIT;
+}
+
+/* NULL, on all members: there is no memory, or one of them does not want it. */
+static void *take_memory(const char *call, gshmem_team_t team, size_t bytes, bool is_wanted)
+{
+    void *memory = NULL, *symmetric = NULL;
+    if (is_wanted && gshmemx_layer_alloc(call, bytes, &memory) != 0) {
+        memory = NULL;
+    }
+    int error = gshmemx_layer_register(call, team, memory, bytes, &symmetric);
+    if (memory != NULL) {
+        (void)gshmemx_layer_free(call, memory);
+    }
+    return error == 0 ? symmetric : NULL;
+}
+
+ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                  int peer, struct gsh_nccl_pieces *pieces)
+{
+    int number = 0;
+    while (number < OWN_PIECES && find_pair(job, peer, number) != NULL) {
+        number++;
+    }
+    struct gsh_nccl_pair *p = find_pair(job, peer, number);
+    *pieces = (struct gsh_nccl_pieces){NULL, false};
+    if (p == NULL) {
+        p = calloc(1, sizeof(*p));
+        void *memory = take_memory(call, team, pieces_bytes(), p != NULL);
+        int error = memory != NULL ? gshmemx_layer_pieces_clear(memory) : 0;
+        if (p == NULL || memory == NULL || error != 0) {
+            free(p);
+            return gsh_nccl_base(call, error);
+        }
+        *p = (struct gsh_nccl_pair){
+            .next = job->pairs, .peer = peer, .number = number, .memory = memory};
+        job->pairs = p;
+    }
+    p->n_users++;
+    *pieces = (struct gsh_nccl_pieces){p->memory, number >= OWN_PIECES};
+    return ncclSuccess;
+}
+
+void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                               struct gsh_nccl_pieces *pieces)
+{
+    struct gsh_nccl_pair **at = &job->pairs;
+    while (*at != NULL && (*at)->memory != pieces->memory) {
+        at = &(*at)->next;
+    }
+    struct gsh_nccl_pair *p = *at;
+    if (pieces->memory != NULL && p != NULL && --p->n_users == 0) {
+        (void)gshmemx_layer_unregister(call, team, p->memory, pieces_bytes());
+        *at = p->next;
+        free(p);
+    }
+    pieces->memory = NULL;
+}

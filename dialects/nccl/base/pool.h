@@ -45,4 +45,16 @@ void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_
 void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
                      struct gsh_nccl_range range);
 
+/* Memory for pieces (runtime/layer.h) of this PE and a peer. The first communicators of the two
+ * have memory of their own; the later ones share some. NULL: there is none, on both. */
+struct gsh_nccl_pieces {
+    void *memory;
+    bool is_shared;
+};
+/* Both are collective over the team of a communicator of the two, like take and give_back. */
+ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                  int peer, struct gsh_nccl_pieces *pieces);
+void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                               struct gsh_nccl_pieces *pieces);
+
 #endif

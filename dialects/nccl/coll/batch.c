@@ -63,6 +63,8 @@ static struct gshmemx_layer_coll in_base_terms(const struct ncclComm *comm,
         .dest = c->dest,
         .may_read = comm->n_registrations > 0, /* the same on all ranks */
         .readable = readable_source(comm, c),
+        .pieces = comm->pieces.memory,
+        .shares_pieces = comm->pieces.is_shared,
         .count = c->count,
         .least_blocks = c->config.least_blocks,
         .most_blocks = c->config.most_blocks,

@@ -127,6 +127,7 @@ struct ncclComm {
     size_t scratch_bytes;
     struct gshmemx_layer_inbox inbox; /* 0 bytes: the team has its own */
     bool has_inbox;                   /* collectives on any memory go through one */
+    struct gsh_nccl_pieces pieces;    /* of two near ranks, for large ones */
 
     struct gsh_nccl_window *windows;
     uint64_t n_registrations; /* of windows, including failed ones: the same on all ranks */

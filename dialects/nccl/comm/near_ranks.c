@@ -225,6 +225,13 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
         return gsh_nccl_base(call, error);
     }
     gsh_nccl_latest_begin(&comm->latest, comm->control_team, comm->rank, comm->n_ranks);
+    if (comm->n_ranks == 2 && comm->lsa_size == 2) {
+        r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, comm->pe_of[1 - comm->rank],
+                                 &comm->pieces);
+        if (r != ncclSuccess) {
+            return r;
+        }
+    }
     /* No rank may send before all have cleared. */
     return gsh_nccl_barrier(call, comm->job, comm->control_team);
 }

@@ -124,6 +124,7 @@ void gsh_nccl_comm_unmake(struct ncclComm *comm)
     } else if (comm->team != GSHMEM_TEAM_INVALID) {
         gshmem_team_destroy(comm->team);
     }
+    gsh_nccl_give_pieces_back("ncclCommDestroy", comm->job, comm->control_team, &comm->pieces);
     gsh_nccl_retire(comm->job, &comm->holding, comm->range);
     gsh_nccl_give_back("ncclCommDestroy", comm->job, comm->control_team, &comm->holding);
     if (comm->control_team != GSHMEM_TEAM_INVALID) {
