@@ -253,14 +253,24 @@ static char state_of(int os_pid)
     return end != NULL && end[1] == ' ' ? end[2] : 0;
 }
 
-/* PEs of which nothing is known, on nodes of which something is. */
-static void name_ended(struct gsh_hang_job *job)
+static bool is_here(const struct asking *a, const struct gsh_hang_member *m)
+{
+    bool is_one = false;
+    for (int i = 0; i < a->n && m->process != 0 && !is_one; i++) {
+        is_one = a->process[i].id == m->process;
+    }
+    return is_one;
+}
+
+/* PEs of which nothing is known, on nodes of this machine of which something is. Of other machines'
+ * PEs the answers may have come in part. */
+static void name_ended(const struct asking *a, struct gsh_hang_job *job)
 {
     bool *is_reached = calloc((size_t)job->n_pes, sizeof(*is_reached)); /* by node */
     for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
         const struct gsh_hang_member *m = &job->members[pe];
-        if (m->node >= 0 && m->node < job->n_pes) {
-            is_reached[m->node] = is_reached[m->node] || m->answer != GSH_HANG_UNKNOWN;
+        if (m->node >= 0 && m->node < job->n_pes && m->answer != GSH_HANG_UNKNOWN) {
+            is_reached[m->node] = is_reached[m->node] || is_here(a, m);
         }
     }
     for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
@@ -286,7 +296,7 @@ static void name_silent(struct asking *a)
                 }
             }
         }
-        name_ended(job);
+        name_ended(a, job);
     }
 }
 

@@ -145,7 +145,7 @@ struct gsh_hang_member {
     int node;                 /* -1: not known */
     int os_pid;               /* as the asker counts; 0: not known */
     char state;               /* of that process, as /proc has it; 0: not known */
-    bool has_ended;           /* UNKNOWN, and of its node somebody is known: it is no more */
+    bool has_ended;           /* UNKNOWN, while others of its node, which is here, are known */
 };
 
 struct gsh_hang_entry {

@@ -60,7 +60,7 @@ int gshmemx_stream_check(gshmemx_stream_t stream)
 void gshmemx_launch_begin(const char *call)
 {
     struct gsh_instance *pe = gsh_instance_current();
-    if (pe != NULL && pe->is_device_ready && pe->device_ops->enter != NULL) {
+    if (pe != NULL && pe->is_device_ready && !pe->device_ops->is_memory_host) {
         gsh_waits_enter_driver(pe->device, call);
     }
 }

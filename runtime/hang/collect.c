@@ -266,10 +266,10 @@ static void look_at_wait(void *copy)
 static void look(struct part *p, void (*at)(void *copy), struct gsh_hang_wait *w)
 {
     struct look l = {.pe = p->pe, .wait = *w};
-    if (p->pe->device_ops->enter == NULL) { /* there is no driver */
+    if (p->pe->device_ops->is_memory_host) { /* there is no driver */
         at(&l);
-    } else {
-        p->is_held = p->is_held || !gsh_hang_look(p->pe, at, &l, sizeof(l));
+    } else if (!p->is_held) {
+        p->is_held = gsh_hang_look(p->pe, at, &l, sizeof(l)) == GSH_HANG_LOOK_HELD;
     }
     *w = l.wait;
 }

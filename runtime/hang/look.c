@@ -63,10 +63,10 @@ static bool await_done(void)
     return !is_busy;
 }
 
-bool gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy), void *work,
-                   size_t bytes)
+enum gsh_hang_looked gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy),
+                                   void *work, size_t bytes)
 {
-    bool is_done = false;
+    enum gsh_hang_looked looked = GSH_HANG_LOOK_NONE;
     pthread_once(&once, make_condition);
     pthread_mutex_lock(&lock);
     if (!is_running) {
@@ -82,13 +82,15 @@ bool gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy), void
         run = look;
         is_busy = true;
         pthread_cond_broadcast(&changed);
-        is_done = await_done();
-        if (is_done) {
+        looked = await_done() ? GSH_HANG_LOOK_DONE : GSH_HANG_LOOK_HELD;
+        if (looked == GSH_HANG_LOOK_DONE) {
             memcpy(work, copy, bytes);
         }
+    } else if (is_busy && of == pe) {
+        looked = GSH_HANG_LOOK_HELD;
     }
     pthread_mutex_unlock(&lock);
-    return is_done;
+    return looked;
 }
 
 void gsh_hang_look_await(const struct gsh_instance *pe)

@@ -12,11 +12,17 @@ struct gsh_instance;
 
 #define GSH_HANG_LOOK_BYTES 640
 
-/* Calls look with a copy of *work, and waits until it has returned, 100 ms at most. True: *work is
- * as it has left the copy. False: it has not returned, or an earlier one has not; *work is
- * unchanged, and the PE's device is best left alone. One caller at a time. */
-bool gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy), void *work,
-                   size_t bytes);
+enum gsh_hang_looked {
+    GSH_HANG_LOOK_DONE,
+    GSH_HANG_LOOK_HELD, /* it has not returned, or an earlier one about the PE has not */
+    GSH_HANG_LOOK_NONE, /* one about another PE has not returned, or there is no thread */
+};
+
+/* Calls look with a copy of *work, and waits until it has returned, 100 ms at most. If it has,
+ * *work becomes what it has left in the copy; otherwise it is unchanged. After HELD the PE's device
+ * is best left alone. One caller at a time. */
+enum gsh_hang_looked gsh_hang_look(const struct gsh_instance *pe, void (*look)(void *copy),
+                                   void *work, size_t bytes);
 
 /* Waits for a look under way that is about the PE. */
 void gsh_hang_look_await(const struct gsh_instance *pe);

@@ -291,6 +291,7 @@ struct in_driver {
 static struct in_driver *in_drivers; /* under standing_lock */
 static _Thread_local struct in_driver *my_driver;
 static pthread_key_t driver_key;
+static bool has_driver_key;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
 static void forget_thread(void *of_thread)
@@ -308,15 +309,15 @@ static void forget_thread(void *of_thread)
 
 static void make_driver_key(void)
 {
-    (void)pthread_key_create(&driver_key, forget_thread);
+    has_driver_key = pthread_key_create(&driver_key, forget_thread) == 0;
 }
 
-/* NULL: no memory. */
+/* NULL: no memory, or no key of the process is left. */
 static struct in_driver *begin_thread(void)
 {
     struct in_driver *d = calloc(1, sizeof(*d));
     pthread_once(&driver_once, make_driver_key);
-    if (d == NULL || pthread_setspecific(driver_key, d) != 0) {
+    if (d == NULL || !has_driver_key || pthread_setspecific(driver_key, d) != 0) {
         free(d);
         return NULL;
     }

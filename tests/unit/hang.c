@@ -519,27 +519,34 @@ static void be_held(void *copy)
     pthread_barrier_wait(&both);
 }
 
+static enum gsh_hang_looked look(const struct gsh_instance *pe, void (*at)(void *), int *number)
+{
+    return gsh_hang_look(pe, at, number, sizeof(*number));
+}
+
 static void test_look(void)
 {
-    struct gsh_instance *pe = calloc(1, sizeof(*pe));
+    struct gsh_instance *pe = calloc(1, sizeof(*pe)), *other = calloc(1, sizeof(*other));
     int number = 7;
     pthread_barrier_init(&both, NULL, 2);
-    while (!gsh_hang_look(pe, add_one, &number, sizeof(number))) {
+    while (look(pe, add_one, &number) != GSH_HANG_LOOK_DONE) {
     }
     CHECK_EQ(number, 8);
-    CHECK(!gsh_hang_look(pe, be_held, &number, sizeof(number)));
+    CHECK_EQ(look(pe, be_held, &number), GSH_HANG_LOOK_HELD);
     pthread_barrier_wait(&both);
-    CHECK(!gsh_hang_look(pe, add_one, &number, sizeof(number))); /* one is still under way */
+    CHECK_EQ(look(pe, add_one, &number), GSH_HANG_LOOK_HELD); /* one is still under way */
+    CHECK_EQ(look(other, add_one, &number), GSH_HANG_LOOK_NONE);
     CHECK_EQ(number, 8);
     pthread_barrier_wait(&both);
     gsh_hang_look_await(pe);
-    while (!gsh_hang_look(pe, add_one, &number, sizeof(number))) {
+    while (look(pe, add_one, &number) != GSH_HANG_LOOK_DONE) {
     }
     CHECK_EQ(number, 9);
     gsh_hang_look_await(pe);
     gsh_hang_look_stop();
     pthread_barrier_destroy(&both);
     free(pe);
+    free(other);
 }
 
 static void expect_missing(struct gsh_hang_job *job, int me, const int *pes, int n,

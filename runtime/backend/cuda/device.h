@@ -81,8 +81,11 @@ struct gsh_cuda_device {
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
 };
 
-/* Makes the device's context current for the calling thread; the result is for leave. In between,
- * a hang report says that the thread is in the driver. */
+/* Makes the device's context current for the calling thread; the result is for pop. */
+bool gsh_cuda_push_context(const struct gsh_cuda_device *d);
+void gsh_cuda_pop_context(const struct gsh_cuda_device *d, bool pushed);
+/* The same around calls of the driver: in between, a hang report says that the thread is there.
+ * Each enter has its leave, whatever enter has returned. */
 bool gsh_cuda_enter(const struct gsh_cuda_device *d);
 void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered);
 

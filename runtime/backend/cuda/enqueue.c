@@ -6,20 +6,30 @@
 
 /* ---- contexts: each PE has its own; a thread may have another one current ---- */
 
-bool gsh_cuda_enter(const struct gsh_cuda_device *d)
+bool gsh_cuda_push_context(const struct gsh_cuda_device *d)
 {
     CUcontext now = NULL;
-    gsh_waits_enter_driver(d, NULL);
     return d->cuda->CtxGetCurrent(&now) == CUDA_SUCCESS && now != d->context &&
            d->cuda->CtxPushCurrent(d->context) == CUDA_SUCCESS;
 }
 
-void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
+void gsh_cuda_pop_context(const struct gsh_cuda_device *d, bool pushed)
 {
     CUcontext popped;
-    if (entered) {
+    if (pushed) {
         d->cuda->CtxPopCurrent(&popped);
     }
+}
+
+bool gsh_cuda_enter(const struct gsh_cuda_device *d)
+{
+    gsh_waits_enter_driver(d, NULL);
+    return gsh_cuda_push_context(d);
+}
+
+void gsh_cuda_leave(const struct gsh_cuda_device *d, bool entered)
+{
+    gsh_cuda_pop_context(d, entered);
     gsh_waits_leave_driver();
 }
 

@@ -143,12 +143,12 @@ enum gsh_result gsh_cuda_host_quiet_all(struct gsh_instance *pe)
 
 bool gsh_cuda_host_enter(struct gsh_instance *pe)
 {
-    return gsh_cuda_enter(pe->device);
+    return gsh_cuda_push_context(pe->device);
 }
 
 void gsh_cuda_host_leave(struct gsh_instance *pe, bool entered)
 {
-    gsh_cuda_leave(pe->device, entered);
+    gsh_cuda_pop_context(pe->device, entered);
 }
 
 enum gsh_result gsh_cuda_host_synchronize(struct gsh_instance *pe)
