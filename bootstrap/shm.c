@@ -12,6 +12,7 @@ struct shm {
     struct gsh_bootstrap b;
     struct gsh_bootstrap *base;
     struct gsh_shm_area **areas;
+    const int *pes; /* NULL: PEs are ranks */
     gsh_shm_wait_fn wait;
     void *context;
     uint64_t round;
@@ -112,11 +113,11 @@ static enum gsh_result end_led(struct shm *s, uint64_t round)
     return GSH_OK;
 }
 
-static enum gsh_result differ(int rank)
+static enum gsh_result differ(const struct shm *s, int rank)
 {
     return gsh_fail(GSH_ERR_SYMMETRY,
                     "PE %d is in another collective call (malloc, free or finalize) than this PE",
-                    rank);
+                    s->pes != NULL ? s->pes[rank] : rank);
 }
 
 /* One round of at most GSH_SHM_SLOT_BYTES bytes; stride: bytes between ranks in all_out. */
@@ -139,7 +140,7 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
         }
         if (s->areas[i]->slot_bytes[round & 1] != bytes) {
             /* finish the round anyway, so that all ranks stay in step */
-            result = result != GSH_OK ? result : differ(i);
+            result = result != GSH_OK ? result : differ(s, i);
         } else if (bytes > 0) {
             memcpy(all_out + (size_t)i * stride, s->areas[i]->slot[round & 1], bytes);
         }
@@ -186,7 +187,7 @@ static enum gsh_result combine_through_one(struct shm *s, void *mine, size_t byt
             const bool is_same = other == s->b.size;
             publish(s, round, is_same ? length : DIFFERS | (uint64_t)other, mine, bytes);
             (void)end_led(s, round);
-            r = is_same ? GSH_OK : differ(other);
+            r = is_same ? GSH_OK : differ(s, other);
         }
         return r;
     }
@@ -195,7 +196,7 @@ static enum gsh_result combine_through_one(struct shm *s, void *mine, size_t byt
     const uint64_t its = s->areas[0]->slot_bytes[round & 1];
     if (r == GSH_OK && its != length) {
         const uint64_t other = its & ~DIFFERS;
-        return differ((its & DIFFERS) != 0 && other < (uint64_t)s->b.size ? (int)other : 0);
+        return differ(s, (its & DIFFERS) != 0 && other < (uint64_t)s->b.size ? (int)other : 0);
     }
     if (r == GSH_OK && bytes > 0) {
         memcpy(mine, s->areas[0]->slot[round & 1], bytes);
@@ -260,8 +261,9 @@ static const struct gsh_bootstrap_ops shm_ops = {
 };
 
 enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, int rank, int size,
-                                         struct gsh_shm_area **areas, gsh_shm_wait_fn wait,
-                                         void *context, struct gsh_bootstrap **out)
+                                         struct gsh_shm_area **areas, const int *pes,
+                                         gsh_shm_wait_fn wait, void *context,
+                                         struct gsh_bootstrap **out)
 {
     struct shm *s = calloc(1, sizeof(*s));
     if (s == NULL) {
@@ -273,6 +275,7 @@ enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, int rank, i
     s->b.timeout_ns = base->timeout_ns;
     s->base = base;
     s->areas = areas;
+    s->pes = pes;
     s->wait = wait;
     s->context = context;
     *out = &s->b;

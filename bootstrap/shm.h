@@ -37,10 +37,12 @@ typedef enum gsh_result (*gsh_shm_wait_fn)(void *context, unsigned *backoff, uin
                                            int rank);
 
 /* For `size` ranks of base's, which have numbers of their own here. areas[rank] is rank's area as
- * mapped here; the array is kept by the caller. base's abort is used; base stays the caller's. */
+ * mapped here, and pes[rank] its PE, for messages; NULL: PEs are ranks. The caller keeps both
+ * arrays. base's abort is used; base stays the caller's. */
 GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *base, int rank,
                                                           int size, struct gsh_shm_area **areas,
-                                                          gsh_shm_wait_fn wait, void *context,
+                                                          const int *pes, gsh_shm_wait_fn wait,
+                                                          void *context,
                                                           struct gsh_bootstrap **out);
 
 #endif

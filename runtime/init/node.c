@@ -69,7 +69,7 @@ enum gsh_result gsh_node_bootstrap_create(struct gsh_instance *pe, struct gsh_bo
     }
     pe->node_pes = node;
     return gsh_bootstrap_shm_create(pe->bootstrap, pe->peers[pe->my_pe].node_index, node->n,
-                                    node->areas, page_wait, node, out);
+                                    node->areas, node->number, page_wait, node, out);
 }
 
 void gsh_node_pes_free(struct gsh_instance *pe)

@@ -222,7 +222,7 @@ static void pes_set_up(struct pes *pe)
     }
     pe->base.rank = pe->rank;
     pe->base.size = pe->n;
-    if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->rank, pe->n, pe->areas, pes_wait, pe,
+    if (!CHECK(gsh_bootstrap_shm_create(&pe->base, pe->rank, pe->n, pe->areas, NULL, pes_wait, pe,
                                         &pe->bootstrap) == GSH_OK)) {
         exit(1);
     }

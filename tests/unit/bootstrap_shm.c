@@ -65,8 +65,9 @@ static void on_rank(int rank, int n, void *arg)
     for (int i = 0; i < n; i++) {
         places[i] = &areas[i];
     }
-    if (!CHECK_EQ(gsh_bootstrap_shm_create(&base, base.rank, base.size, places, wait_for, run, &b),
-                  GSH_OK)) {
+    if (!CHECK_EQ(
+            gsh_bootstrap_shm_create(&base, base.rank, base.size, places, NULL, wait_for, run, &b),
+            GSH_OK)) {
         return;
     }
     if (run->way == TOGETHER) {

@@ -272,8 +272,8 @@ static void team_open(struct pes *pe, struct team *t, int which, int first, int 
     }
     t->base.rank = t->me;
     t->base.size = n;
-    CHECK(gsh_bootstrap_shm_create(&t->base, t->base.rank, t->base.size, t->areas, pes_wait, pe,
-                                   &t->bootstrap) == GSH_OK);
+    CHECK(gsh_bootstrap_shm_create(&t->base, t->base.rank, t->base.size, t->areas, NULL, pes_wait,
+                                   pe, &t->bootstrap) == GSH_OK);
     CHECK(gsh_agreement_init(&t->group, t->bootstrap) == GSH_OK);
     t->group.pes = t->pes;
     t->group.call = "the team's call";
