@@ -320,8 +320,11 @@ static enum gsh_result link_node(struct gsh_instance *pe, struct gsh_page_passin
         r = gsh_monitor_prepare(pe, &pe->monitor);
         r = pe->is_one_process ? gsh_blame(r, "init") : gsh_init_vote(pe, GSH_STEP_MONITOR, r);
     }
-    r = r == GSH_OK ? gsh_monitor_link(pe->monitor) : r;
-    return r == GSH_OK ? gsh_node_bootstrap_create(pe, &pe->job_bootstrap) : r;
+    if (r == GSH_OK) { /* of this PE's failure here its end tells the others */
+        r = gsh_monitor_link(pe->monitor);
+        r = gsh_blame(r == GSH_OK ? gsh_node_bootstrap_create(pe, &pe->job_bootstrap) : r, "init");
+    }
+    return r;
 }
 
 /* This PE's part of what follows the exchange of addresses. PEs of the node wait for this one until
