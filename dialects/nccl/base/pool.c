@@ -287,7 +287,7 @@ static void *take_memory(const char *call, gshmem_team_t team, size_t bytes, boo
 ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                   int peer, struct gsh_nccl_pieces *pieces)
 {
-    int number = 0;
+    int number = 0, error = 0;
     while (number < OWN_PIECES && find_pair(job, peer, number) != NULL) {
         number++;
     }
@@ -296,18 +296,18 @@ ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gs
     if (p == NULL) {
         p = calloc(1, sizeof(*p));
         void *memory = take_memory(call, team, pieces_bytes(), p != NULL);
-        int error = memory != NULL ? gshmemx_layer_pieces_clear(memory) : 0;
-        if (p == NULL || memory == NULL || error != 0) {
+        if (p == NULL || memory == NULL) {
             free(p);
-            return gsh_nccl_base(call, error);
+            return ncclSuccess;
         }
         *p = (struct gsh_nccl_pair){
             .next = job->pairs, .peer = peer, .number = number, .memory = memory};
         job->pairs = p;
+        error = gshmemx_layer_pieces_clear(memory);
     }
     p->n_users++;
     *pieces = (struct gsh_nccl_pieces){p->memory, number >= OWN_PIECES};
-    return ncclSuccess;
+    return gsh_nccl_base(call, error); /* the communicator's end gives them back on both PEs */
 }
 
 void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
