@@ -24,7 +24,7 @@
 #define PAIRS_MAX 16384
 /* For how many UCX plans; see its UCX_NUM_EPS. */
 #define PAIRS_EXPECTED 64
-/* Of a link: what has been sent and not been received. */
+/* Of a link: what has been sent and not been received, by cost(). */
 #define WINDOW UINT64_C(4194304)
 /* How often who waits looks whether the other process has gone. */
 #define LOOK_NS 20000000u
@@ -39,6 +39,13 @@ struct message {
     size_t bytes, filled;
     uint8_t data[];
 };
+
+/* What a message takes of the window: also what its receiver needs besides the bytes. */
+static uint64_t cost(uint64_t bytes)
+{
+    return bytes + 64;
+}
+_Static_assert(sizeof(struct message) + 32 <= 64, "with what malloc adds");
 
 struct pair {
     uint32_t as;
@@ -58,7 +65,7 @@ struct gsh_pair_link {
     uint32_t pair_number;
     uint64_t number, number_there;
     bool is_greeted, is_lost, is_finished, is_finish_answered, is_closed_there;
-    uint64_t n_sent, n_taken; /* bytes; taken: by the other side, as it says */
+    uint64_t n_sent, n_taken; /* costs; taken: by the other side, as it says */
     struct message *first, *last;
     size_t n_complete;
     uint64_t n_arrived, n_received, n_told;
@@ -201,14 +208,14 @@ static bool take_piece(struct gsh_pair_link *link, const struct gsh_pair_piece *
     if (piece->at == 0) {
         if (piece->value == 0 || piece->value > GSH_PAIR_MESSAGE_MAX ||
             (m != NULL && m->filled < m->bytes) ||
-            link->n_arrived - link->n_received + piece->value > WINDOW + GSH_PAIR_MESSAGE_MAX ||
+            link->n_arrived - link->n_received + cost(piece->value) > WINDOW ||
             (m = malloc(sizeof(*m) + piece->value)) == NULL) {
             return false;
         }
         *m = (struct message){.bytes = piece->value};
         *(link->last != NULL ? &link->last->next : &link->first) = m;
         link->last = m;
-        link->n_arrived += m->bytes;
+        link->n_arrived += cost(m->bytes);
     }
     if (m == NULL || piece->value != m->bytes || piece->at != m->filled || here == 0 ||
         here > m->bytes - m->filled || (head_bytes > 0 && piece->at != 0)) {
@@ -696,17 +703,17 @@ enum gsh_result gsh_pair_link_send(struct gsh_pair_link *link, const void *head,
         return GSH_ERR_BUG;
     }
     take(s);
-    while (!link->is_lost && !link->is_finished && link->n_sent - link->n_taken + all > WINDOW &&
-           !is_over(deadline_ns)) {
+    while (!link->is_lost && !link->is_finished &&
+           link->n_sent - link->n_taken + cost(all) > WINDOW && !is_over(deadline_ns)) {
         await(link, deadline_ns);
     }
     enum gsh_result r = GSH_OK;
     if (link->is_lost || link->is_finished) {
         r = GSH_ERR_PEER;
-    } else if (link->n_sent - link->n_taken + all > WINDOW) {
+    } else if (link->n_sent - link->n_taken + cost(all) > WINDOW) {
         r = GSH_ERR_TIMEOUT;
     } else {
-        link->n_sent += all;
+        link->n_sent += cost(all);
         r = post_message(link, head, head_bytes, data, bytes);
         wake(s);
     }
@@ -726,7 +733,7 @@ static void take_first(struct gsh_pair_link *link, void *data, size_t *bytes)
     link->n_complete--;
     memcpy(data, m->data, m->bytes);
     *bytes = m->bytes;
-    link->n_received += m->bytes;
+    link->n_received += cost(m->bytes);
     free(m);
     if (!link->is_lost && link->n_received - link->n_told >= WINDOW / 4) {
         link->n_told = link->n_received;
