@@ -18,7 +18,7 @@ struct gsh_heap {
      * the list of aliases. The two are each other's partner; the lock protects nothing else. */
     pthread_rwlock_t offset_lock;
     uint64_t base, stride;
-    uint64_t max_align;      /* that every PE's base has */
+    uint64_t max_align;      /* that the base of every PE with a slot has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
     uint64_t keep_bytes, first_bytes, room_bytes, large_bytes;
 };

