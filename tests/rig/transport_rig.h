@@ -43,6 +43,7 @@ struct rig_job {
     void (*program)(struct rig_pe *pe);
     void (*message)(struct rig_pe *pe, int from, const void *header, size_t header_bytes,
                     const void *data, size_t bytes);
+    size_t test_bytes; /* of rig_pe.test, which is 0: messages may come before the program begins */
 };
 
 /* ---- one operation, and waiting for it ---- */
@@ -296,7 +297,11 @@ static inline void rig_on_lost(void *context, int from, bool is_silent, const ch
 /* Returns whether it has lost a peer. */
 static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
 {
-    struct rig_pe pe = {.me = me, .n = job->n, .line = line, .message = job->message};
+    struct rig_pe pe = {.me = me,
+                        .n = job->n,
+                        .line = line,
+                        .message = job->message,
+                        .test = calloc(1, job->test_bytes)};
     struct gsh_transport_options options = {
         .my_pe = me,
         .n_pes = job->n,
@@ -310,6 +315,7 @@ static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
                             ? gsh_transport_loop_create(&options, &pe.transport)
                             : gsh_transport_ucx_create(&options, &pe.transport);
     if (!CHECK_EQ(r, GSH_OK)) {
+        free(pe.test);
         return false;
     }
     rig_set_peers(&pe);
@@ -323,6 +329,7 @@ static inline bool rig_run_pe(const struct rig_job *job, int me, int line)
     job->program(&pe);
     rig_barrier(&pe);
     pe.transport->ops->destroy(pe.transport);
+    free(pe.test);
     munmap(memory, RIG_BYTES + RIG_REGIONS * gap);
     return memchr(pe.is_lost, true, sizeof(pe.is_lost)) != NULL;
 }

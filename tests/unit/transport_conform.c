@@ -388,8 +388,6 @@ static uint32_t n_ordered = 100000;
 
 static void program(struct rig_pe *pe)
 {
-    struct state state = {0};
-    pe->test = &state;
     test_sizes(pe);
     rig_barrier(pe);
     test_neighbours(pe);
@@ -426,7 +424,8 @@ int main(int argc, char **argv)
                           .plugin = plugin,
                           .timeout_ns = UINT64_C(20000000000),
                           .program = program,
-                          .message = on_message};
+                          .message = on_message,
+                          .test_bytes = sizeof(struct state)};
     setvbuf(stdout, NULL, _IOLBF, 0); /* lines of several processes */
     gsh_log_setup(getenv("TEST_LOG") ? GSH_LOG_INFO : GSH_LOG_NONE, GSH_LOG_ALL, NULL);
     if (argc > 3 && sscanf(argv[3], "--ordered=%" SCNu32, &n_ordered) != 1) {

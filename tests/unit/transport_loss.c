@@ -155,14 +155,13 @@ static void close_events(struct rig_pe *pe)
 
 static void lose(struct rig_pe *pe, int signal_to_victim)
 {
-    struct state state = {{0}};
+    struct state *state = pe->test;
     pid_t mine = getpid(), pids[RIG_MAX_PES];
-    pe->test = &state;
     meet(pe);
     rig_allgather(pe, &mine, sizeof(mine), pids);
     uint64_t begin = gsh_now_ns();
     if (pe->me == VICTIM) {
-        storm_until(pe, &state.n_messages[0], 20); /* in the middle of all traffic */
+        storm_until(pe, &state->n_messages[0], 20); /* in the middle of all traffic */
         if (signal_to_victim == 0) {
             close_events(pe);
         }
@@ -184,7 +183,7 @@ static void lose(struct rig_pe *pe, int signal_to_victim)
     CHECK_EQ(rig_get(pe, 1 - pe->me, 5, &got, 1), GSH_OK);
     CHECK_EQ(got, byte);
     CHECK_EQ(rig_send(pe, 1 - pe->me, "done", 4, NULL, 0), GSH_OK);
-    while (state.n_messages[1 - pe->me] < 2) { /* hello, done */
+    while (state->n_messages[1 - pe->me] < 2) { /* hello, done */
         pe->transport->ops->progress(pe->transport);
     }
     CHECK(!pe->is_lost[1 - pe->me]);
@@ -211,9 +210,8 @@ static void deaf(struct rig_pe *pe)
 /* The victim is gone long before the others; they watch for its loss all the time. */
 static void left(struct rig_pe *pe)
 {
-    struct state state = {{0}};
+    struct state *state = pe->test;
     char byte = 1;
-    pe->test = &state;
     if (pe->me == 0) { /* a PE whose only contact is its own put */
         CHECK_EQ(rig_put(pe, VICTIM, 0, &byte, 1), GSH_OK);
     }
@@ -222,7 +220,7 @@ static void left(struct rig_pe *pe)
     }
     CHECK_EQ(pe->me == 0 ? rig_flush(pe, VICTIM) : GSH_OK, GSH_OK);
     if (pe->me == VICTIM) {
-        while (state.n_messages[1] == 0) {
+        while (state->n_messages[1] == 0) {
             pe->transport->ops->progress(pe->transport);
         }
     }
@@ -267,7 +265,8 @@ int main(int argc, char **argv)
                                   .plugin = argv[1],
                                   .timeout_ns = tests[k].timeout_ns,
                                   .program = tests[k].program,
-                                  .message = on_message};
+                                  .message = on_message,
+                                  .test_bytes = sizeof(struct state)};
             if (only_test && strcmp(only_test, tests[k].name) != 0) {
                 continue;
             }
