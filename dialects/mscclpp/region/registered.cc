@@ -4,6 +4,9 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "dialects/mscclpp/base/bytes.h"
 #include "dialects/mscclpp/base/check.h"
@@ -29,6 +32,24 @@ Table &table()
     return *once;
 }
 
+// Whether the host can read the byte; false also where the system does not say.
+bool is_readable(uintptr_t address)
+{
+    char byte;
+    const iovec here = {&byte, 1}, there = {reinterpret_cast<void *>(address), 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+// Whether memory that begins on the host also ends there, without a gap. Of a GPU's memory, which
+// the host cannot read, the driver refuses what is not there.
+bool is_whole(const void *memory, size_t size)
+{
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(memory), end = begin + size;
+    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), start = begin & -page;
+    return end > begin && (!is_readable(begin) ||
+                           msync(reinterpret_cast<void *>(start), end - start, MS_ASYNC) == 0);
+}
+
 } // namespace
 
 RegisteredMemory::Impl::~Impl()
@@ -49,6 +70,9 @@ std::shared_ptr<RegisteredMemory::Impl> register_memory(void *ptr, size_t size,
     if (ptr == nullptr || size == 0) {
         refuse("registerMemory: " + std::to_string(size) + " bytes at " +
                (ptr == nullptr ? "nullptr" : "an address") + " are no memory");
+    }
+    if (!is_whole(ptr, size)) {
+        refuse("registerMemory: no memory of " + std::to_string(size) + " bytes is at the address");
     }
     offer_settings();
     memory->data = ptr;

@@ -257,6 +257,10 @@ static void test_refused()
     CHECK(throws(ErrorCode::InvalidUsage, [&] { context->registerMemory(on_stack, 64, near); }));
     CHECK(throws(ErrorCode::InvalidUsage,
                  [&] { context->registerMemory(bytes.data(), SIZE_MAX, near); }));
+    for (const size_t size : {SIZE_MAX, size_t{1} << 45}) {
+        CHECK(throws(ErrorCode::InvalidUsage,
+                     [&] { context->registerMemory(bytes.data(), size, Transport::IB3); }));
+    }
     CHECK(throws(ErrorCode::InvalidUsage, [&] { context->createEndpoint(Transport::Unknown); }));
     CHECK(throws(ErrorCode::InvalidUsage, [&] {
         context->createEndpoint({Transport::IB0, DeviceType::Unknown});
