@@ -399,8 +399,10 @@ static void test_refusals(void)
 static void test_queues_in_device(void)
 {
     are_queues_in_device = true;
+#if !defined(__SANITIZE_THREAD__) /* it takes the adapter's own mapping for other words */
     test_entries("mlx5_0", false);
     test_entries("mlx5_1", true);
+#endif
     nic_name = "mlx5_0";
     CHECK_EQ(setenv("STANDIN_FAIL", "mlx5dv_devx_umem_reg_ex:2", 1), 0);
     CHECK(begin() != GSH_OK);
