@@ -18,7 +18,7 @@ enum gsh_hang_verdict {
  * none. */
 struct gsh_hang_cause {
     enum gsh_hang_verdict verdict;
-    int pe;
+    int pe; /* -1 only with NO_WAIT, which may name a PE that does not answer */
     char text[1024];
 };
 

@@ -69,7 +69,7 @@ void sim_add_init(struct sim *s)
     work(s, "addresses", m->open);
     gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all can be met */
     keep_told(s, m->address_bytes);
-    gather(s, "topology", tcp, 184); /* devices, and that all have met their node and the network */
+    gather(s, "topology", tcp, 200); /* devices, and that all have met their node and the network */
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     grow(s, "heap");
