@@ -215,7 +215,7 @@ static enum gsh_result shm_combine(struct gsh_bootstrap *b, void *mine, size_t b
     s->round++;
     publish(s, s->round, bytes | COMBINES, mine, bytes);
     enum gsh_result r = fold_others(s, mine, bytes, fold, bytes | COMBINES, &other);
-    return r == GSH_OK && other < b->size ? differ(other) : r;
+    return r == GSH_OK && other < b->size ? differ(s, other) : r;
 }
 
 static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
