@@ -253,13 +253,15 @@ static char state_of(int os_pid)
     return end != NULL && end[1] == ' ' ? end[2] : 0;
 }
 
-static bool is_here(const struct asking *a, const struct gsh_hang_member *m)
+/* The PE's process, if it has a listener here; NULL: it has none. */
+static const struct process *find_here(const struct asking *a, const struct gsh_hang_member *m)
 {
-    bool is_one = false;
-    for (int i = 0; i < a->n && m->process != 0 && !is_one; i++) {
-        is_one = a->process[i].id == m->process;
+    for (int i = 0; i < a->n && m->process != 0; i++) {
+        if (a->process[i].id == m->process) {
+            return &a->process[i];
+        }
     }
-    return is_one;
+    return NULL;
 }
 
 /* PEs of which nothing is known, on nodes of this machine of which something is. Of other machines'
@@ -270,7 +272,7 @@ static void name_ended(const struct asking *a, struct gsh_hang_job *job)
     for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
         const struct gsh_hang_member *m = &job->members[pe];
         if (m->node >= 0 && m->node < job->n_pes && m->answer != GSH_HANG_UNKNOWN) {
-            is_reached[m->node] = is_reached[m->node] || is_here(a, m);
+            is_reached[m->node] = is_reached[m->node] || find_here(a, m) != NULL;
         }
     }
     for (int pe = 0; pe < job->n_pes && is_reached != NULL; pe++) {
@@ -288,12 +290,11 @@ static void name_silent(struct asking *a)
         struct gsh_hang_job *job = &a->jobs->job[k];
         for (int pe = 0; pe < job->n_pes; pe++) {
             struct gsh_hang_member *m = &job->members[pe];
-            for (int i = 0; i < a->n && m->answer == GSH_HANG_UNKNOWN; i++) {
-                if (m->process != 0 && a->process[i].id == m->process) { /* a listener here */
-                    m->answer = GSH_HANG_SILENT;
-                    m->os_pid = a->process[i].os_pid;
-                    m->state = state_of(m->os_pid);
-                }
+            const struct process *p = m->answer == GSH_HANG_UNKNOWN ? find_here(a, m) : NULL;
+            if (p != NULL) {
+                m->answer = GSH_HANG_SILENT;
+                m->os_pid = p->os_pid;
+                m->state = state_of(m->os_pid);
             }
         }
         name_ended(a, job);
