@@ -31,34 +31,29 @@ namespace gshmem
 namespace detail
 {
 
-/* 16 bytes of global memory, plainly: those that are not needed again, and those that another
- * device has written, so that a cache of this multiprocessor would be of no use. */
-__device__ __forceinline__ vec16 load_once(const vec16 *p)
-{
+/* 16 bytes of global memory, plainly: those that are not needed again (cs), and those that another
+ * device has written, so that a cache of this multiprocessor would be of no use (cg). */
 #if defined(__CUDACC__)
-    vec16 v;
-    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(__cvta_generic_to_global(p))
-                 : "memory");
-    return v;
+#define GSHMEM_LOAD_CACHED(NAME, HOW)                                   \
+    __device__ __forceinline__ vec16 NAME(const vec16 *p)               \
+    {                                                                   \
+        vec16 v;                                                        \
+        asm volatile("ld.global." HOW ".v4.u32 {%0, %1, %2, %3}, [%4];" \
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)       \
+                     : "l"(__cvta_generic_to_global(p))                 \
+                     : "memory");                                       \
+        return v;                                                       \
+    }
 #else
-    return load_plain(p);
+#define GSHMEM_LOAD_CACHED(NAME, HOW)                     \
+    __device__ __forceinline__ vec16 NAME(const vec16 *p) \
+    {                                                     \
+        return load_plain(p);                             \
+    }
 #endif
-}
-__device__ __forceinline__ vec16 load_behind_cache(const vec16 *p)
-{
-#if defined(__CUDACC__)
-    vec16 v;
-    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(__cvta_generic_to_global(p))
-                 : "memory");
-    return v;
-#else
-    return load_plain(p);
-#endif
-}
+GSHMEM_LOAD_CACHED(load_once, "cs")
+GSHMEM_LOAD_CACHED(load_behind_cache, "cg")
+#undef GSHMEM_LOAD_CACHED
 
 template <arithmetic computes, class Context> struct line_pieces : line_reader<computes, Context> {
     using reader = line_reader<computes, Context>;
@@ -194,16 +189,8 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
     template <bool is_slot>
     __device__ __forceinline__ static line_part load_vectors(const uint8_t *from)
     {
-        constexpr uint32_t n = sizeof(line_part) / sizeof(vec16);
-        struct vectors {
-            vec16 v[n];
-        } x;
-        GSHMEM_UNROLL
-        for (uint32_t i = 0; i < n; i++) {
-            const vec16 *const p = reinterpret_cast<const vec16 *>(from) + i;
-            x.v[i] = is_slot ? load_behind_cache(p) : load_once(p);
-        }
-        return bit_cast<line_part>(x);
+        return reader::load_unit_by(
+            from, [](const vec16 *p) { return is_slot ? load_behind_cache(p) : load_once(p); });
     }
     template <int n> __device__ __forceinline__ static void store(uint8_t *to, const units<n> &x)
     {

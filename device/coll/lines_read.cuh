@@ -80,8 +80,9 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
                  reinterpret_cast<uint64_t>(c)) &
                 15) == 0;
     }
-    /* Whole units at aligned addresses; the other member's must not come from a cache. */
-    __device__ __forceinline__ static line_part load_unit(const uint8_t *from)
+    /* A whole unit at an aligned address. load: of 16 bytes. */
+    template <class Load>
+    __device__ __forceinline__ static line_part load_unit_by(const uint8_t *from, Load load)
     {
         constexpr uint32_t n = sizeof(line_part) / sizeof(vec16);
         struct vectors {
@@ -89,8 +90,13 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
         } x;
         GSHMEM_UNROLL
         for (uint32_t i = 0; i < n; i++)
-            x.v[i] = load_fresh(reinterpret_cast<const vec16 *>(from) + i);
+            x.v[i] = load(reinterpret_cast<const vec16 *>(from) + i);
         return bit_cast<line_part>(x);
+    }
+    /* The other member's must not come from a cache. */
+    __device__ __forceinline__ static line_part load_unit(const uint8_t *from)
+    {
+        return load_unit_by(from, [](const vec16 *p) { return load_fresh(p); });
     }
     __device__ __forceinline__ static void store_unit(uint8_t *to, const line_part &p)
     {
