@@ -6,7 +6,9 @@ switch for this: a changed copy of one header is found before the original.
 
 usage: weaken.py --list HOW              names: all, or those noticed by race or violate below
        weaken.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
-       weaken.py --race PROGRAM NAME       passes when the thread sanitizer reports PROGRAM
+       weaken.py --build-any SOURCE_ROOT OVERLAY COMPILER ARGS...    one for the CPU device that lacks what is noticed
+                                           by race, each by request
+       weaken.py --race PROGRAM NAME       passes when the thread sanitizer reports that PROGRAM without NAME
        weaken.py --violate PROGRAM NAME    passes when PROGRAM sees a violation, on the CPU device
        weaken.py --show BUILD PES COUNT [NAME...]   GPUs: what each weakened program sees
 
@@ -135,7 +137,7 @@ WEAKENED = {
     "pieces_help": ("coll/lines_pieces.cuh", [("void help(", "fence_gpu();", ";")], "pieces"),
     "pieces_leave": ("coll/lines_pieces.cuh", [("void leave(", "fence_gpu();", ";")], "pieces"),
     "pieces_leave_sync": ("coll/lines_pieces.cuh", [("void leave(", "group_block().sync();", ";")], "pieces"),
-    "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "load_acquire(", "load_relaxed(")],
+    "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "detail::load_acquire(", "detail::load_relaxed(")],
                      "message_free,signal_64k_block"),
 }
 
@@ -167,19 +169,68 @@ def weaken(text, function, old, new):
     return text[:start] + body.replace(old, new) + text[end:]
 
 
+def compile_over(root, overlay, texts, more, command):
+    """With {header: its text} in place of the library's."""
+    folder = pathlib.Path(overlay)
+    for part in ("device", "wire", "cpu"):  # headers include each other relative to their own folder
+        shutil.copytree(pathlib.Path(root) / part, folder / part, dirs_exist_ok=True)
+    for header, text in texts.items():
+        (folder / "device" / header).write_text(text)
+    # Before every other -I, for every #include "device/..." of every file.
+    first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
+    return subprocess.call(command[:first_option] + [f"-I{folder}", *more] + command[first_option:])
+
+
 def build(name, root, overlay, command):
     header, changes, shapes = WEAKENED[name]
     text = (pathlib.Path(root) / "device" / header).read_text()
     for change in changes:
         text = weaken(text, *change)
-    folder = pathlib.Path(overlay)
-    for part in ("device", "wire", "cpu"):  # headers include each other relative to their own folder
-        shutil.copytree(pathlib.Path(root) / part, folder / part, dirs_exist_ok=True)
-    (folder / "device" / header).write_text(text)
-    # Before every other -I, for every #include "device/..." of every file.
-    first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
-    more = [f"-I{folder}", f'-DLITMUS_SHAPES="{shapes}"']  # no others are compiled
-    return subprocess.call(command[:first_option] + more + command[first_option:])
+    more = [f'-DLITMUS_SHAPES="{shapes}"']  # no others are compiled
+    return compile_over(root, overlay, {header: text}, more, command)
+
+
+def noticed_by(how):
+    return [n for n in WEAKENED if how in ("all", NOTICED_BY.get(n, "race"))]
+
+
+# What a program that can lack several orders is compiled with: the number of the one that it lacks.
+SWITCH = """#include <stdlib.h>
+static const char *const test_request = getenv("TEST_LACKS");
+static const int test_lacks = test_request ? atoi(test_request) : -1;
+"""
+
+
+def lacking(number, name, old, new):
+    """A text that is new where the program lacks that, else old: of a call, or of a statement or a condition that new
+    lacks."""
+    lacks = f"test_lacks == {number} /* {name} */"
+    if old.endswith("(") and not old.endswith(new):
+        return (f"([&](auto &&...given) {{ return {lacks} ? {new}given...) : {old}given...); }})(")
+    head = os.path.commonprefix([old, new])
+    end = "" if new == ";" else new[len(head):]
+    left_out = old[len(head):len(old) - len(end)]
+    if old.endswith(end) and left_out.strip().endswith((";", "}")):
+        return f"{head}{{ if (!({lacks})) {{ {left_out} }} }} {end}"
+    if old.endswith(end) and left_out.endswith(" && "):
+        return f"{head}({lacks} || {left_out.removesuffix(' && ')}) && {end}"
+    if old.endswith(end) and left_out.startswith(" && "):
+        return f"{head} && ({lacks} || {left_out.removeprefix(' && ')}){end}"
+    fail(f"{name}: neither a call nor a statement nor a condition is left out: {old!r}")
+
+
+def build_any(root, overlay, command):
+    texts = {}
+    for number, name in enumerate(noticed_by("race")):
+        header, changes, _ = WEAKENED[name]
+        text = texts.get(header) or (pathlib.Path(root) / "device" / header).read_text()
+        for function, old, new in changes:
+            text = weaken(text, function, old, lacking(number, name, old, new))
+        texts[header] = text
+    switch = pathlib.Path(overlay) / "test_lacks.h"
+    switch.parent.mkdir(parents=True, exist_ok=True)
+    switch.write_text(SWITCH)
+    return compile_over(root, overlay, texts, ["-include", str(switch)], command)
 
 
 def shapes_of(name):
@@ -203,7 +254,8 @@ TRIES = 5
 
 
 def race(program, name, launcher):
-    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
+    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7",
+               TEST_LACKS=str(noticed_by("race").index(name)))
     for _ in range(TRIES):
         output, _ = run(launcher + [program, shapes_of(name)], env)
         if "WARNING: ThreadSanitizer: data race" in output:
@@ -249,12 +301,14 @@ def show(build_dir, pes, count, names):
 def main():
     match sys.argv[1:]:
         case ["--list", how]:
-            names = [n for n in WEAKENED if how in ("all", NOTICED_BY.get(n, "race"))]
+            names = noticed_by(how)
             if not names:
                 fail(f"nothing is noticed by {how}")
             print("\n".join(names))
         case ["--build", name, root, overlay, *command] if command:
             sys.exit(build(name, root, overlay, command))
+        case ["--build-any", root, overlay, *command] if command:
+            sys.exit(build_any(root, overlay, command))
         case ["--race", program, name, *launcher]:
             race(program, name, launcher)
         case ["--violate", program, name, *launcher]:
