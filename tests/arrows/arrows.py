@@ -134,7 +134,7 @@ LAYERS = [
         "coll/op", "coll/selection", "coll/work", "coll/reduction", "coll/scale", "coll/direct", "coll/staged",
         "coll/compare", "coll/config", "coll/batch", "coll/begin", "coll/coll", "coll/configured",
         "transfer/transfer", "transfer/send", "transfer/rooted", "transfer/rma",
-        "init/make", "init/init", "init/end", "init/split", "init/suspend")],
+        "init/make", "init/init", "init/settle", "init/end", "init/split", "init/suspend")],
     [f"dialects/mscclpp/channel/{module}" for module in (
         "watch", "fifo", "proxy", "semaphore", "memory_channel", "port_channel", "switch_channel")],
 ]

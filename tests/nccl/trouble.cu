@@ -6,7 +6,8 @@
  * soon as its own part of a call is done (done), or it dies in the end (ending), or when a shrink
  * has left it out (left, killed); or it stays away (absent); or they wait, and
  * give up: all of them, by another thread (abort), or rank 0 alone (lone; parted: while the others
- * end the communicator), or one alone before the last one comes (quit); or all of them without the
+ * end the communicator), or one alone before the last one comes (quit); or rank 0 makes a call
+ * more than the others, and all end the communicator (ahead); or all of them without the
  * last one's help (revoke, shrink), to go on without it; or they give up a communicator that the
  * last one does not help to make (making). Or a receive is longer than what is sent (lengths), or
  * rank 0 makes a different call (differs; ends: so that a checking build ends the job). Or a kernel
@@ -172,6 +173,21 @@ static void end_without()
     if (my_rank == 1)
         OK(ncclCommFinalize(comm));
     OK(ncclCommDestroy(comm));
+    check_new_one();
+}
+
+/* Rank 0 makes a call that no other rank makes. All end the communicator, and go on. */
+static void end_ahead()
+{
+    call(1);
+    CUDA_OK(cudaStreamSynchronize(0));
+    words->since = now();
+    if (my_rank == 0)
+        call(2);
+    if (my_rank % 2 == 0)
+        OK(ncclCommFinalize(comm));
+    OK(ncclCommDestroy(comm));
+    CUDA_OK(cudaStreamSynchronize(0));
     check_new_one();
 }
 
@@ -629,6 +645,8 @@ static int run_rank()
         abort_alone();
     else if (is(how, "parted"))
         end_without();
+    else if (is(how, "ahead"))
+        end_ahead();
     else if (is(how, "revoke") || is(how, "shrink"))
         go_on_without(is(how, "shrink"));
     else if (is(how, "lengths"))

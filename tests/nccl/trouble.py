@@ -6,6 +6,7 @@ communicators work, among them what a shrink makes of those left, also if more d
 destroying anything, and that no other's result is lost if one does so as soon as its own part is done; that one that
 stays away ends the others with a line that names it and what was waited for; and that ranks that give up (abort,
 revoke) go on: streams drain, and the processes end normally.
+So do those of which one has made a call more than the others, when all end the communicator.
 The others do not take a call that such a rank has given up for one that it has made: they wait until their limit.
 If one may open too few files, start-up fails on all, with a line, and none waits.
 A receive whose length differs from its send's ends the job with a line. A rank that makes a different collective gets
@@ -71,6 +72,8 @@ DIFFERS = {
     "root": ("root", "1", "0"),
     "kind": ("the call", "ncclAllGather", "ncclAllReduce"),
 }
+AHEAD = ("gshmem: ncclCommFinalize: rank 0 has made collectives that another rank has not: all others have ended the "
+         "communicator, so these collectives end without a result")
 # The messages of checking builds.
 ENDS = {"type": "ncclDataType_t", "op": "ncclRedOp_t", "window": "window of (send|recv)buff"}
 
@@ -118,6 +121,10 @@ def plain_cases(has_far, has_checks):
             yield n, "allreduce", how, SMALL
     for wait in ["reduce", "reducetolast", "broadcast"]: # of two ranks one reads what the other has
         yield 2, wait, "dead", LARGE[3]
+    for how in ["dead", "abort", "ahead"]: # in the middle of a broadcast that two ranks stream in pieces
+        yield 2, "pieces", how, LARGE[3]
+    yield 2, "reducetolast", "ahead", SMALL
+    yield 3, "allreduce", "ahead", SMALL
     yield 8, "start", "few", SMALL
     yield 3, "allreduce", "forked", SMALL
     yield 3, "allreduce", "many", SMALL
@@ -151,6 +158,8 @@ def plain_cases(has_far, has_checks):
 def run_within(case, limit_s):
     n, wait, how, count, node_pes = case
     environment = {**os.environ, "GSHMEM_WAIT_TIMEOUT": str(limit_s), "GSHMEM_PROXY_TIMEOUT": str(ANSWER_S)}
+    if wait == "pieces":
+        environment["GSHMEM_COLLECTIVES"] = "pieces_above=0,read_above=1G"
     if node_pes:
         environment["GSHMEM_NODE_PES"] = str(node_pes)
     job = subprocess.Popen([sys.argv[1], str(n), wait, how, str(count)], env=environment, text=True,
@@ -260,6 +269,11 @@ def faults(case, output):
             yield f"not one line like {line!r}"
         if not re.search(r"rank [01] is the second", output):
             yield "no call returned the error"
+    elif how == "ahead":
+        if ends != ["status 0"] * n:
+            yield "not all ended normally"
+        if lines != [AHEAD]:
+            yield f"not just the line {AHEAD!r}"
     elif how == "few":
         if ends != ["status 0"] * n:
             yield "not all failed alike, and then started"

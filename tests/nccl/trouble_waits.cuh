@@ -218,7 +218,7 @@ static void call(uint64_t round)
         DONE(ncclReduce(source, dest, count, ncclInt, ncclSum, 0, comm, 0));
     else if (is(w, "reducetolast"))
         DONE(ncclReduce(source, dest, count, ncclInt, ncclSum, last, comm, 0));
-    else if (is(w, "broadcast"))
+    else if (is(w, "broadcast") || is(w, "pieces"))
         DONE(ncclBroadcast(source, dest, count, ncclInt, last, comm, 0));
     else if (is(w, "alltoall"))
         DONE(ncclAlltoAll(source, dest, count, ncclInt, comm, 0));

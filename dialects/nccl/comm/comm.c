@@ -134,8 +134,14 @@ static bool lose(struct ncclComm *comm, struct gsh_nccl_job *job)
     }
     pthread_mutex_unlock(&job->lock);
     comm->has_left = true;
-    return is_done && gshmemx_layer_lose_team(job->pe, comm->team) &&
-           gshmemx_layer_lose(job->pe, comm->range.base, comm->range.bytes);
+    is_done = is_done && gshmemx_layer_lose_team(job->pe, comm->team) &&
+              gshmemx_layer_lose(job->pe, comm->range.base, comm->range.bytes);
+    /* Other communicators of the two ranks may go on with what they share, unless one is dead. */
+    if (comm->pieces.memory != NULL && (!comm->pieces.is_shared || gsh_nccl_comm_is_lost(comm))) {
+        is_done = is_done &&
+                  gshmemx_layer_lose(job->pe, comm->pieces.memory, gshmemx_layer_pieces_bytes());
+    }
+    return is_done;
 }
 
 void gsh_nccl_comm_hide(struct ncclComm *comm)

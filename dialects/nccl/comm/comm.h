@@ -107,11 +107,12 @@ struct ncclComm {
     int lsa_rank, lsa_size;
     int64_t lsa_stride; /* bytes from one LSA rank's memory to the next */
     bool is_finalized;
-    bool is_revoked; /* valid only for making other communicators, and for its end */
-    bool is_made;    /* it has everything, not only `control_team` and what comes before it;
-                      * atomic */
-    bool is_refused; /* a call has failed because a rank has died; atomic */
-    bool has_left;   /* kernels leave their waits in it; under comm.c's lock */
+    bool is_revoked;  /* valid only for making other communicators, and for its end */
+    bool is_made;     /* it has everything, not only `control_team` and what comes before it;
+                       * atomic */
+    bool is_refused;  /* a call has failed because a rank has died; atomic */
+    bool has_left;    /* kernels leave their waits in it; under comm.c's lock */
+    bool is_deserted; /* its end found work that no other rank's comes for (init/settle.h) */
 
     /* The range: words for sends and receives, their rings, then scratch, then the team's
      * buffers. If all ranks are near, scratch is the inbox of collectives on any memory; the team

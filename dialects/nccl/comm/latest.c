@@ -39,6 +39,17 @@ uint64_t *gsh_nccl_latest_parting(uint64_t *words)
     return words != NULL ? &shared_of(words)->parting : NULL;
 }
 
+uint64_t gsh_nccl_latest_number(uint64_t *words)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < N_ENTRIES; i++) {
+        /* relaxed: an order, if the caller needs one, comes from another word */
+        const uint64_t n = __atomic_load_n(&shared_of(words)->entries[i].number, __ATOMIC_RELAXED);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 void gsh_nccl_latest_begin(struct gsh_nccl_latest *l, gshmem_team_t team, int own_rank, int n_ranks)
 {
     l->rank = own_rank;

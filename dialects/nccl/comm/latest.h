@@ -44,6 +44,8 @@ void gsh_nccl_latest_look(const char *call, struct gsh_nccl_latest *l);
 /* An error once it is known that some differ. Any thread. */
 ncclResult_t gsh_nccl_latest_result(const struct gsh_nccl_latest *l);
 
+/* How many collectives the rank with these words has made, at least. */
+uint64_t gsh_nccl_latest_number(uint64_t *words);
 /* Among a rank's words, the one of parting.h; NULL: there are none. */
 uint64_t *gsh_nccl_latest_parting(uint64_t *words);
 

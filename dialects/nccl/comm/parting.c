@@ -8,9 +8,10 @@ void gsh_nccl_part(const struct ncclComm *comm, enum gsh_nccl_parting how)
 {
     uint64_t *const own = gsh_nccl_latest_parting(comm->latest.own);
     uint64_t before = GSH_NCCL_STAYS;
-    /* relaxed: it brings no other data; pairs with the load in gsh_nccl_part_together there */
+    /* release: pairs with the acquire in gsh_nccl_is_deserted there: what this rank's work has
+     * written comes before. For gsh_nccl_part_together it brings no other data. */
     while (own != NULL && before < (uint64_t)how &&
-           !__atomic_compare_exchange_n(own, &before, (uint64_t)how, false, __ATOMIC_RELAXED,
+           !__atomic_compare_exchange_n(own, &before, (uint64_t)how, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED)) {
         continue;
     }
@@ -29,6 +30,32 @@ static bool give_up(const struct ncclComm *comm, void *arg)
 void gsh_nccl_part_all(const struct gsh_nccl_job *job)
 {
     gsh_nccl_comms_for_each(job->pe, give_up, NULL);
+}
+
+bool gsh_nccl_find_words(const struct ncclComm *comm, uint64_t **words)
+{
+    for (int rank = 0; rank < comm->n_ranks; rank++) {
+        words[rank] = gshmemx_layer_team_words(comm->control_team, rank);
+        if (words[rank] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool gsh_nccl_is_deserted(const struct ncclComm *comm, uint64_t *const *words)
+{
+    const uint64_t n = gsh_nccl_latest_number(words[comm->rank]);
+    bool have_parted = true, misses_some = false;
+    for (int rank = 0; rank < comm->n_ranks && have_parted; rank++) {
+        if (rank != comm->rank) {
+            /* acquire: pairs with the release in gsh_nccl_part there */
+            have_parted = __atomic_load_n(gsh_nccl_latest_parting(words[rank]), __ATOMIC_ACQUIRE) >=
+                          (uint64_t)GSH_NCCL_FINALIZES;
+            misses_some = misses_some || gsh_nccl_latest_number(words[rank]) < n;
+        }
+    }
+    return have_parted && misses_some;
 }
 
 bool gsh_nccl_part_together(const char *call, struct ncclComm *comm, enum gsh_nccl_parting how)

@@ -9,7 +9,7 @@
 
 enum gsh_nccl_parting {
     GSH_NCCL_STAYS,
-    GSH_NCCL_FINALIZES,
+    GSH_NCCL_FINALIZES, /* this and what follows: its own work of the communicator is over */
     GSH_NCCL_DESTROYS,
     GSH_NCCL_GIVES_UP, /* aborts it, or another one of its job */
 };
@@ -18,6 +18,12 @@ enum gsh_nccl_parting {
 void gsh_nccl_part(const struct ncclComm *comm, enum gsh_nccl_parting how);
 /* The same of all the job's communicators, as far as they can be found without waiting. */
 void gsh_nccl_part_all(const struct gsh_nccl_job *job);
+/* The words of all ranks that the node shares, [n_ranks], for the next call. False: some are on
+ * another node. In the PE's scope. */
+bool gsh_nccl_find_words(const struct ncclComm *comm, uint64_t **words);
+/* Whether all others have parted, so that their work writes nothing more, and one of them has made
+ * fewer collectives than this rank. Any thread, while the rank makes no calls. */
+bool gsh_nccl_is_deserted(const struct ncclComm *comm, uint64_t *const *words);
 /* Tells the others, and waits until each rank of the node has come as far or has given up, or one
  * has died. Whether one has given up: then nobody may wait for it. In the PE's scope. */
 bool gsh_nccl_part_together(const char *call, struct ncclComm *comm, enum gsh_nccl_parting how);

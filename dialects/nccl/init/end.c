@@ -9,6 +9,7 @@
 #include "dialects/nccl/comm/parting.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/init/make.h"
+#include "dialects/nccl/init/settle.h"
 #include "dialects/nccl/window/devcomm.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
@@ -44,7 +45,7 @@ static ncclResult_t finalize(const struct gsh_nccl_call *c)
 static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
 {
     struct gsh_nccl_job *job = c->comm->job;
-    if (gsh_nccl_part_together(c->name, c->comm, GSH_NCCL_FINALIZES)) {
+    if (c->comm->is_deserted || gsh_nccl_part_together(c->name, c->comm, GSH_NCCL_FINALIZES)) {
         c->comm->is_finalized = true; /* nothing is left to be waited for */
         return ncclSuccess;
     }
@@ -60,18 +61,6 @@ static ncclResult_t run_finalize(const struct gsh_nccl_call *c)
     return r;
 }
 
-/* Waits until streams have finished all their work of the communicator. */
-static void settle(struct ncclComm *comm)
-{
-    struct gshmemx_layer_scope scope;
-    if (comm->chain.has_stream) {
-        gsh_nccl_enter(comm->job, &scope);
-        gshmemx_layer_synchronize();
-        gsh_nccl_leave(&scope);
-        comm->chain.has_stream = 0;
-    }
-}
-
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     static const char call[] = "ncclCommFinalize";
@@ -85,7 +74,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     if (r != ncclSuccess) {
         return gsh_nccl_refuse(r);
     }
-    settle(comm);
+    gsh_nccl_settle(call, comm);
     if (comm->clique != NULL || gsh_nccl_comm_is_lost(comm)) {
         comm->is_finalized = true; /* the other ranks' calls come later; destroying waits for all */
         return ncclSuccess;
@@ -105,7 +94,8 @@ static void end(struct ncclComm *comm)
     struct gsh_nccl_job *job = comm->job;
     struct gsh_nccl_clique *clique = comm->clique;
     gsh_nccl_enter(job, &scope);
-    bool is_kept = gsh_nccl_part_together("ncclCommDestroy", comm, GSH_NCCL_DESTROYS);
+    bool is_kept =
+        comm->is_deserted || gsh_nccl_part_together("ncclCommDestroy", comm, GSH_NCCL_DESTROYS);
     if (is_kept) {
         __atomic_store_n(&job->has_lost_rank, true, __ATOMIC_RELAXED);
     }
@@ -251,7 +241,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (comm->job == NULL || gsh_nccl_job_is_given_up(comm->job)) {
         return abort_comm(call, comm); /* it was never made, or has been abandoned */
     }
-    settle(comm);
+    gsh_nccl_settle(call, comm);
     if (gsh_nccl_job_worker(comm->job) != NULL) {
         return end_by_worker(call, comm);
     }
