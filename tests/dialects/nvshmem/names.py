@@ -27,6 +27,34 @@ ORDERED = LOGIC + "char schar short int long longlong bfloat16 half float double
 ARITH = ORDERED + ["complexf", "complexd"]
 COPIES = [f"{c}{s}" for c in ("put", "get") for s in ("8", "16", "32", "64", "128", "mem")]
 SCOPES = ("_warp", "_block")
+# Types and constants; not those that only NVSHMEM's own code uses, such as *_SENTINEL and NVSHMEM_TEAM_*_INDEX.
+CONSTANTS = (
+    "NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED NVSHMEMX_ERROR_GPU_NOT_SELECTED NVSHMEMX_ERROR_INTERNAL "
+    "NVSHMEMX_ERROR_INVALID_VALUE NVSHMEMX_ERROR_NOT_SUPPORTED NVSHMEMX_ERROR_OUT_OF_MEMORY NVSHMEMX_ERROR_SYMMETRY "
+    "NVSHMEMX_INIT_MAX NVSHMEMX_INIT_THREAD_PES NVSHMEMX_INIT_WITH_MPI_COMM NVSHMEMX_INIT_WITH_SHMEM "
+    "NVSHMEMX_INIT_WITH_UNIQUEID NVSHMEMX_PE_ALL NVSHMEMX_PE_ANY NVSHMEMX_QP_ALL NVSHMEMX_QP_ANY NVSHMEMX_QP_DEFAULT "
+    "NVSHMEMX_QP_HOST NVSHMEMX_REGION_HINT_BATCH_RMA NVSHMEMX_REGION_HINT_NONE NVSHMEMX_SMEM_AMOUNT_MAX "
+    "NVSHMEMX_SMEM_BARRIERS_ONLY NVSHMEMX_SMEM_MINIMUM NVSHMEMX_SMEM_RECOMMENDED NVSHMEMX_SUCCESS NVSHMEMX_TEAM_NODE "
+    "NVSHMEMX_TEAM_SAME_MYPE_NODE NVSHMEMX_TMA_DISABLE NVSHMEMX_TMA_ENABLE NVSHMEMX_TMA_FORCE NVSHMEMX_TMA_POLICY_MAX "
+    "NVSHMEM_CMP_EQ NVSHMEM_CMP_GE NVSHMEM_CMP_GT NVSHMEM_CMP_LE NVSHMEM_CMP_LT NVSHMEM_CMP_NE NVSHMEM_PE_INVALID "
+    "NVSHMEM_SIGNAL_ADD NVSHMEM_SIGNAL_SET NVSHMEM_STATUS_FULL_MPG NVSHMEM_STATUS_INVALID "
+    "NVSHMEM_STATUS_IS_BOOTSTRAPPED NVSHMEM_STATUS_IS_INITIALIZED NVSHMEM_STATUS_LIMITED_MPG "
+    "NVSHMEM_STATUS_NOT_INITIALIZED NVSHMEM_TEAM_INVALID NVSHMEM_TEAM_MC_SHARED NVSHMEM_TEAM_SHARED "
+    "NVSHMEM_TEAM_WORLD NVSHMEM_THREAD_FUNNELED NVSHMEM_THREAD_MULTIPLE NVSHMEM_THREAD_SERIALIZED "
+    "NVSHMEM_THREAD_SINGLE nvshmem_pe_index_t nvshmem_team_config_t nvshmem_team_id_t nvshmem_team_t "
+    "nvshmemx_cmp_type_t nvshmemx_collective_launch_attr_t nvshmemx_init_args_t nvshmemx_init_attr_t "
+    "nvshmemx_init_status_t nvshmemx_qp_handle_index_t nvshmemx_qp_handle_t nvshmemx_region_attrs_t "
+    "nvshmemx_region_handle_t nvshmemx_region_hint_t nvshmemx_signal_op_t nvshmemx_smem_amount_t nvshmemx_team_t "
+    "nvshmemx_team_uniqueid_t nvshmemx_thread_support_t nvshmemx_tma_policy_t nvshmemx_uniqueid_args_t "
+    "nvshmemx_uniqueid_t").split()
+MACROS = (
+    "NVSHMEMX_INIT_ARGS_INITIALIZER NVSHMEMX_INIT_ARGS_V2_INITIALIZER NVSHMEMX_INIT_ATTR_INITIALIZER "
+    "NVSHMEMX_INIT_ATTR_V1_INITIALIZER NVSHMEMX_REGION_ATTRS_INITIALIZER NVSHMEMX_REGION_ATTRS_RESERVED_BYTES "
+    "NVSHMEMX_UNIQUEID_ARGS_INITIALIZER NVSHMEMX_UNIQUEID_INITIALIZER NVSHMEM_MAJOR_VERSION NVSHMEM_MAX_NAME_LEN "
+    "NVSHMEM_MINOR_VERSION NVSHMEM_TEAM_CONFIG_INITIALIZER NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS "
+    "NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID NVSHMEM_TEAM_UNIQUID_INITIALIZER NVSHMEM_VENDOR_MAJOR_VERSION "
+    "NVSHMEM_VENDOR_MINOR_VERSION NVSHMEM_VENDOR_PACKAGE_VERSION NVSHMEM_VENDOR_PATCH_VERSION NVSHMEM_VENDOR_STRING "
+    "NVSHMEM_VENDOR_VERSION").split()
 
 
 def expected():
@@ -151,6 +179,11 @@ def take(names):
     return "\n".join(lines) + "\n"
 
 
+def take_constants():
+    lines = [f"static_assert(sizeof({name}) > 0, \"\");" for name in CONSTANTS]
+    return "\n".join(lines + [f"#ifndef {name}\n#error missing {name}\n#endif" for name in MACROS]) + "\n"
+
+
 def main():
     names, library = read(sys.argv[1]), sys.argv[2]
     end = sys.argv.index("--")
@@ -158,8 +191,8 @@ def main():
     kernel_command = sys.argv[3:end] + ["-std=c++17", *sys.argv[end + 1:]]
     in_host = {n: w - {"lazy"} for n, w in names.items() if w & {"host", "both"}}
     wrong = compare_lists(names)
-    wrong += check("without kernels", host_command, take(in_host), len(in_host))
-    wrong += check("with kernels", kernel_command, take(names), len(names))
+    wrong += check("without kernels", host_command, take(in_host) + take_constants(), len(in_host))
+    wrong += check("with kernels", kernel_command, take(names) + take_constants(), len(names))
 
     text = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     exported = {line.split()[-1] for line in text.splitlines()}

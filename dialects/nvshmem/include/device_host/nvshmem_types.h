@@ -31,23 +31,23 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-enum {
+typedef enum {
     NVSHMEM_CMP_EQ = 0,
     NVSHMEM_CMP_NE = 1,
     NVSHMEM_CMP_GT = 2,
     NVSHMEM_CMP_LE = 3,
     NVSHMEM_CMP_LT = 4,
     NVSHMEM_CMP_GE = 5
-};
+} nvshmemx_cmp_type_t;
 
 typedef enum { NVSHMEM_SIGNAL_SET = 9, NVSHMEM_SIGNAL_ADD = 10 } nvshmemx_signal_op_t;
 
-enum {
+typedef enum {
     NVSHMEM_THREAD_SINGLE = 0,
     NVSHMEM_THREAD_FUNNELED = 1,
     NVSHMEM_THREAD_SERIALIZED = 2,
     NVSHMEM_THREAD_MULTIPLE = 3
-};
+} nvshmemx_thread_support_t;
 
 typedef int32_t nvshmem_team_t;
 typedef nvshmem_team_t nvshmemx_team_t;
@@ -61,14 +61,14 @@ typedef enum {
 } nvshmem_team_id_t;
 
 /* What nvshmemx_init_status returns; it never returns the last three. */
-enum {
+typedef enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
     NVSHMEM_STATUS_IS_INITIALIZED = 2,
     NVSHMEM_STATUS_LIMITED_MPG = 3,
     NVSHMEM_STATUS_FULL_MPG = 4,
     NVSHMEM_STATUS_INVALID = INT_MAX
-};
+} nvshmemx_init_status_t;
 
 typedef enum {
     NVSHMEMX_SUCCESS = 0,
@@ -90,7 +90,11 @@ typedef enum {
     NVSHMEMX_QP_ALL = INT_MAX
 } nvshmemx_qp_handle_index_t;
 
-enum { NVSHMEM_PE_INVALID = -1, NVSHMEMX_PE_ANY = 1 << 15, NVSHMEMX_PE_ALL = 1 << 15 };
+typedef enum {
+    NVSHMEM_PE_INVALID = -1,
+    NVSHMEMX_PE_ANY = 1 << 15,
+    NVSHMEMX_PE_ALL = 1 << 15
+} nvshmem_pe_index_t;
 
 /* ---- regions, shared memory ------------------------------------------------------------------ */
 
