@@ -49,16 +49,27 @@ static inline void gsh_copy_name(char *to, size_t room, const char *name)
     to[n] = '\0';
 }
 
-/* Whether a list of names, divided by commas, has this one. */
+/* The next name of a list, whose names are divided by commas, with or without spaces; *list goes
+ * behind it. NULL: there is none any more. */
+static inline const char *gsh_list_next(const char **list, size_t *length)
+{
+    static const char *const between = ", \t";
+    const char *name = *list + strspn(*list, between);
+    *length = strcspn(name, between);
+    *list = name + *length;
+    return *length > 0 ? name : NULL;
+}
+
+/* Whether such a list has this name. */
 static inline bool gsh_list_has(const char *list, const char *name)
 {
     const size_t length = strlen(name);
-    while (*list != '\0') {
-        const size_t n = strcspn(list, ",");
-        if (n == length && memcmp(list, name, n) == 0) {
+    size_t n = 0;
+    for (const char *next = gsh_list_next(&list, &n); next != NULL;
+         next = gsh_list_next(&list, &n)) {
+        if (n == length && memcmp(next, name, n) == 0) {
             return true;
         }
-        list += n + (list[n] == ',');
     }
     return false;
 }

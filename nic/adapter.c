@@ -22,11 +22,23 @@ bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing
     return true;
 }
 
+bool gsh_adapter_is_model(const char *name)
+{
+    return gsh_list_has(name, MODEL);
+}
+
 enum gsh_result gsh_adapter_create(const struct gsh_adapter_options *options,
                                    struct gsh_adapter **out)
 {
-    if (strcmp(options->name, MODEL) == 0) {
-        return gsh_model_create(options, out);
+    if (gsh_adapter_is_model(options->name)) {
+        const char *list = options->name;
+        size_t n = 0;
+        (void)gsh_list_next(&list, &n);
+        return gsh_list_next(&list, &n) == NULL
+                   ? gsh_model_create(options, out)
+                   : gsh_note(GSH_ERR_ARG,
+                              "GSHMEM_NIC=%s: the model NIC cannot be used beside others",
+                              options->name);
     }
     if (options->plugin != NULL) {
         return gsh_mlx5_create(options, out);

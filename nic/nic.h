@@ -20,6 +20,8 @@
 #include "base/result.h"
 #include "wire/nic.h"
 
+#define GSH_ADAPTER_NAME 64 /* bytes, with the NUL */
+
 struct gsh_adapter;
 
 struct gsh_adapter_options {
@@ -110,7 +112,8 @@ struct gsh_adapter_ops {
 struct gsh_adapter {
     const struct gsh_adapter_ops *ops;
     struct gsh_adapter_options options;
-    void *memory; /* of the queues: page-aligned, to be mapped for the device */
+    char name[GSH_ADAPTER_NAME]; /* as GSHMEM_NIC names it */
+    void *memory;                /* of the queues: page-aligned, to be mapped for the device */
     size_t memory_bytes;
     void *device_memory; /* options.in_device: of entries and records, where the device has it */
     /* Doorbells that are registers of the adapter, in pages to be mapped for the device; NULL:
@@ -122,6 +125,9 @@ struct gsh_adapter {
     bool tells_numbers;        /* the other PE must be told a queue's number */
     const struct gsh_nic_wake *wake;
 };
+
+/* Whether GSHMEM_NIC, a list, names the model. */
+bool gsh_adapter_is_model(const char *name);
 
 /* The adapter of that name. A failure is noted, not logged: no such adapter (GSH_ERR_ARG), bad
  * settings, not available here (GSH_ERR_UNSUPPORTED). */
@@ -152,7 +158,7 @@ static inline bool gsh_adapter_read(const struct gsh_adapter *a, uint64_t off, v
 /* Adapter i that GSHMEM_NIC may name: its name, what it is, and what it lacks on this machine ("":
  * nothing). False: there is none. plugin: as in the options. */
 struct gsh_adapter_listing {
-    char name[64], what[96], lacks[192];
+    char name[GSH_ADAPTER_NAME], what[96], lacks[192];
     bool is_there; /* false: kernels cannot post to it whatever is done, and lacks says why */
 };
 bool gsh_adapter_list(const char *plugin, unsigned i, struct gsh_adapter_listing *out);

@@ -41,9 +41,15 @@ static enum gsh_result find_mac(const struct gsh_mlx5 *m, int pe, struct gsh_mlx
     if (object.ah.in != NULL) {
         (void)m->v->ibv_destroy_ah(object.ah.in);
     }
-    return is_found ? GSH_OK
-                    : m->core->note(GSH_ERR_UNSUPPORTED,
-                                    "NIC %s: no way to the NIC of PE %d was found", m->name, pe);
+    return is_found
+               ? GSH_OK
+               : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no way to the NIC of PE %d was found",
+                               m->base.name, pe);
+}
+
+static const char *network_name(bool is_ethernet)
+{
+    return is_ethernet ? "RoCE" : "InfiniBand";
 }
 
 static enum gsh_result mlx5_set_peer(struct gsh_adapter *a, int pe, const void *blob, size_t bytes)
@@ -51,14 +57,23 @@ static enum gsh_result mlx5_set_peer(struct gsh_adapter *a, int pe, const void *
     struct gsh_mlx5 *m = gsh_mlx5_of(a);
     struct gsh_mlx5_peer *peer = &m->peers[pe];
     if (bytes != sizeof(peer->address)) {
-        return m->core->note(GSH_ERR_ARG, "NIC %s: PE %d has another kind of NIC", m->name, pe);
+        return m->core->note(GSH_ERR_ARG, "NIC %s: PE %d has another kind of NIC", m->base.name,
+                             pe);
     }
     memcpy(&peer->address, blob, bytes);
+    if (peer->address.is_ethernet != m->address.is_ethernet &&
+        peer->address.magic == m->address.magic) {
+        return m->core->note(GSH_ERR_ARG,
+                             "NIC %s: it is of %s, and PE %d's of %s: GSHMEM_NIC must name NICs "
+                             "of one network",
+                             m->base.name, network_name(m->address.is_ethernet), pe,
+                             network_name(peer->address.is_ethernet));
+    }
     if (peer->address.magic != m->address.magic || peer->address.version != m->address.version ||
-        peer->address.is_ethernet != m->address.is_ethernet ||
         peer->address.n_queues != m->address.n_queues || peer->address.mtu < IBV_MTU_256 ||
         peer->address.mtu > IBV_MTU_4096) {
-        return m->core->note(GSH_ERR_ARG, "NIC %s: PE %d has another kind of NIC", m->name, pe);
+        return m->core->note(GSH_ERR_ARG, "NIC %s: PE %d has another kind of NIC", m->base.name,
+                             pe);
     }
     peer->is_known = true;
     return m->address.is_ethernet ? find_mac(m, pe, peer) : GSH_OK;

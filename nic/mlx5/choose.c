@@ -57,7 +57,7 @@ static enum gsh_result query_port(const struct gsh_mlx5 *m, int port, struct ibv
     /* in parentheses: the header has a macro of that name */
     int error = (m->v->ibv_query_port)(m->context, (uint8_t)port, (void *)attr);
     return error == 0 ? GSH_OK
-                      : m->core->note(GSH_ERR_SYSTEM, "NIC %s: port %d: %s", m->name, port,
+                      : m->core->note(GSH_ERR_SYSTEM, "NIC %s: port %d: %s", m->base.name, port,
                                       strerror(error));
 }
 
@@ -67,16 +67,16 @@ static enum gsh_result choose_port(struct gsh_mlx5 *m, struct ibv_port_attr *att
     for (int port = first; port == first || (asked == 0 && port <= UINT8_MAX); port++) {
         enum gsh_result r = query_port(m, port, attr);
         if (r != GSH_OK) {
-            return port == first
-                       ? r
-                       : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no port is active", m->name);
+            return port == first ? r
+                                 : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no port is active",
+                                                 m->base.name);
         }
         if (attr->state == IBV_PORT_ACTIVE) {
             m->port = port;
             return GSH_OK;
         }
     }
-    return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: port %d is not active", m->name, first);
+    return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: port %d is not active", m->base.name, first);
 }
 
 static bool is_ipv4(const union ibv_gid *gid)
@@ -119,10 +119,12 @@ static enum gsh_result choose_gid(struct gsh_mlx5 *m, const struct ibv_port_attr
     }
     if (best < 0) {
         return m->core->note(GSH_ERR_UNSUPPORTED,
-                             "NIC %s: port %d has no address of RoCE version 2", m->name, m->port);
+                             "NIC %s: port %d has no address of RoCE version 2", m->base.name,
+                             m->port);
     }
     if (best >= attr->gid_tbl_len || !query_gid(m, best, &entry)) {
-        return m->core->note(GSH_ERR_ARG, "NIC %s: port %d has no GID %d", m->name, m->port, best);
+        return m->core->note(GSH_ERR_ARG, "NIC %s: port %d has no GID %d", m->base.name, m->port,
+                             best);
     }
     m->gid_index = best;
     m->address = (struct gsh_mlx5_address){.magic = MAGIC,
@@ -141,11 +143,11 @@ static enum gsh_result open_device(struct gsh_mlx5 *m, struct ibv_device *device
 {
     struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
     struct ibv_port_attr port;
-    snprintf(m->name, sizeof(m->name), "%s", device->name);
+    snprintf(m->base.name, sizeof(m->base.name), "%s", device->name);
     m->context = m->v->mlx5dv_open_device(device, &attr);
     if (m->context == NULL) {
         return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: it cannot be opened with DevX: %s",
-                             m->name, strerror(errno));
+                             m->base.name, strerror(errno));
     }
     enum gsh_result r = choose_port(m, &port);
     return r == GSH_OK ? choose_gid(m, &port) : r;

@@ -57,9 +57,9 @@ static enum gsh_result register_memory(const struct gsh_mlx5 *m, void *memory, u
     return is_gpu ? m->core->note(GSH_ERR_UNSUPPORTED,
                                   "NIC %s: it does not reach GPU memory, neither as dma-buf (%s) "
                                   "nor by nvidia-peermem (%s)",
-                                  m->name, why, strerror(error))
+                                  m->base.name, why, strerror(error))
                   : m->core->note(GSH_ERR_SYSTEM, "NIC %s: it does not reach %llu bytes: %s%s",
-                                  m->name, (unsigned long long)bytes, strerror(error),
+                                  m->base.name, (unsigned long long)bytes, strerror(error),
                                   gsh_memlock_hint(hint));
 }
 
@@ -121,7 +121,7 @@ static enum gsh_result create_key(struct gsh_mlx5 *m, uint8_t *in, const struct 
     if (key == NULL) {
         return m->core->note(
             GSH_ERR_SYSTEM, "NIC %s: no key of %u pieces: %s (status 0x%02x, reason 0x%08x)",
-            m->name, l->n, strerror(errno), (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_STATUS),
+            m->base.name, l->n, strerror(errno), (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_STATUS),
             (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_REASON));
     }
     m->keys[m->n_keys++] = key;
@@ -144,7 +144,7 @@ static enum gsh_result make_key(struct gsh_mlx5 *m)
         r = list_regions(m, &l)
                 ? create_key(m, in, &l)
                 : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: its memory takes more than %u pieces",
-                                m->name, l.max);
+                                m->base.name, l.max);
     }
     free(in);
     return r;
@@ -201,7 +201,7 @@ enum gsh_result gsh_mlx5_remove_region(struct gsh_mlx5 *m, uint64_t off)
             return GSH_OK;
         }
     }
-    return m->core->note(GSH_ERR_ARG, "NIC %s: no region begins at offset %#llx", m->name,
+    return m->core->note(GSH_ERR_ARG, "NIC %s: no region begins at offset %#llx", m->base.name,
                          (unsigned long long)off);
 }
 

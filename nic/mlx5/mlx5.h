@@ -55,7 +55,6 @@ struct gsh_mlx5 {
     struct gsh_adapter base; /* first */
     const struct gsh_mlx5_core *core;
     const struct gsh_verbs *v;
-    char name[64];
     struct ibv_context *context;
     struct ibv_pd *pd;
     uint32_t pd_number, eq_number, clock, max_pieces;

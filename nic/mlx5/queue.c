@@ -70,8 +70,9 @@ struct gsh_adapter_site gsh_mlx5_site(const struct gsh_mlx5 *m, uint32_t index)
 
 static enum gsh_result fail(const struct gsh_mlx5 *m, const char *what, const uint8_t *out)
 {
-    return m->core->note(GSH_ERR_SYSTEM, "NIC %s: %s: %s (status 0x%02x, reason 0x%08x)", m->name,
-                         what, strerror(errno), (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_STATUS),
+    return m->core->note(GSH_ERR_SYSTEM, "NIC %s: %s: %s (status 0x%02x, reason 0x%08x)",
+                         m->base.name, what, strerror(errno),
+                         (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_STATUS),
                          (unsigned)gsh_mlx5_get(out, GSH_MLX5_OUT_REASON));
 }
 
@@ -277,8 +278,8 @@ static enum gsh_result register_device_memory(struct gsh_mlx5 *m, uint64_t bytes
     } else if (m->v->mlx5dv_devx_umem_reg_ex == NULL) {
         errno = ENOSYS;
     } else if (o->share(o->context, m->base.device_memory, bytes, &in.dmabuf_fd) != GSH_OK) {
-        return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s", m->name,
-                             m->core->last_error());
+        return m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s",
+                             m->base.name, m->core->last_error());
     } else {
         m->device_umem = m->v->mlx5dv_devx_umem_reg_ex(m->context, &in);
         int error = errno;
@@ -287,8 +288,8 @@ static enum gsh_result register_device_memory(struct gsh_mlx5 *m, uint64_t bytes
     }
     return m->device_umem != NULL
                ? GSH_OK
-               : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s", m->name,
-                               strerror(errno));
+               : m->core->note(GSH_ERR_UNSUPPORTED, "NIC %s: no queues in GPU memory: %s",
+                               m->base.name, strerror(errno));
 }
 
 static enum gsh_result allocate_in_device(struct gsh_mlx5 *m)
@@ -309,13 +310,13 @@ enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
     object.pd.in = m->pd;
     int error = m->pd == NULL ? errno : v->mlx5dv_init_obj(&object, MLX5DV_OBJ_PD);
     if (error != 0) {
-        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no protection domain: %s", m->name,
+        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no protection domain: %s", m->base.name,
                              strerror(error));
     }
     m->pd_number = pd.pdn;
     error = v->mlx5dv_devx_query_eqn(m->context, 0, &m->eq_number);
     if (error != 0) {
-        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no event queue: %s", m->name,
+        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no event queue: %s", m->base.name,
                              strerror(error));
     }
     m->uar = v->mlx5dv_devx_alloc_uar(m->context, MLX5DV_UAR_ALLOC_TYPE_NC);
@@ -323,7 +324,7 @@ enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
         m->uar = v->mlx5dv_devx_alloc_uar(m->context, MLX5DV_UAR_ALLOC_TYPE_BF);
     }
     if (m->uar == NULL) {
-        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no page of doorbells: %s", m->name,
+        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no page of doorbells: %s", m->base.name,
                              strerror(errno));
     }
     m->base.registers = m->uar->base_addr;
@@ -333,7 +334,7 @@ enum gsh_result gsh_mlx5_queues_begin(struct gsh_mlx5 *m)
                                       IBV_ACCESS_LOCAL_WRITE);
     if (m->umem == NULL) {
         return m->core->note(GSH_ERR_NOMEM, "NIC %s: no memory of %zu bytes for its queues: %s%s",
-                             m->name, m->base.memory_bytes, strerror(errno),
+                             m->base.name, m->base.memory_bytes, strerror(errno),
                              gsh_memlock_hint(hint));
     }
     return m->base.options.in_device ? allocate_in_device(m) : GSH_OK;

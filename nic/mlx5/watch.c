@@ -67,7 +67,7 @@ static void look_for_failure(struct gsh_mlx5 *m, uint32_t index)
     snprintf(
         text, sizeof(text),
         "NIC %s: queue %u to PE %d, index %u: %s failed, syndrome 0x%02x (%s), vendor's 0x%02x",
-        m->name, queue->number, queue->pe, gsh_wq_be16(c.index),
+        m->base.name, queue->number, queue->pe, gsh_wq_be16(c.index),
         opcode_name(gsh_wq_be32(c.opcode_number) >> 24), c.syndrome,
         gsh_nic_syndrome_name(c.syndrome), c.vendor_syndrome);
     if (o->outlives_losses && c.syndrome == GSH_WQ_RETRY_EXCEEDED) {
@@ -135,7 +135,8 @@ enum gsh_result gsh_mlx5_watch_start(struct gsh_mlx5 *m, bool rings)
     m->rings = rings;
     int error = gsh_create_thread(&m->thread, NULL, thread_main, m);
     if (error != 0) {
-        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no thread: %s", m->name, strerror(error));
+        return m->core->note(GSH_ERR_SYSTEM, "NIC %s: no thread: %s", m->base.name,
+                             strerror(error));
     }
     pthread_setname_np(m->thread, "gshmem-nic");
     m->has_thread = true;

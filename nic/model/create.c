@@ -275,6 +275,7 @@ enum gsh_result gsh_model_create(const struct gsh_adapter_options *options,
     }
     model->base.ops = &model_ops;
     model->base.options = *options;
+    gsh_copy_name(model->base.name, sizeof(model->base.name), model_ops.name);
     model->base.reads_cuda = options->copy != NULL;
     enum gsh_result r = gsh_model_read_settings(options->settings, &model->settings);
     r = r == GSH_OK ? check_faults(&model->settings, options->n_pes) : r;

@@ -387,14 +387,37 @@ static void destroy(struct gsh_instance *pe, struct gsh_far_nic *nic)
     free(nic);
 }
 
+static bool is_explicit(const struct gsh_instance *pe)
+{
+    return strcmp(pe->env.remote, "nic") == 0;
+}
+
+enum gsh_far_nic_kind gsh_far_nic_kind(const struct gsh_instance *pe)
+{
+    if (!is_explicit(pe) && (strcmp(pe->env.remote, "auto") != 0 || pe->env.nic[0] == '\0')) {
+        return GSH_FAR_NIC_NONE;
+    }
+    return gsh_adapter_is_model(pe->env.nic) ? GSH_FAR_NIC_MODEL : GSH_FAR_NIC_REAL;
+}
+
+/* What this PE's kernels post to. */
+static void tell_names(const struct gsh_far_nic *nic)
+{
+    char names[GSH_NIC_STRIPES_MAX * (GSH_ADAPTER_NAME + 2)] = "";
+    for (uint32_t i = 0; i < nic->n_stripes; i++) {
+        const size_t n = strlen(names);
+        snprintf(names + n, sizeof(names) - n, "%s%s", i > 0 ? ", " : "",
+                 nic->stripes[i].adapter->name);
+    }
+    gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "kernels post to the NIC %s, in queues of %u blocks",
+            names, nic->stripes[0].adapter->options.depth);
+}
+
 enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
 {
-    const bool is_explicit = strcmp(pe->env.remote, "nic") == 0;
-    const bool is_wanted =
-        is_explicit || (strcmp(pe->env.remote, "auto") == 0 && pe->env.nic[0] != '\0');
     struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
     char why[512];
-    if (!is_wanted) {
+    if (gsh_far_nic_kind(pe) == GSH_FAR_NIC_NONE) {
         return GSH_OK;
     }
     struct gsh_far_nic *nic = calloc(1, sizeof(*nic));
@@ -409,7 +432,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
     if (r != GSH_OK) {
         destroy(pe, nic);
     }
-    if (r != GSH_OK && (is_explicit || r == GSH_ERR_ARG)) {
+    if (r != GSH_OK && (is_explicit(pe) || r == GSH_ERR_ARG)) {
         r = gsh_agree_fail(&all, r, "init: GSHMEM_REMOTE=%s: %s", pe->env.remote, why);
     } else if (r != GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE, "kernels reach far PEs by the proxy: %s", why);
@@ -420,10 +443,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
         for (int i = 0; i < pe->n_pes; i++) {
             pe->route_of[i] = gsh_is_far(pe, i) ? GSH_ROUTE_NIC : pe->route_of[i];
         }
-        gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
-                "kernels post to the NIC %s, %u of it, in queues of %u blocks",
-                nic->stripes[0].adapter->ops->name, nic->n_stripes,
-                nic->stripes[0].adapter->options.depth);
+        tell_names(nic);
     }
     return r;
 }

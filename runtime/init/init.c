@@ -50,10 +50,12 @@
 #define LAUNCHER_FIRST_NS 500000000
 
 /* The settings that all PEs of a job with far PEs share. */
-enum { N_FAR_SETTINGS = 5 };
-static const char *const far_settings[N_FAR_SETTINGS] = {"GSHMEM_PROXY_RINGS",
-                                                         "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE",
-                                                         "GSHMEM_STAGE_CHUNK", "GSHMEM_CONTEXTS"};
+#define CHUNK_UNIT 4096u /* of GSHMEM_STAGE_CHUNK */
+enum { N_FAR_SETTINGS = 9 };
+static const char *const far_settings[N_FAR_SETTINGS] = {
+    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK",
+    "GSHMEM_CONTEXTS",    "GSHMEM_REMOTE",           "GSHMEM_NIC", /* none, the model, or others */
+    "GSHMEM_NIC_STRIPES", "GSHMEM_NIC_QUEUES"};
 
 /* In every version the same place; the rest of a hello may depend on it. */
 struct version {
@@ -82,8 +84,8 @@ struct hello {
     uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
     uint64_t host_hash;
     uint64_t instance;
-    uint64_t far_settings[N_FAR_SETTINGS];
-    uint8_t random[GSH_SECRET_BYTES]; /* rank 0's is in the job's secret */
+    uint32_t far_settings[N_FAR_SETTINGS + 1]; /* one is free */
+    uint8_t random[GSH_SECRET_BYTES];          /* rank 0's is in the job's secret */
 };
 _Static_assert(sizeof(struct hello) == 112, "the same in every version");
 
@@ -271,6 +273,25 @@ static enum gsh_result check_versions(const struct hello *all, int n)
     return GSH_OK;
 }
 
+/* What a NIC alone concerns counts where kernels are to post to one. */
+static void fill_far_settings(const struct gsh_instance *pe, uint32_t *settings)
+{
+    const struct gsh_env *env = &pe->env;
+    const enum gsh_far_nic_kind nic = gsh_far_nic_kind(pe);
+    const bool has_nic = nic != GSH_FAR_NIC_NONE;
+    const uint32_t all[N_FAR_SETTINGS] = {
+        (uint32_t)env->proxy_rings,
+        (uint32_t)env->proxy_ring_slots,
+        gsh_far_stages_always(pe),
+        (uint32_t)(env->stage_chunk_bytes / CHUNK_UNIT), /* gsh_far_check: a multiple */
+        (uint32_t)env->contexts,
+        (uint32_t)env->remote[0], /* auto, proxy or nic */
+        (uint32_t)nic,
+        has_nic ? (uint32_t)env->nic_stripes : 0,
+        has_nic ? (uint32_t)env->nic_queues : 0};
+    memcpy(settings, all, sizeof(all));
+}
+
 static enum gsh_result exchange_identities(struct gsh_instance *pe)
 {
     struct hello mine = {.version = own_version,
@@ -279,11 +300,8 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
                          .is_cpu = gsh_setup_is_cpu(pe),
                          .team_memory = pe->env.team_memory_bytes,
                          .host_hash = host_hash(),
-                         .instance = (uint64_t)(uintptr_t)pe,
-                         .far_settings = {(uint64_t)pe->env.proxy_rings,
-                                          (uint64_t)pe->env.proxy_ring_slots,
-                                          gsh_far_stages_always(pe), pe->env.stage_chunk_bytes,
-                                          (uint64_t)pe->env.contexts}};
+                         .instance = (uint64_t)(uintptr_t)pe};
+    fill_far_settings(pe, mine.far_settings);
     if (mine.process == 0 ||
         getrandom(mine.random, sizeof(mine.random), 0) != (ssize_t)sizeof(mine.random)) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");

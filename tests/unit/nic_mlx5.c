@@ -440,6 +440,18 @@ static void test_options(void)
     CHECK_EQ(a->ops->set_peer(a, 0, blob, 7), GSH_ERR_ARG);
     CHECK_EQ(a->ops->set_peer(a, 0, blob, sizeof(struct gsh_mlx5_address)), GSH_ERR_ARG);
     CHECK_STR(gsh_last_error(), "NIC mlx5_1: PE 0 has another kind of NIC");
+    struct gsh_adapter *other = NULL;
+    const void *its = NULL;
+    size_t bytes = 0;
+    o.name = "mlx5_5 ,\tmlx5_0"; /* one that is not here is passed over */
+    CHECK_EQ(gsh_adapter_create(&o, &other), GSH_OK);
+    CHECK_STR(other->name, "mlx5_0");
+    CHECK_EQ(other->ops->address(other, &its, &bytes), GSH_OK);
+    CHECK_EQ(a->ops->set_peer(a, 0, its, bytes), GSH_ERR_ARG);
+    CHECK_STR(gsh_last_error(),
+              "NIC mlx5_1: it is of InfiniBand, and PE 0's of RoCE: GSHMEM_NIC must name NICs of "
+              "one network");
+    gsh_adapter_destroy(&other);
     gsh_adapter_destroy(&a);
     o.plugin = "/nowhere/libgshmem_mlx5.so";
     CHECK_EQ(gsh_adapter_create(&o, &a), GSH_ERR_UNSUPPORTED);
