@@ -13,19 +13,21 @@
 #include "base/util.h"
 #include "nic/nic.h"
 
-#define DEPTH    256u
-#define BATCH    100u /* blocks of one row, at most */
-#define PART     ((uint64_t)1 << 20)
-#define BYTES    (2 * PART)
-#define WORD     64u            /* offset of the target's word */
-#define CELL     128u           /* of what comes back */
-#define SOURCE   UINT64_C(8192) /* of bytes to copy, and where they go */
-#define LIMIT_NS 5000000000u
+#define DEPTH     256u
+#define BATCH     100u /* blocks of one row, at most */
+#define PART      ((uint64_t)1 << 20)
+#define BYTES     (2 * PART)
+#define WORD      64u            /* offset of the target's word */
+#define CELL      128u           /* of what comes back */
+#define SOURCE    UINT64_C(8192) /* of bytes to copy, and where they go */
+#define LIMIT_NS  5000000000u
+#define ALIGNMENT 65536u
 
 struct side {
     struct gsh_adapter *adapter;
     struct gsh_adapter_site site;
     uint8_t *memory;
+    uint64_t queue_bytes; /* of device_memory */
     uint64_t head;
     unsigned n_failed; /* atomic */
     char failed[320];
@@ -60,6 +62,139 @@ static bool step(struct check *c, const char *name, enum gsh_result r)
     return row(c, name, r == GSH_OK, "%s", r == GSH_OK ? "" : gsh_last_error());
 }
 
+/* What the list in GSHMEM_NIC came to. */
+static bool open_row(struct check *c, enum gsh_result r)
+{
+    return row(c, "opening, port and address", r == GSH_OK, "%s",
+               r == GSH_OK ? c->sides[0].adapter->name : gsh_last_error());
+}
+
+/* ---- a GPU ---- */
+
+#ifdef GSH_HAVE_CUDA
+
+static CUcontext gpu; /* of GPU 0, once use_gpu has found it */
+
+/* For the calling thread; false: there is none. */
+static bool use_gpu(void)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    return cuda != NULL && (gpu != NULL || cuda->DevicePrimaryCtxRetain(&gpu, 0) == CUDA_SUCCESS) &&
+           cuda->CtxSetCurrent(gpu) == CUDA_SUCCESS;
+}
+
+static enum gsh_result share(void *context, void *memory, uint64_t bytes, int *fd)
+{
+    const struct gsh_cuda *cuda = gsh_cuda();
+    (void)context;
+    if (cuda->MemGetHandleForAddressRange == NULL) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "this driver of CUDA has no dma-buf");
+    }
+    return gsh_cuda_note(cuda->MemGetHandleForAddressRange(fd, (CUdeviceptr)(uintptr_t)memory,
+                                                           bytes,
+                                                           CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+                         "cuMemGetHandleForAddressRange");
+}
+
+/* One of them is in the GPU's memory. */
+static enum gsh_result copy_by_gpu(void *dest, const void *source, uint64_t bytes)
+{
+    return gsh_cuda_note(
+        gsh_cuda()->Memcpy((CUdeviceptr)(uintptr_t)dest, (CUdeviceptr)(uintptr_t)source, bytes),
+        "cuMemcpy");
+}
+
+static enum gsh_result allocate_on_gpu(const void *zeros, uint64_t bytes, void **memory)
+{
+    CUdeviceptr p = 0;
+    enum gsh_result r = gsh_cuda_note(gsh_cuda()->MemAlloc(&p, bytes), "cuMemAlloc");
+    *memory = (void *)(uintptr_t)p;
+    return r == GSH_OK ? copy_by_gpu(*memory, zeros, bytes) : r;
+}
+
+static void free_on_gpu(void *memory)
+{
+    (void)gsh_cuda()->MemFree((CUdeviceptr)(uintptr_t)memory);
+}
+
+#else
+
+static enum gsh_result (*const share)(void *, void *, uint64_t, int *) = NULL;
+
+static bool use_gpu(void)
+{
+    return false;
+}
+
+static enum gsh_result allocate_on_gpu(const void *zeros, uint64_t bytes, void **memory)
+{
+    (void)zeros;
+    (void)bytes;
+    *memory = NULL;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+static void free_on_gpu(void *memory)
+{
+    (void)memory;
+}
+
+static enum gsh_result copy_by_gpu(void *dest, const void *source, uint64_t bytes)
+{
+    (void)dest;
+    (void)source;
+    (void)bytes;
+    return GSH_ERR_UNSUPPORTED;
+}
+
+#endif
+
+/* GSHMEM_NIC_MEMORY=gpu: of GPU 0, else of the host. */
+static enum gsh_result allocate(void *context, uint64_t bytes, void **memory)
+{
+    struct side *s = context;
+    void *zeros = aligned_alloc(ALIGNMENT, gsh_align_up(bytes, ALIGNMENT));
+    if (zeros == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "no memory for the NIC's queues");
+    }
+    memset(zeros, 0, bytes);
+    s->queue_bytes = bytes;
+    if (!use_gpu()) {
+        *memory = zeros;
+        return GSH_OK;
+    }
+    enum gsh_result r = allocate_on_gpu(zeros, bytes, memory);
+    free(zeros);
+    return r;
+}
+
+static void release(void *context, void *memory)
+{
+    (void)context;
+    if (use_gpu()) {
+        free_on_gpu(memory);
+    } else {
+        free(memory);
+    }
+}
+
+static bool is_of_queues(const struct side *s, const void *p)
+{
+    const uintptr_t first = (uintptr_t)s->adapter->device_memory;
+    return first != 0 && (uintptr_t)p - first < s->queue_bytes;
+}
+
+/* For the model, whose thread copies entries out of a GPU. */
+static enum gsh_result copy_any(void *context, void *dest, const void *source, uint64_t bytes)
+{
+    const struct side *s = context;
+    if ((is_of_queues(s, dest) || is_of_queues(s, source)) && use_gpu()) {
+        return copy_by_gpu(dest, source, bytes);
+    }
+    memcpy(dest, source, bytes);
+    return GSH_OK;
+}
+
 /* ---- two PEs ---- */
 
 static void on_fail(void *context, int pe, bool is_silent, const char *text)
@@ -75,23 +210,31 @@ static void on_fail(void *context, int pe, bool is_silent, const char *text)
 
 static struct gsh_adapter_options options_of(const struct gsh_env *env, int pe, struct side *side)
 {
-    return (struct gsh_adapter_options){.my_pe = pe,
-                                        .n_pes = 2,
-                                        .name = env->nic,
-                                        .settings = env->nic_model,
-                                        .plugin = env->nic_plugin,
-                                        .pci_bus = "",
-                                        .port = env->nic_port,
-                                        .gid = env->nic_gid,
-                                        .traffic_class = env->nic_traffic_class,
-                                        .service_level = env->nic_service_level,
-                                        .retry = env->nic_retry,
-                                        .timeout = env->nic_timeout,
-                                        .n_queues = 1,
-                                        .depth = DEPTH,
-                                        .is_one_process = true,
-                                        .context = side,
-                                        .fail = on_fail};
+    const bool in_device = strcmp(env->nic_memory, "gpu") == 0;
+    const bool is_by_gpu = in_device && use_gpu();
+    return (struct gsh_adapter_options){
+        .my_pe = pe,
+        .n_pes = 2,
+        .name = env->nic,
+        .settings = env->nic_model,
+        .plugin = env->nic_plugin,
+        .pci_bus = "",
+        .port = env->nic_port,
+        .gid = env->nic_gid,
+        .traffic_class = env->nic_traffic_class,
+        .service_level = env->nic_service_level,
+        .retry = env->nic_retry,
+        .timeout = env->nic_timeout,
+        .n_queues = 1,
+        .depth = DEPTH,
+        .is_one_process = true,
+        .context = side,
+        .in_device = in_device,
+        .allocate = allocate,
+        .release = release,
+        .share = is_by_gpu ? share : NULL,
+        .copy = is_by_gpu && gsh_adapter_is_model(env->nic) ? copy_any : NULL,
+        .fail = on_fail};
 }
 
 static enum gsh_result create(const struct gsh_env *env, struct check *c)
@@ -222,16 +365,34 @@ static void atomic(struct check *c, uint32_t opcode, uint32_t bytes, const uint6
     gsh_wq_fill_data(word + 6, local_address(c, CELL), bytes, c->sides[0].adapter->local_key);
 }
 
+/* Into the memory of entries and records. A word is written whole, behind what was written before:
+ * a release, which pairs with the adapter's look at a record. */
+static void write_queue(struct side *s, uint64_t off, const void *bytes, uint64_t n)
+{
+    struct gsh_adapter *a = s->adapter;
+    uint8_t *to = (uint8_t *)(a->device_memory != NULL ? a->device_memory : a->memory) + off;
+    uint32_t word;
+    if (a->device_memory != NULL && use_gpu()) {
+        if (copy_by_gpu(to, bytes, n) != GSH_OK) {
+            on_fail(s, 0, false, gsh_last_error());
+        }
+    } else if (n == sizeof(word)) {
+        memcpy(&word, bytes, sizeof(word));
+        __atomic_store_n((uint32_t *)(void *)to, word, __ATOMIC_RELEASE);
+    } else {
+        memcpy(to, bytes, n);
+    }
+}
+
 static void ring(struct side *s)
 {
     struct gsh_adapter *a = s->adapter;
     uint8_t *memory = a->memory, *registers = a->registers;
     uint8_t *bell =
         registers != NULL ? registers + s->site.doorbell_register : memory + s->site.doorbell;
-    /* release: the entries before the record; pairs with the adapter's look at it */
+    const uint32_t record = gsh_wq_record(s->head);
     if (s->site.record != GSH_ADAPTER_NO_RECORD) {
-        __atomic_store_n((uint32_t *)(void *)(memory + s->site.record), gsh_wq_record(s->head),
-                         __ATOMIC_RELEASE);
+        write_queue(s, s->site.record, &record, sizeof(record));
     }
     __sync_synchronize(); /* entries and record before the doorbell, also for an adapter */
     __atomic_store_n((uint64_t *)(void *)bell, gsh_wq_doorbell(s->head, s->site.number),
@@ -245,13 +406,13 @@ static void ring(struct side *s)
 static bool post(struct check *c, uint64_t *took_ns)
 {
     struct side *s = &c->sides[0];
-    struct gsh_wq_block *all = (void *)((uint8_t *)s->adapter->memory + s->site.entries);
     if (c->last_blocks > 1) {
         (void)entry(c, GSH_WQ_NOP, 0, 1, 0); /* the last entry takes one block */
     }
     c->base[GSH_WQ_WORDS * (c->n_blocks - 1) + 1] |= (uint64_t)GSH_WQ_COMPLETE << 24;
     for (uint32_t i = 0; i < c->n_blocks; i++) {
-        memcpy(&all[(s->head + i) % DEPTH], c->base + (size_t)GSH_WQ_WORDS * i, GSH_WQ_BLOCK);
+        write_queue(s, s->site.entries + (s->head + i) % DEPTH * GSH_WQ_BLOCK,
+                    c->base + (size_t)GSH_WQ_WORDS * i, GSH_WQ_BLOCK);
     }
     s->head += c->n_blocks;
     c->n_blocks = 0;
@@ -410,31 +571,15 @@ static void try_limits(struct check *c)
 
 #ifdef GSH_HAVE_CUDA
 
-static enum gsh_result share(void *context, void *memory, uint64_t bytes, int *fd)
-{
-    const struct gsh_cuda *cuda = gsh_cuda();
-    (void)context;
-    if (cuda->MemGetHandleForAddressRange == NULL) {
-        return gsh_note(GSH_ERR_UNSUPPORTED, "this driver of CUDA has no dma-buf");
-    }
-    return gsh_cuda_note(cuda->MemGetHandleForAddressRange(fd, (CUdeviceptr)(uintptr_t)memory,
-                                                           bytes,
-                                                           CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
-                         "cuMemGetHandleForAddressRange");
-}
-
 /* Whether the adapter reaches memory of GPU 0, and the GPU the adapter's doorbells. */
 static void try_gpu(const struct gsh_env *env, struct check *c)
 {
     const struct gsh_cuda *cuda = gsh_cuda();
-    CUcontext context;
     CUdeviceptr memory = 0;
     struct side side = {0};
     struct gsh_adapter_options options = options_of(env, 0, &side);
     options.share = share;
-    if (cuda == NULL || cuda->DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-        cuda->CtxSetCurrent(context) != CUDA_SUCCESS ||
-        cuda->MemAlloc(&memory, BYTES) != CUDA_SUCCESS ||
+    if (!use_gpu() || cuda->MemAlloc(&memory, BYTES) != CUDA_SUCCESS ||
         gsh_adapter_create(&options, &side.adapter) != GSH_OK) {
         printf("  (no GPU was tried)\n");
         return;
@@ -486,13 +631,16 @@ static bool map_memory(struct check *c, int *fds)
 
 static void try_all(const struct gsh_env *env, struct check *c)
 {
-    bool is_good = step(c, "opening, port and address", create(env, c)) &&
-                   step(c, "a way between the two", introduce(c)) &&
+    bool is_good = open_row(c, create(env, c)) && step(c, "a way between the two", introduce(c)) &&
                    step(c, "queues", make_queues(c)) && step(c, "connection", connect_queues(c)) &&
                    step(c, "host memory, and a key to it", register_memory(c));
     if (is_good) {
         try_copies(c);
-        try_atomics(c);
+        if (c->sides[0].adapter->options.copy == NULL) {
+            try_atomics(c);
+        } else {
+            printf("  (no atomics: the model has none where it copies from a GPU)\n");
+        }
         try_limits(c);
     }
     if (c->sides[0].adapter != NULL && c->sides[0].adapter->reads_cuda) {
@@ -539,7 +687,11 @@ int gsh_info_check_nic(void)
     if (!has_nic(&env)) {
         return GSH_INFO_NO_NIC;
     }
-    printf("NIC %s: between two PEs of this process\n", env.nic[0] ? env.nic : "(the first)");
+    printf("NIC %s: between two PEs of this process, queues in memory of %s\n",
+           env.nic[0] ? env.nic : "(the first)",
+           strcmp(env.nic_memory, "gpu") != 0 ? "the host"
+           : use_gpu()                        ? "GPU 0"
+                                              : "the host, as there is no GPU");
     if (!map_memory(&c, fds)) {
         row(&c, "memory", false, "none");
     } else {
