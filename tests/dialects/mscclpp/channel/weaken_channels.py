@@ -4,11 +4,14 @@
 checks that the thread sanitizer reports them, as tests/litmus/weaken.py does for the device library.
 
 usage: weaken_channels.py --list                                           names
-       weaken_channels.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME
+       weaken_channels.py --build NAME SOURCE_ROOT OVERLAY COMPILER ARGS...   a program without NAME, which is of a file
+                                                                           of the library
+       weaken_channels.py --build-any PROGRAM SOURCE_ROOT OVERLAY COMPILER ARGS...   a program that lacks, each by
+                                                                           request, what headers have for it
        weaken_channels.py --program NAME                                   whose program it is, and what to build it
                                                                            from: its "source", or its "object" where
                                                                            a file of the library is what changes
-       weaken_channels.py --race PROGRAM NAME                              passes when PROGRAM is reported
+       weaken_channels.py --race PROGRAM NAME                              passes when PROGRAM is reported without NAME
 
 What no program can show, on x86 and under a sanitizer that knows no fences and reports only races of plain accesses:
 - FifoDeviceHandle::storeTrigger's fence between a trigger's words: both are atomic, x86 stores in order, and GPUs store
@@ -25,7 +28,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "litmus"))
-from weaken import TRIES, part_of, weaken  # noqa: E402
+from weaken import SWITCH, TRIES, lacking, part_of, weaken  # noqa: E402
 
 RELEASE = "fence_release();"
 GPU = "fence_gpu();"
@@ -70,9 +73,11 @@ WEAKENED = {
     "host_pop": ("channel/fifo.cc", [("void Fifo::pop()", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED")], "fifo", []),
     "host_tail": ("channel/fifo.cc", [("uint64_t Fifo::tail() const", "__ATOMIC_ACQUIRE", "__ATOMIC_RELAXED")], "fifo",
                   []),
-    "fifo_poll": ("fifo_device.hpp", [("bool poll(uint64_t position)", "load_acquire(", "load_relaxed(")], "fifo", []),
-    "sync": ("fifo_device.hpp", [("void sync(", "waitWord(", "waitWord<true>(")], "fifo", []),
-    "flush": ("port_channel_device.hpp", [("void awaitFlush(", "waitWord(", "waitWord<true>(")], "handles", ["ports"]),
+    "fifo_poll": ("fifo_device.hpp", [("bool poll(uint64_t position)", "gshmem::detail::load_acquire(",
+                                        "gshmem::detail::load_relaxed(")], "fifo", []),
+    "sync": ("fifo_device.hpp", [("void sync(", "detail::waitWord(", "detail::waitWord<true>(")], "fifo", []),
+    "flush": ("port_channel_device.hpp", [("void awaitFlush(", "detail::waitWord(", "detail::waitWord<true>(")],
+              "handles", ["ports"]),
     "syncer_arrive": ("concurrency_device.hpp", [("void sync(", GPU + "\n            reduce_add", "reduce_add")],
                       "handles", ["syncer"]),
     "syncer_leave": ("concurrency_device.hpp", [("void sync(", GPU + "\n            store_relaxed", "store_relaxed")],
@@ -80,8 +85,8 @@ WEAKENED = {
     "semaphore_acquire": ("concurrency_device.hpp", [("void acquire(", GPU, ";")], "handles", ["gate"]),
     "semaphore_release": ("concurrency_device.hpp", [("void release()", "gshmem::detail::" + GPU, ";")], "handles",
                           ["gate"]),
-    "report": ("watch_device.hpp", [("uint64_t lookAround(", "store_release(&watch->state",
-                                     "store_relaxed(&watch->state")], "fifo", ["room"]),
+    "report": ("watch_device.hpp", [("uint64_t lookAround(", "store_release(", "store_relaxed(")], "fifo",
+               ["room"]),
     "report_read": ("channel/watch.cc", [("bool look(entry &e)", "__ATOMIC_ACQUIRE", "__ATOMIC_RELAXED")], "fifo",
                     ["room"]),
     "packet_first": ("packet_device.hpp", [(FLAGS, "seen.low >> 32 == flag && ", "")], "handles", ["halves"]),
@@ -100,41 +105,63 @@ def is_of_library(name):
     return WEAKENED[name][0].endswith((".cc", ".c"))
 
 
-def build(name, root, overlay, command):
-    header, changes = WEAKENED[name][:2]
+def overlay_of(root, overlay):
+    """A copy of the dialect's headers."""
     folder = pathlib.Path(overlay)
-    dialect = pathlib.Path(root) / "dialects/mscclpp"
-    shutil.copytree(dialect / "include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
-    is_source = is_of_library(name)
-    is_of_gshmem = header.endswith(".c")
-    source = pathlib.Path(root) / header if is_of_gshmem else dialect / header
-    text = (source if is_source else folder / "mscclpp" / header).read_text()
+    shutil.copytree(pathlib.Path(root) / "dialects/mscclpp/include/mscclpp", folder / "mscclpp", dirs_exist_ok=True)
+    return folder
+
+
+def compile_over(folder, more, command):
+    first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
+    return subprocess.call(command[:first_option] + [f"-I{folder}", *more] + command[first_option:])
+
+
+def number_of(name):
+    return list(WEAKENED).index(name)
+
+
+def build_any(program, root, overlay, command):
+    folder = overlay_of(root, overlay)
+    for name, (header, changes, its_program, _) in WEAKENED.items():
+        path = folder / "mscclpp" / header
+        if its_program == program and not is_of_library(name):
+            text = path.read_text()
+            for function, old, new in changes:
+                text = weaken(text, function, old, lacking(number_of(name), name, old, new))
+            path.write_text(text)
+    switch = folder / "test_lacks.h"
+    switch.write_text(SWITCH)
+    return compile_over(folder, ["-include", str(switch)], command)
+
+
+def build(name, root, overlay, command):
+    source, changes = WEAKENED[name][:2]
+    folder = overlay_of(root, overlay)
+    is_of_gshmem = source.endswith(".c")
+    text = (pathlib.Path(root) / ("" if is_of_gshmem else "dialects/mscclpp") / source).read_text()
     for change in changes:
         text = weaken(text, *change)
     if is_of_gshmem:
         start, end = part_of(text, changes[0][0])
         text = '#include "runtime/layer.h"\n' + text[start:end]
-    changed = folder / pathlib.Path(header).with_suffix(".cc").name if is_source else folder / "mscclpp" / header
+    changed = folder / pathlib.Path(source).with_suffix(".cc").name
     changed.write_text(text)
+    # As the library is compiled: without device code. The program's object is the usual one, so what is read is what
+    # this part reads.
+    part = changed.with_suffix(".o")
+    at = command.index("-MD")
+    depfile, command = command[at:at + 3], command[:at] + command[at + 3:]
+    depfile += ["-MT", command[command.index("-o") + 1]]
+    options = [word for word in command if word.startswith(("-std", "-O", "-g", "-f", "-I", "-D"))]
     first_option = next(i for i, word in enumerate(command) if word.startswith("-"))
-    if is_source:
-        # As the library is compiled: without device code. The program's object is the usual one, so what is read is
-        # what this part reads.
-        part = changed.with_suffix(".o")
-        at = command.index("-MD")
-        depfile, command = command[at:at + 3], command[:at] + command[at + 3:]
-        depfile += ["-MT", command[command.index("-o") + 1]]
-        options = [word for word in command if word.startswith(("-std", "-O", "-g", "-f", "-I", "-D"))]
-        failed = subprocess.call([*command[:first_option], f"-I{root}", *options, "-UGSHMEM_DEVICE_CODE",
-                                  "-DGSHMEM_MSCCLPP_LIBRARY=1", *depfile, "-c", "-o", part, changed])
-        if failed:
-            return failed
-        command = command + [str(part)]
-    return subprocess.call(command[:first_option] + [f"-I{folder}"] + command[first_option:])
+    failed = subprocess.call([*command[:first_option], f"-I{root}", *options, "-UGSHMEM_DEVICE_CODE",
+                              "-DGSHMEM_MSCCLPP_LIBRARY=1", *depfile, "-c", "-o", part, changed])
+    return failed or compile_over(folder, [], command + [str(part)])
 
 
 def race(program, name):
-    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7")
+    env = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=1 history_size=7", TEST_LACKS=str(number_of(name)))
     for _ in range(TRIES):
         done = subprocess.run([program, *WEAKENED[name][3]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", env=env)
@@ -155,6 +182,8 @@ def main():
             print(WEAKENED[name][2], "object" if is_of_library(name) else "source")
         case ["--build", name, root, overlay, *command] if command:
             sys.exit(build(name, root, overlay, command))
+        case ["--build-any", program, root, overlay, *command] if command:
+            sys.exit(build_any(program, root, overlay, command))
         case ["--race", program, name]:
             race(program, name)
         case _:
