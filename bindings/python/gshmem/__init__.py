@@ -108,7 +108,7 @@ def preload_nccl() -> str:
     import sys
     if 'torch' in sys.modules:
         raise Error('preload_nccl: torch is imported already, with its own NCCL')
-    return _preload('preload_nccl', ('gshmem-nccl', 'libnccl.so.2'))
+    return _preload('preload_nccl', ('libgshmem_nccl.so.0',), ('gshmem-nccl', 'libnccl.so.2'))
 
 
 def preload_nvshmem() -> str:
