@@ -2,9 +2,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """JAX's collectives under shard_map on two GPUs of one process, and a data-parallel step, compared with numpy.
 
-    jax_shard_map.py [--times]     --times: prints microseconds of a call, the least of eight batches of 20, instead"""
+    jax_shard_map.py [--times | --beside LIBRARY]
+
+--times: prints microseconds of a call, the least of eight batches of 20, instead. --beside: the times with LIBRARY, a
+libnccl.so.2, which is preloaded, beside those with JAX's own NCCL, in turn, twice; status 1 if a ratio is over 1.05."""
+import os
+import subprocess
 import sys
 import time
+
+
+def run_times(library):
+    """The row of each call and size; it says which library answered."""
+    env = dict(os.environ, **({'LD_PRELOAD': library} if library else {}))
+    done = subprocess.run([sys.executable, os.path.abspath(__file__), '--times'], env=env, stdout=subprocess.PIPE,
+                          text=True)
+    if done.returncode != 0:
+        sys.exit(f'with {library or "the NCCL of JAX"}: status {done.returncode}')
+    rows = [line.split(',') for line in done.stdout.splitlines() if line.count(',') == 2]
+    return {(name, int(size)): float(us) for name, size, us in rows}
+
+
+def compare(library):
+    best = {'': {}, library: {}}
+    for _ in range(2):
+        for which, least in best.items():
+            for row, us in run_times(which).items():
+                least[row] = min(us, least.get(row, us))
+    worst = 0.0
+    print('call, bytes of each GPU: us with JAX\'s own NCCL, with the library, ratio')
+    for row, us in best[library].items():
+        ratio = us / best[''][row]
+        worst = max(worst, ratio)
+        print(f'{row[0]:14} {row[1]:10} {best[""][row]:10.1f} {us:10.1f} {ratio:6.2f}')
+    print(f'the highest ratio is {worst:.2f}')
+    sys.exit(worst > 1.05)
+
+
+if '--beside' in sys.argv:
+    compare(os.path.abspath(sys.argv[sys.argv.index('--beside') + 1]))
 
 import jax
 import jax.numpy as jnp
