@@ -502,7 +502,7 @@ static void stream_often(const lane &of, const test_rank *r, int first)
     std::vector<float> values(n), got(n);
     float *const p = (float *)of.p;
     test_choose_gpu(r->rank);
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < 16; round++) {
         const int kind = (round + first) % 3;
         const auto value = [&](int rank, size_t i) {
             return (float)(rank * 5000 + round * 100 + (int)(i % 97) + first);
@@ -527,24 +527,33 @@ static void stream_often(const lane &of, const test_rank *r, int first)
     }
 }
 
-/* Two threads of each of two ranks stream at once, each through a communicator of its own, so that
- * the two want the same memory of the pair, and not always in the same order. */
-static void test_two_streaming(ncclComm_t comm, const test_rank *r)
+/* Three threads of each of two ranks stream at once, each through a communicator of its own. The
+ * pair has memory for two communicators; later ones share some, so that two of the three want the
+ * same, and not always in the same order. */
+static void test_streaming(ncclComm_t comm, const test_rank *r)
 {
-    lane lanes[2] = {{comm, NULL, NULL}, {NULL, NULL, NULL}};
-    OK(ncclCommSplit(comm, 0, r->rank, &lanes[1].comm, NULL));
+    lane lanes[3] = {};
+    for (lane &l : lanes) /* comm has the first memory of its own, and the first lane the second */
+        OK(ncclCommSplit(comm, 0, r->rank, &l.comm, NULL));
+#if !defined(TEST_OTHER_NCCL)
+    CHECK(!lanes[0].comm->pieces.is_shared);
+    CHECK(lanes[1].comm->pieces.memory == lanes[2].comm->pieces.memory);
+    CHECK(lanes[1].comm->pieces.is_shared || lanes[1].comm->pieces.memory == NULL);
+#endif
     for (lane &l : lanes) {
         CUDA_OK(cudaStreamCreate(&l.stream));
         CUDA_OK(cudaMalloc((void **)&l.p, 2 * streamed * sizeof(float)));
     }
-    std::thread thread([&] { stream_often(lanes[1], r, 1); });
+    std::thread first([&] { stream_often(lanes[1], r, 1); });
+    std::thread second([&] { stream_often(lanes[2], r, 2); });
     stream_often(lanes[0], r, 0);
-    thread.join();
+    first.join();
+    second.join();
     for (lane &l : lanes) {
         CUDA_OK(cudaFree(l.p));
         CUDA_OK(cudaStreamDestroy(l.stream));
+        OK(ncclCommDestroy(l.comm));
     }
-    OK(ncclCommDestroy(lanes[1].comm));
 }
 
 static int run_rank(const test_rank *r)
@@ -575,7 +584,7 @@ static int run_rank(const test_rank *r)
     test_many_at_once(comm, r);
     test_two_threads(comm, r);
     if (r->n == 2)
-        test_two_streaming(comm, r);
+        test_streaming(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
     /* A second one over the same ranks, numbered differently; it outlives the first. */
