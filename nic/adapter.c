@@ -27,6 +27,25 @@ bool gsh_adapter_is_model(const char *name)
     return gsh_list_has(name, MODEL);
 }
 
+/* Other libraries' lists have more than names: mlx5_0:1, ^mlx5_1. */
+static enum gsh_result check_names(const char *list)
+{
+    static const char *const letters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const char *rest = list;
+    size_t n = 0;
+    for (const char *name = gsh_list_next(&rest, &n); name != NULL;
+         name = gsh_list_next(&rest, &n)) {
+        if (strspn(name, letters) < n) {
+            return gsh_note(GSH_ERR_ARG,
+                            "GSHMEM_NIC=%s: '%.*s' is no name of a NIC; GSHMEM_NIC_PORT sets the "
+                            "port",
+                            list, (int)n, name);
+        }
+    }
+    return GSH_OK;
+}
+
 enum gsh_result gsh_adapter_create(const struct gsh_adapter_options *options,
                                    struct gsh_adapter **out)
 {
@@ -40,8 +59,9 @@ enum gsh_result gsh_adapter_create(const struct gsh_adapter_options *options,
                               "GSHMEM_NIC=%s: the model NIC cannot be used beside others",
                               options->name);
     }
-    if (options->plugin != NULL) {
-        return gsh_mlx5_create(options, out);
+    const enum gsh_result r = check_names(options->name);
+    if (r != GSH_OK || options->plugin != NULL) {
+        return r == GSH_OK ? gsh_mlx5_create(options, out) : r;
     }
     return gsh_note(GSH_ERR_ARG,
                     "GSHMEM_NIC=%s: there is no such NIC; gshmem-info --nics lists them",

@@ -187,21 +187,50 @@ int gsh_mlx5_choose_stripe(const unsigned *near, unsigned n, unsigned my_pe, uns
     }
 }
 
+/* Whether it can be opened, and has a port and an address. */
+static bool is_usable(const struct gsh_mlx5 *m, struct ibv_device *device)
+{
+    struct gsh_mlx5 other = {.core = m->core, .v = m->v, .base.options = m->base.options};
+    const bool is_open = open_device(&other, device) == GSH_OK;
+    close_device(&other);
+    return is_open;
+}
+
+/* The NICs that GSHMEM_NIC names; if it names none, those that are usable, or all if none is: then
+ * the first says why. */
+static unsigned find_named(const struct gsh_mlx5 *m, struct ibv_device **devices, int n,
+                           struct ibv_device **named)
+{
+    const bool is_any = m->base.options.name[0] == '\0';
+    unsigned n_named = 0, n_usable = 0;
+    for (int i = 0; i < n && n_named < DEVICES_MAX; i++) {
+        if (is_listed(m->base.options.name, devices[i]->name) &&
+            m->v->mlx5dv_is_supported(devices[i])) {
+            named[n_named++] = devices[i];
+        }
+    }
+    for (unsigned i = 0; is_any && i < n_named; i++) {
+        if (is_usable(m, named[i])) {
+            struct ibv_device *unusable = named[n_usable];
+            named[n_usable++] = named[i];
+            named[i] = unusable;
+        }
+    }
+    return n_usable > 0 ? n_usable : n_named;
+}
+
 /* The one for this PE and stripe. *n_named: of how many. NULL: there are not as many. */
 static struct ibv_device *nearest(const struct gsh_mlx5 *m, struct ibv_device **devices, int n,
                                   unsigned *n_named)
 {
     const struct gsh_adapter_options *o = &m->base.options;
     struct ibv_device *named[DEVICES_MAX];
-    unsigned near[DEVICES_MAX], n_all = 0;
-    for (int i = 0; i < n && n_all < DEVICES_MAX; i++) {
-        if (is_listed(o->name, devices[i]->name) && m->v->mlx5dv_is_supported(devices[i])) {
-            near[n_all] = nearness(devices[i], o->pci_bus);
-            named[n_all++] = devices[i];
-        }
+    unsigned near[DEVICES_MAX];
+    *n_named = find_named(m, devices, n, named);
+    for (unsigned i = 0; i < *n_named; i++) {
+        near[i] = nearness(named[i], o->pci_bus);
     }
-    *n_named = n_all;
-    const int i = gsh_mlx5_choose_stripe(near, n_all, (unsigned)o->my_pe, o->stripe,
+    const int i = gsh_mlx5_choose_stripe(near, *n_named, (unsigned)o->my_pe, o->stripe,
                                          o->n_stripes > 0 ? o->n_stripes : 1);
     return i >= 0 ? named[i] : NULL;
 }
@@ -216,7 +245,9 @@ enum gsh_result gsh_mlx5_choose(struct gsh_mlx5 *m)
     if (device != NULL) {
         r = open_device(m, device);
     } else if (n_named > 0) {
-        r = m->core->note(GSH_ERR_ARG, "GSHMEM_NIC_STRIPES=%u: there are %u such NICs",
+        r = m->core->note(GSH_ERR_ARG,
+                          "GSHMEM_NIC_STRIPES=%u is more than the NICs of this machine that "
+                          "GSHMEM_NIC names: %u",
                           m->base.options.n_stripes, n_named);
     } else if (m->base.options.name[0] == '\0') {
         r = m->core->note(GSH_ERR_UNSUPPORTED,

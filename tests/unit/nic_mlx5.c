@@ -431,6 +431,18 @@ static void test_options(void)
     o.name = "mlx5_2";
     CHECK_EQ(gsh_adapter_create(&o, &a), GSH_ERR_UNSUPPORTED);
     CHECK_STR(gsh_last_error(), "NIC mlx5_2: no port is active");
+    for (int pe = 0; pe < 3; pe++) { /* where none is named, those with an active port are taken */
+        o.name = "";
+        o.my_pe = pe;
+        CHECK_EQ(gsh_adapter_create(&o, &a), GSH_OK);
+        CHECK_STR(a->name, pe == 1 ? "mlx5_1" : "mlx5_0");
+        gsh_adapter_destroy(&a);
+    }
+    o.name = "mlx5_0,mlx5_1:1";
+    CHECK_EQ(gsh_adapter_create(&o, &a), GSH_ERR_ARG);
+    CHECK_STR(gsh_last_error(), "GSHMEM_NIC=mlx5_0,mlx5_1:1: 'mlx5_1:1' is no name of a NIC; "
+                                "GSHMEM_NIC_PORT sets the port");
+    o.my_pe = 0;
     o.name = "mlx5,qib_0";
     CHECK_EQ(gsh_adapter_create(&o, &a), GSH_ERR_ARG);
     o.name = "";
@@ -509,7 +521,9 @@ static void test_stripes(void)
     o.name = "mlx5_1";
     o.stripe = 1;
     CHECK_EQ(gsh_adapter_create(&o, &stripes[1]), GSH_ERR_ARG);
-    CHECK_STR(gsh_last_error(), "GSHMEM_NIC_STRIPES=2: there are 1 such NICs");
+    CHECK_STR(
+        gsh_last_error(),
+        "GSHMEM_NIC_STRIPES=2 is more than the NICs of this machine that GSHMEM_NIC names: 1");
 }
 
 static void test_list(void)
