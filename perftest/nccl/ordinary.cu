@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long NCCL's collectives take on ordinary memory, that of cudaMalloc, with any libnccl.so.2.
  *
- *     PROGRAM LIBRARY [--one] [--graph] [--windows] [--ranks=N] [--sizes=8,1024,...] [--quick]
+ *     PROGRAM LIBRARY [--one] [--graph] [--windows] [--groups] [--ranks=N] [--sizes=8,1024,...]
+ *             [--quick]
  *
  * Each rank is a process with a GPU; with --one a single thread drives all ranks, each call in a
  * group. --graph: the calls of a sample are one CUDA graph. --windows: symmetric windows on memory
- * of ncclMemAlloc instead. Bytes are those of the larger buffer, as nccl-tests counts them.
+ * of ncclMemAlloc instead. --groups: each four calls are a group. Bytes are those of the larger
+ * buffer, as nccl-tests counts them.
  *
- * Prints a line for each row, "VERSION,processes|one,direct|graph[-windows],OPERATION,BYTES,US":
- * the median of 15 samples on rank 0's stream, each the mean of 5 to 50 calls between events, after
- * calls that warm up. Afterwards every rank compares what it got with what the host computes: all
- * of it up to 1 MiB, above that the ends of each rank's part. Ends with status 1 if one is wrong.
+ * Prints a line for each row,
+ * "VERSION,processes|one,direct|graph[-windows][-groups],OPERATION,BYTES,US": the median of 15
+ * samples on rank 0's stream, each the mean of 5 to 50 calls between events, after calls that warm
+ * up. Afterwards every rank compares what it got with what the host computes: all of it up to 1
+ * MiB, above that the ends of each rank's part. Ends with status 1 if one is wrong.
  */
 #include <algorithm>
 #include <cuda_runtime.h>
@@ -70,7 +73,8 @@ constexpr int n_operations = 7;
 struct options {
     const char *library = nullptr;
     int n = 2;
-    bool is_one = false, has_graph = false, has_windows = false, is_quick = false;
+    bool is_one = false, has_graph = false, has_windows = false, has_groups = false,
+         is_quick = false;
     std::vector<size_t> sizes;
 };
 
@@ -156,6 +160,18 @@ void call(const job &j, operation op, size_t count)
         NCCL(GroupEnd());
 }
 
+/* That many calls, with --groups four in a group. */
+void call_often(const job &j, operation op, size_t count, int calls)
+{
+    for (int i = 0; i < calls; i++) {
+        if (j.o.has_groups && i % 4 == 0)
+            NCCL(GroupStart());
+        call(j, op, count);
+        if (j.o.has_groups && (i % 4 == 3 || i + 1 == calls))
+            NCCL(GroupEnd());
+    }
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 void wait_for_all(const job &j)
@@ -211,8 +227,7 @@ double median_of_graphs(const job &j, int calls, operation op, size_t count)
         j.use(r);
         CUDA(cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeRelaxed));
     }
-    for (int i = 0; i < calls; i++)
-        call(j, op, count);
+    call_often(j, op, count, calls);
     for (size_t i = 0; i < j.mine.size(); i++) {
         cudaGraph_t captured;
         j.use(j.mine[i]);
@@ -312,15 +327,12 @@ void measure(job *j, operation op, size_t bytes)
     for (int i = 0; i < 3; i++)
         call(*j, op, count);
     wait_for_all(*j);
-    const double us =
-        j->o.has_graph ? median_of_graphs(*j, calls, op, count) : median(*j, calls, [&] {
-            for (int i = 0; i < calls; i++)
-                call(*j, op, count);
-        });
+    const double us = j->o.has_graph ? median_of_graphs(*j, calls, op, count)
+                                     : median(*j, calls, [&] { call_often(*j, op, count, calls); });
     if (j->mine[0].number == 0) {
-        printf("%d,%s,%s%s,%s,%zu,%.3f\n", j->version, j->o.is_one ? "one" : "processes",
-               j->o.has_graph ? "graph" : "direct", j->o.has_windows ? "-windows" : "", names[op],
-               bytes, us);
+        printf("%d,%s,%s%s%s,%s,%zu,%.3f\n", j->version, j->o.is_one ? "one" : "processes",
+               j->o.has_graph ? "graph" : "direct", j->o.has_windows ? "-windows" : "",
+               j->o.has_groups ? "-groups" : "", names[op], bytes, us);
         fflush(stdout);
     }
     verify(j, op, count);
@@ -461,6 +473,8 @@ bool read_options(int argc, char **argv, options *o)
             o->has_graph = true;
         } else if (strcmp(a, "--windows") == 0) {
             o->has_windows = true;
+        } else if (strcmp(a, "--groups") == 0) {
+            o->has_groups = true;
         } else if (strcmp(a, "--quick") == 0) {
             o->is_quick = true;
         } else if (strncmp(a, "--ranks=", 8) == 0) {
@@ -493,8 +507,9 @@ int main(int argc, char **argv)
     job j = {};
     if (!read_options(argc, argv, &j.o)) {
         fprintf(stderr,
-                "usage: %s LIBRARY [--one] [--graph] [--windows] [--ranks=N] [--sizes=8,1024,...] "
-                "[--quick]\nsizes are bytes, multiples of 4 times the number of ranks\n",
+                "usage: %s LIBRARY [--one] [--graph] [--windows] [--groups] [--ranks=N] "
+                "[--sizes=8,1024,...] [--quick]\nsizes are bytes, multiples of 4 times the number "
+                "of ranks\n",
                 argv[0]);
         return 2;
     }
