@@ -36,6 +36,17 @@ quiet_builds() {
     cc -std=c11 -pedantic -Wall -Wextra -Wsign-conversion -Wconversion -Werror -fsyntax-only "$dir/quiet.c" \
         $(pkg-config --cflags $dialects)
     [ -n "$nvcc" ] || return 0
+    # The toolkit's folder may have NCCL's own headers.
+    "$nvcc" -std=c++17 -arch=sm_90 -M "$quiet" $(pkg-config --cflags $dialects) >"$dir/quiet.d"
+    if ! grep -q '/nccl\.h' "$dir/quiet.d" || grep '/targets/.*/nccl.*\.h' "$dir/quiet.d"; then
+        echo "nccl.h is not gshmem's"
+        exit 1
+    fi
+}
+
+# The same of nvcc.
+quiet_kernels() {
+    [ -n "$nvcc" ] || return 0
     # CUDA's own headers warn, and so do the lines that nvcc adds to a program. Only nvcc knows where its headers are:
     # what is called nvcc may be a script that starts another one.
     "$nvcc" -dryrun -c "$quiet" -o "$dir/quiet.o" >"$dir/dryrun" 2>&1 || { cat "$dir/dryrun"; exit 1; }
@@ -44,12 +55,6 @@ quiet_builds() {
         -c "$quiet" -o "$dir/quiet.o" $(pkg-config --cflags $dialects) >"$dir/quiet.log" 2>&1 ||
         { cat "$dir/quiet.log"; exit 1; }
     if sed '/\.stub\.c:/d' "$dir/quiet.log" | grep -E '(warning|error)( #|:)'; then
-        exit 1
-    fi
-    # The toolkit's folder may have NCCL's own headers.
-    "$nvcc" -std=c++17 -arch=sm_90 -M "$quiet" $(pkg-config --cflags $dialects) >"$dir/quiet.d"
-    if ! grep -q '/nccl\.h' "$dir/quiet.d" || grep '/targets/.*/nccl.*\.h' "$dir/quiet.d"; then
-        echo "nccl.h is not gshmem's"
         exit 1
     fi
 }
@@ -80,6 +85,7 @@ prefix=$dir/moved bin=$dir/moved/bin
 export PKG_CONFIG_PATH="$prefix${pc%/*}"
 one_line_builds
 quiet_builds
+quiet_kernels
 # A program's own folders, named as gshmem's, do not take the place of what its headers include.
 (cd "$prefix/include/gshmem" && find device wire cpu -type f) >"$dir/headers"
 while read -r header; do
