@@ -5,12 +5,7 @@
  *     gshmemx_NAME_{and,or,xor,min,max,sum,prod}_{reduce,reducescatter}_{warp,block,grid}
  *     gshmemx_NAME_sum_{inscan,exscan}_{warp,block,grid}
  * and the mem forms; grid is all blocks of a collective launch. Contracts:
- * gshmem/collectives.h, and for groups device/coll/coll.cuh. Included by api.cuh.
- *
- * There are thousands of these calls. They are templates with a parameter that no caller gives, so
- * a file compiles only those that it calls. */
-
-#define GSHMEM_LAZY template <int unused = 0>
+ * gshmem/collectives.h, and for groups device/coll/coll.cuh. Included by api.cuh. */
 
 /* ---- data that only move -----------------------------------------------------------------------
  */
@@ -281,4 +276,3 @@ GSHMEM_TYPES_ARITH(GSHMEM_ARITH)
 #undef GSHMEM_ARITH_BY
 #undef GSHMEM_OP_BY
 #undef GSHMEM_MOVE_BY
-#undef GSHMEM_LAZY

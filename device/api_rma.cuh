@@ -5,83 +5,85 @@
 
 /* ---- remote memory access by type ------------------------------------------------------------ */
 
-#define GSHMEM_RMA(NAME, T)                                                                \
-    GSHMEM_HD void GSHMEM_CALL(NAME##_p)(GSHMEM_CTX T * dest, T value, int pe GSHMEM_SITE) \
-    {                                                                                      \
-        GSHMEM_EITHER(p(GSHMEM_HERE, dest, value, GSHMEM_TO(NAME##_p)),                    \
-                      GSHMEM_CALL(NAME##_p)(GSHMEM_CTX_ARG dest, value, pe));              \
-    }                                                                                      \
-    GSHMEM_HD T GSHMEM_CALL(NAME##_g)(GSHMEM_CTX const T *source, int pe GSHMEM_SITE)      \
-    {                                                                                      \
-        return GSHMEM_EITHER(g(GSHMEM_HERE, source, GSHMEM_TO(NAME##_g)),                  \
-                             GSHMEM_CALL(NAME##_g)(GSHMEM_CTX_ARG source, pe));            \
+#define GSHMEM_RMA(NAME, T)                                                                       \
+    GSHMEM_LAZY GSHMEM_HD void GSHMEM_CALL(NAME##_p)(GSHMEM_CTX T * dest, T value,                \
+                                                     int pe GSHMEM_SITE)                          \
+    {                                                                                             \
+        GSHMEM_EITHER(p(GSHMEM_HERE, dest, value, GSHMEM_TO(NAME##_p)),                           \
+                      GSHMEM_CALL(NAME##_p)(GSHMEM_CTX_ARG dest, value, pe));                     \
+    }                                                                                             \
+    GSHMEM_LAZY GSHMEM_HD T GSHMEM_CALL(NAME##_g)(GSHMEM_CTX const T *source, int pe GSHMEM_SITE) \
+    {                                                                                             \
+        return GSHMEM_EITHER(g(GSHMEM_HERE, source, GSHMEM_TO(NAME##_g)),                         \
+                             GSHMEM_CALL(NAME##_g)(GSHMEM_CTX_ARG source, pe));                   \
     }
 GSHMEM_TYPES_RMA(GSHMEM_RMA)
 #undef GSHMEM_RMA
 
 /* TO: T *, or by size void *. */
 #define GSHMEM_COPY(CALL, OP, TO, E)                                                         \
-    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, size_t nelems,  \
-                                     int pe GSHMEM_SITE)                                     \
+    GSHMEM_LAZY GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source,     \
+                                                 size_t nelems, int pe GSHMEM_SITE)          \
     {                                                                                        \
         GSHMEM_EITHER(OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source,  \
                          nelems, GSHMEM_TO(CALL)),                                           \
                       GSHMEM_CALL(CALL)(GSHMEM_CTX_ARG dest, source, nelems, pe));           \
     }                                                                                        \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(GSHMEM_CTX TO * dest, const TO *source,     \
-                                                 size_t nelems, int pe GSHMEM_SITE)          \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(                                \
+        GSHMEM_CTX TO * dest, const TO *source, size_t nelems, int pe GSHMEM_SITE)           \
     {                                                                                        \
         gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, nelems,  \
                    GSHMEM_GROUP_TO(CALL##_warp));                                            \
     }                                                                                        \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(GSHMEM_CTX TO * dest, const TO *source,    \
-                                                  size_t nelems, int pe GSHMEM_SITE)         \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(                               \
+        GSHMEM_CTX TO * dest, const TO *source, size_t nelems, int pe GSHMEM_SITE)           \
     {                                                                                        \
         gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, nelems, \
                    GSHMEM_GROUP_TO(CALL##_block));                                           \
     }
 #define GSHMEM_STRIDED(CALL, OP, TO, E)                                                          \
-    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst,      \
-                                     ptrdiff_t sst, size_t nelems, int pe GSHMEM_SITE)           \
+    GSHMEM_LAZY GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source,         \
+                                                 ptrdiff_t dst, ptrdiff_t sst, size_t nelems,    \
+                                                 int pe GSHMEM_SITE)                             \
     {                                                                                            \
         GSHMEM_EITHER(OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, dst, \
                          sst, nelems, GSHMEM_TO(CALL)),                                          \
                       GSHMEM_CALL(CALL)(GSHMEM_CTX_ARG dest, source, dst, sst, nelems, pe));     \
     }                                                                                            \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(GSHMEM_CTX TO * dest, const TO *source,         \
-                                                 ptrdiff_t dst, ptrdiff_t sst, size_t nelems,    \
-                                                 int pe GSHMEM_SITE)                             \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(                                    \
+        GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,     \
+        int pe GSHMEM_SITE)                                                                      \
     {                                                                                            \
         gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, dst, sst,    \
                    nelems, GSHMEM_GROUP_TO(CALL##_warp));                                        \
     }                                                                                            \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(GSHMEM_CTX TO * dest, const TO *source,        \
-                                                  ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
-                                                  int pe GSHMEM_SITE)                            \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(                                   \
+        GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,     \
+        int pe GSHMEM_SITE)                                                                      \
     {                                                                                            \
         gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, dst, sst,   \
                    nelems, GSHMEM_GROUP_TO(CALL##_block));                                       \
     }
 #define GSHMEM_SIGNALLED(CALL, OP, TO, E)                                                          \
-    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, size_t nelems,        \
-                                     uint64_t *sig_addr, uint64_t signal, int sig_op,              \
-                                     int pe GSHMEM_SITE)                                           \
+    GSHMEM_LAZY GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source,           \
+                                                 size_t nelems, uint64_t *sig_addr,                \
+                                                 uint64_t signal, int sig_op, int pe GSHMEM_SITE)  \
     {                                                                                              \
         GSHMEM_EITHER(                                                                             \
             OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, nelems,          \
                sig_addr, signal, sig_op, GSHMEM_TO(CALL)),                                         \
             GSHMEM_CALL(CALL)(GSHMEM_CTX_ARG dest, source, nelems, sig_addr, signal, sig_op, pe)); \
     }                                                                                              \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(GSHMEM_CTX TO * dest, const TO *source,           \
-                                                 size_t nelems, uint64_t *sig_addr,                \
-                                                 uint64_t signal, int sig_op, int pe GSHMEM_SITE)  \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_warp)(                                      \
+        GSHMEM_CTX TO * dest, const TO *source, size_t nelems, uint64_t *sig_addr,                 \
+        uint64_t signal, int sig_op, int pe GSHMEM_SITE)                                           \
     {                                                                                              \
         gshmem::OP(GSHMEM_HERE, gshmem::group_warp(), (E *)dest, (const E *)source, nelems,        \
                    sig_addr, signal, sig_op, GSHMEM_GROUP_TO(CALL##_warp));                        \
     }                                                                                              \
-    GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(GSHMEM_CTX TO * dest, const TO *source,          \
-                                                  size_t nelems, uint64_t *sig_addr,               \
-                                                  uint64_t signal, int sig_op, int pe GSHMEM_SITE) \
+    GSHMEM_LAZY GSHMEM_D void GSHMEM_GROUP_CALL(CALL##_block)(                                     \
+        GSHMEM_CTX TO * dest, const TO *source, size_t nelems, uint64_t *sig_addr,                 \
+        uint64_t signal, int sig_op, int pe GSHMEM_SITE)                                           \
     {                                                                                              \
         gshmem::OP(GSHMEM_HERE, gshmem::group_block(), (E *)dest, (const E *)source, nelems,       \
                    sig_addr, signal, sig_op, GSHMEM_GROUP_TO(CALL##_block));                       \
@@ -126,9 +128,9 @@ GSHMEM_SIGNALLED(putmem_signal_nbi, put_signal_nbi, void, unsigned char)
 /* ---- blocks of elements ---------------------------------------------------------------------- */
 
 #define GSHMEM_BLOCKS(CALL, OP, TO, E)                                                             \
-    GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source, ptrdiff_t dst,        \
-                                     ptrdiff_t sst, size_t bsize, size_t nblocks,                  \
-                                     int pe GSHMEM_SITE)                                           \
+    GSHMEM_LAZY GSHMEM_HD void GSHMEM_CALL(CALL)(GSHMEM_CTX TO * dest, const TO *source,           \
+                                                 ptrdiff_t dst, ptrdiff_t sst, size_t bsize,       \
+                                                 size_t nblocks, int pe GSHMEM_SITE)               \
     {                                                                                              \
         GSHMEM_EITHER(                                                                             \
             OP(GSHMEM_HERE, gshmem::group_thread(), (E *)dest, (const E *)source, dst, sst, bsize, \

@@ -72,12 +72,12 @@ def sited_head(name, call):
 def body(twin, call, lazy=False, first="", last=""):
     arguments = ", ".join(([first] if first else []) + [a for _, a in call[1]])
     last = last if arguments else last.replace("PASS", "ONLY_PASS")
-    return f"{'' if call[0] == 'void' else 'return '}{twin}{'<unused>' if lazy else ''}({arguments}{last});"
+    return f"{'' if call[0] == 'void' else 'return '}{twin}{' GSHMEM_PASS_LAZY' if lazy else ''}({arguments}{last});"
 
 
 def wrapper(name, twin, call, where):
     """The call of kernels, or of both sides where kernels are compiled."""
-    lazy = "template <int unused = 0> " if "lazy" in where else ""
+    lazy = "GSHMEM_LAZY " if "lazy" in where else ""
     space = "NVSHMEM_HD" if "both" in where else "NVSHMEM_D"
     inner = body(twin, call, bool(lazy), last=" GSHMEM_PASS_SITE")
     return f"{lazy}{space} {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
@@ -88,7 +88,7 @@ def tell_site(name):
     return f"#define {name}(...) GSHMEM_AT_SITE({name}(__VA_ARGS__))\n"
 
 
-def queue_pair(name, device):
+def queue_pair(name, device, where):
     """nvshmemx_qp_X over the same call with a context, which becomes the last parameter."""
     stem = name.removeprefix("nvshmemx_qp_")
     twin = ("gshmemx_ctx_" if stem.endswith(("_warp", "_block")) else "gshmem_ctx_") + stem
@@ -96,8 +96,9 @@ def queue_pair(name, device):
         return None
     result, parameters = device[twin]
     call = (result, parameters[1:] + [("nvshmemx_qp_handle_t qp", "qp")])
-    inner = body(twin, (result, parameters[1:]), first="nvshmem_ctx_of(qp)", last=" GSHMEM_PASS_SITE")
-    return f"NVSHMEM_D {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
+    lazy = "GSHMEM_LAZY " if "lazy" in where else ""
+    inner = body(twin, (result, parameters[1:]), bool(lazy), first="nvshmem_ctx_of(qp)", last=" GSHMEM_PASS_SITE")
+    return f"{lazy}NVSHMEM_D {sited_head(name, call)}\n{{\n    {inner}\n}}\n"
 
 
 def main():
@@ -121,7 +122,7 @@ def main():
             if name in PARAMETERS and twin in calls:
                 calls[twin] = (calls[twin][0], PARAMETERS[name])
         if name.startswith("nvshmemx_qp_"):
-            text = queue_pair(name, device)
+            text = queue_pair(name, device, where)
             made["device"] += text or ""
             wrong += [] if text else [name]
             continue

@@ -129,10 +129,10 @@ def wrap(kernel, hosts):
     # With the place of the call, where files have that (device/call_sites.cuh).
     declared = f"{text_of(parameters)} GSHMEM_SITE" if parameters else "GSHMEM_ONLY_SITE"
     given = ", ".join(a for _, a in parameters) + " GSHMEM_PASS_SITE" if parameters else "GSHMEM_ONLY_PASS_SITE"
-    return (f"{'template <int unused = 0> ' if is_lazy else ''}static inline "
+    return (f"{'GSHMEM_LAZY ' if is_lazy else ''}static inline "
             f"{'__host__ ' if (prefix, name) in hosts else ''}__device__ {result}{space}{shmem}_{name}"
             f"({declared})\n{{\n"
-            f"    {value}{prefix}_{name}{'<unused>' if is_lazy else ''}({given});\n}}\n")
+            f"    {value}{prefix}_{name}{' GSHMEM_PASS_LAZY' if is_lazy else ''}({given});\n}}\n")
 
 
 def wrap_all(kernels, hosts):

@@ -38,8 +38,9 @@
 
 /* ---- C++: overloads -------------------------------------------------------------------------- */
 
+/* In files with kernels these are templates, so those not called are not compiled. */
 #if defined(GSHMEM_DEVICE_CODE)
-#define GSHMEM_OVERLOAD static inline __host__ __device__
+#define GSHMEM_OVERLOAD template <int unused = 0> static inline __host__ __device__
 #else
 #define GSHMEM_OVERLOAD static inline
 #endif

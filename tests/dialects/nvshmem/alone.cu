@@ -38,7 +38,8 @@ static_assert(is_same<nvshmemx_uniqueid_v1, nvshmemx_uniqueid_t> &&
                   sizeof(nvshmemx_init_args_v1) == sizeof(nvshmemx_init_args_v2) &&
                   sizeof(nvshmem_team_config_v1) == sizeof(nvshmem_team_config_v2),
               "each version of a type has its name");
-static_assert(is_same<decltype(&nvshmem_signal_fetch), uint64_t (*)(uint64_t *)>, "its type");
+[[maybe_unused]] static uint64_t (*const of_its_type)(uint64_t *) = nvshmem_signal_fetch;
+static_assert(is_same<decltype(&nvshmem_signal_fetch<>), uint64_t (*)(uint64_t *)>, "its type");
 #define IS_ORDER(CALL) is_same<decltype(&CALL), void (*)(int, nvshmemx_qp_handle_t *, int)>
 static_assert(IS_ORDER(nvshmemx_qp_quiet) && IS_ORDER(nvshmemx_qp_quiet_warp) &&
                   IS_ORDER(nvshmemx_qp_quiet_block) && IS_ORDER(nvshmemx_qp_fence) &&

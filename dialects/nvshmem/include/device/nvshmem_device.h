@@ -74,14 +74,14 @@ NVSHMEM_D int nvshmemx_barrier_warpgroup(nvshmem_team_t team GSHMEM_SITE)
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 /* The greatest x of all members' *source, and the least y that comes with that x. nreduce is 1. */
-template <int unused = 0>
+GSHMEM_LAZY
 NVSHMEM_D int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2 *dest,
                                                    const double2 *source, size_t nreduce)
 {
     if (nreduce != 1)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     const double mine = source->x, place = source->y;
-    int error = gshmemx_double_max_reduce_block<unused>(team, &dest->x, &source->x, 1);
+    int error = gshmemx_double_max_reduce_block GSHMEM_PASS_LAZY(team, &dest->x, &source->x, 1);
     if (error != 0)
         return error;
     const bool is_first = gshmem::group_block().rank() == 0;
@@ -89,7 +89,7 @@ NVSHMEM_D int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2 
     if (is_first)
         dest->y = mine == dest->x ? place : __builtin_huge_val();
     gshmem::group_block().sync();
-    return gshmemx_double_min_reduce_block<unused>(team, &dest->y, &dest->y, 1);
+    return gshmemx_double_min_reduce_block GSHMEM_PASS_LAZY(team, &dest->y, &dest->y, 1);
 }
 
 /* ---- queue pairs ----------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ extern "C" {
 template <class Type> using nvshmem_complex_sum = Type;
 template <class Type> using nvshmem_complex_prod = gshmem::complex_of<Type>;
 #define NVSHMEM_COMPLEX(NAME, T, OP, KIND)                                                        \
-    template <int unused = 0>                                                                     \
+    GSHMEM_LAZY                                                                                   \
     NVSHMEM_HD int nvshmem_##NAME##_##OP##_##KIND(nvshmem_team_t team, void *dest,                \
                                                   const void *source, size_t nreduce GSHMEM_SITE) \
     {                                                                                             \
@@ -166,7 +166,7 @@ template <class Type> using nvshmem_complex_prod = gshmem::complex_of<Type>;
     NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, warp)                                                   \
     NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, block)
 #define NVSHMEM_COMPLEX_BY(NAME, T, OP, KIND, GROUP)                                               \
-    template <int unused = 0>                                                                      \
+    GSHMEM_LAZY                                                                                    \
     NVSHMEM_D int nvshmemx_##NAME##_##OP##_##KIND##_##GROUP(                                       \
         nvshmem_team_t team, void *dest, const void *source, size_t nreduce GSHMEM_SITE)           \
     {                                                                                              \
