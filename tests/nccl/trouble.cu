@@ -7,12 +7,12 @@
  * has left it out (left, killed); or it stays away (absent); or they wait, and
  * give up: all of them, by another thread (abort), or rank 0 alone (lone; parted: while the others
  * end the communicator), or one alone before the last one comes (quit); or rank 0 makes a call
- * more than the others, and all end the communicator (ahead); or all of them without the
- * last one's help (revoke, shrink), to go on without it; or they give up a communicator that the
- * last one does not help to make (making). Or a receive is longer than what is sent (lengths), or
- * rank 0 makes a different call (differs; ends: so that a checking build ends the job). Or a kernel
- * of rank 0 names what is not there (bounds). Or rank 0 may open few files (few). GSHMEM_NODE_PES
- * makes so many ranks a node.
+ * more than the others, or all do but the last one, and they end the communicator (ahead; most); or
+ * all of them without the last one's help (revoke, shrink), to go on without it; or they give up a
+ * communicator that the last one does not help to make (making). Or a receive is longer than what
+ * is sent (lengths), or rank 0 makes a different call (differs; ends: so that a checking build ends
+ * the job). Or a kernel of rank 0 names what is not there (bounds). Or rank 0 may open few files
+ * (few). GSHMEM_NODE_PES makes so many ranks a node.
  *
  * Prints how each rank ended, and how long after the trouble began all had ended. */
 #include "tests/nccl/trouble_waits.cuh"
@@ -176,17 +176,19 @@ static void end_without()
     check_new_one();
 }
 
-/* Rank 0 makes a call that no other rank makes. All end the communicator, and go on. */
+/* Rank 0 makes a call that no other rank makes, or that all but the last one make. All end the
+ * communicator, and go on. */
 static void end_ahead()
 {
     call(1);
     CUDA_OK(cudaStreamSynchronize(0));
     words->since = now();
-    if (my_rank == 0)
+    if (my_rank == 0 || (is(how, "most") && my_rank < n_ranks - 1))
         call(2);
     if (my_rank % 2 == 0)
         OK(ncclCommFinalize(comm));
     OK(ncclCommDestroy(comm));
+    pthread_barrier_wait(ready); /* an earlier exit would end another one's calls as a death does */
     CUDA_OK(cudaStreamSynchronize(0));
     check_new_one();
 }
@@ -645,7 +647,7 @@ static int run_rank()
         abort_alone();
     else if (is(how, "parted"))
         end_without();
-    else if (is(how, "ahead"))
+    else if (is(how, "ahead") || is(how, "most"))
         end_ahead();
     else if (is(how, "revoke") || is(how, "shrink"))
         go_on_without(is(how, "shrink"));

@@ -8,7 +8,7 @@ void gsh_nccl_part(const struct ncclComm *comm, enum gsh_nccl_parting how)
 {
     uint64_t *const own = gsh_nccl_latest_parting(comm->latest.own);
     uint64_t before = GSH_NCCL_STAYS;
-    /* release: pairs with the acquire in gsh_nccl_is_deserted there: what this rank's work has
+    /* release: pairs with the acquire in gsh_nccl_look_for_others there: what this rank's work has
      * written comes before. For gsh_nccl_part_together it brings no other data. */
     while (own != NULL && before < (uint64_t)how &&
            !__atomic_compare_exchange_n(own, &before, (uint64_t)how, false, __ATOMIC_RELEASE,
@@ -43,19 +43,25 @@ bool gsh_nccl_find_words(const struct ncclComm *comm, uint64_t **words)
     return true;
 }
 
-bool gsh_nccl_is_deserted(const struct ncclComm *comm, uint64_t *const *words)
+enum gsh_nccl_left_alone gsh_nccl_look_for_others(const struct ncclComm *comm,
+                                                  uint64_t *const *words)
 {
     const uint64_t n = gsh_nccl_latest_number(words[comm->rank]);
-    bool have_parted = true, misses_some = false;
-    for (int rank = 0; rank < comm->n_ranks && have_parted; rank++) {
+    uint64_t least = GSH_NCCL_GIVES_UP;
+    bool is_ahead = false;
+    for (int rank = 0; rank < comm->n_ranks; rank++) {
         if (rank != comm->rank) {
             /* acquire: pairs with the release in gsh_nccl_part there */
-            have_parted = __atomic_load_n(gsh_nccl_latest_parting(words[rank]), __ATOMIC_ACQUIRE) >=
-                          (uint64_t)GSH_NCCL_FINALIZES;
-            misses_some = misses_some || gsh_nccl_latest_number(words[rank]) < n;
+            const uint64_t its =
+                __atomic_load_n(gsh_nccl_latest_parting(words[rank]), __ATOMIC_ACQUIRE);
+            least = its < least ? its : least;
+            is_ahead = is_ahead || (its >= (uint64_t)GSH_NCCL_FINALIZES &&
+                                    gsh_nccl_latest_number(words[rank]) < n);
         }
     }
-    return have_parted && misses_some;
+    return !is_ahead || least < (uint64_t)GSH_NCCL_SETTLES ? GSH_NCCL_TOGETHER
+           : least < (uint64_t)GSH_NCCL_FINALIZES          ? GSH_NCCL_AHEAD
+                                                           : GSH_NCCL_DESERTED;
 }
 
 bool gsh_nccl_part_together(const char *call, struct ncclComm *comm, enum gsh_nccl_parting how)

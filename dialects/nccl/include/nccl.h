@@ -299,10 +299,10 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
                           ncclComm_t *newcomm, ncclConfig_t *config);
 /* Collective: waits for everything that the ranks have asked of comm. If this rank has made a
- * collective that another one has not, and all others, of the same node, have come to the end of
- * comm, that collective ends without a result, with a line; the call succeeds. After that calls
- * that move data, or make communicators, operators, windows or device communicators of it, fail
- * with ncclInvalidUsage. */
+ * collective that another one, of the same node, has not, and that one has come to the end of comm
+ * and all others are at it, the collective ends without a result, with a line; the call succeeds.
+ * After that calls that move data, or make communicators, operators, windows or device
+ * communicators of it, fail with ncclInvalidUsage. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 /* Collective; finalizes first, unless that has been done. A process may exit without it, as soon as
  * its streams have done its part of a call: exit then waits, at most for GSHMEM_PROXY_TIMEOUT,

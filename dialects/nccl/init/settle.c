@@ -9,9 +9,10 @@
 #include "dialects/nccl/comm/parting.h"
 #include "runtime/layer.h"
 
-/* How often to look at the others, and how often in a row they must have left this rank alone, so
- * that its kernels have found what they wrote last. */
-enum { LOOK_NS = 20000000, N_LOOKS = 25 };
+/* How often to look at the others, and how often in a row they must have left this rank alone. If
+ * all have ended their work, its kernels need time to find what they wrote last. If some wait for
+ * theirs, these may be about to do their part of an earlier call. */
+enum { LOOK_NS = 20000000, LOOKS_DESERTED = 25, LOOKS_AHEAD = 100 };
 
 struct settling {
     const char *call;
@@ -25,11 +26,10 @@ struct settling {
 static void desert(const struct settling *s)
 {
     s->comm->is_deserted = true;
-    (void)gsh_nccl_fail(
-        ncclSuccess,
-        "%s: rank %d has made collectives that another rank has not: all others have "
-        "ended the communicator, so these collectives end without a result",
-        s->call, s->comm->rank);
+    (void)gsh_nccl_fail(ncclSuccess,
+                        "%s: rank %d has made collectives that another rank has not, which has "
+                        "ended the communicator: these collectives end without a result",
+                        s->call, s->comm->rank);
     gsh_nccl_part(s->comm, GSH_NCCL_GIVES_UP);
     (void)gsh_nccl_comm_lose(s->comm); /* else all of its id are lost */
 }
@@ -38,16 +38,18 @@ static void desert(const struct settling *s)
 static void *watch(void *arg)
 {
     struct settling *s = arg;
-    int n_looks = 0;
+    int n_ahead = 0, n_deserted = 0;
     pthread_mutex_lock(&s->lock);
-    while (!s->is_over && n_looks < N_LOOKS) {
+    while (!s->is_over && n_ahead < LOOKS_AHEAD && n_deserted < LOOKS_DESERTED) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_NS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&s->over, &s->lock, &until);
-        n_looks = gsh_nccl_is_deserted(s->comm, s->words) ? n_looks + 1 : 0;
+        const enum gsh_nccl_left_alone how = gsh_nccl_look_for_others(s->comm, s->words);
+        n_ahead = how != GSH_NCCL_TOGETHER ? n_ahead + 1 : 0;
+        n_deserted = how == GSH_NCCL_DESERTED ? n_deserted + 1 : 0;
     }
     if (!s->is_over) {
         desert(s);
@@ -81,6 +83,7 @@ void gsh_nccl_settle(const char *call, struct ncclComm *comm)
     if (!comm->chain.has_stream) {
         return;
     }
+    gsh_nccl_part(comm, GSH_NCCL_SETTLES);
     gsh_nccl_enter(comm->job, &scope);
     s.words = comm->n_ranks > 1 ? calloc((size_t)comm->n_ranks, sizeof(*s.words)) : NULL;
     const bool is_watched = begin_watch(&s, &thread); /* else it waits as long as its work does */

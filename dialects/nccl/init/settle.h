@@ -2,10 +2,11 @@
  * Waits for what a rank's streams have of a communicator that it ends.
  *
  * A rank may have made a collective that another one has not: that has left the program's usual way
- * by an exception, say. Once all others have finished their own work and end the communicator, the
- * call cannot come any more. Then this rank's kernels leave their waits, and its end goes on
- * without the others. With NCCL such a collective ends where it can do without the other's call, as
- * a small broadcast does on its root. */
+ * by an exception, say, and ends the communicator, so that the call cannot come any more. Once all
+ * others end it, too, this rank's kernels leave their waits, and its end goes on without the
+ * others: at once if their own work is over, after two seconds if that is not. With NCCL such a
+ * collective ends where it can do without the other's call, as a small broadcast does on its root.
+ */
 #ifndef GSH_NCCL_SETTLE_H
 #define GSH_NCCL_SETTLE_H
 
