@@ -235,13 +235,28 @@ static struct ibv_device *nearest(const struct gsh_mlx5 *m, struct ibv_device **
     return i >= 0 ? named[i] : NULL;
 }
 
+/* NULL: there is none. It can fail otherwise, which is noted. */
+static enum gsh_result list_devices(const struct gsh_mlx5_core *core, const struct gsh_verbs *v,
+                                    struct ibv_device ***devices, int *n)
+{
+    *n = 0;
+    *devices = v->ibv_get_device_list(n);
+    return *devices != NULL || errno == ENOSYS /* the kernel has no verbs */
+               ? GSH_OK
+               : core->note(GSH_ERR_UNSUPPORTED, "adapters of verbs: no list of them: %s",
+                            strerror(errno));
+}
+
 enum gsh_result gsh_mlx5_choose(struct gsh_mlx5 *m)
 {
     int n = 0;
-    struct ibv_device **devices = m->v->ibv_get_device_list(&n);
+    struct ibv_device **devices = NULL;
     unsigned n_named = 0;
+    enum gsh_result r = list_devices(m->core, m->v, &devices, &n);
     struct ibv_device *device = devices != NULL ? nearest(m, devices, n, &n_named) : NULL;
-    enum gsh_result r;
+    if (r != GSH_OK) {
+        return r;
+    }
     if (device != NULL) {
         r = open_device(m, device);
     } else if (n_named > 0) {
@@ -300,7 +315,8 @@ bool gsh_mlx5_list(const struct gsh_mlx5_core *core, unsigned i, struct gsh_adap
 {
     const struct gsh_verbs *v = gsh_verbs_open(core);
     int n = 0;
-    struct ibv_device **devices = v != NULL ? v->ibv_get_device_list(&n) : NULL;
+    struct ibv_device **devices = NULL;
+    const bool has_list = v != NULL && list_devices(core, v, &devices, &n) == GSH_OK;
     const bool is_there = devices != NULL && i < (unsigned)n;
     if (is_there) {
         describe(core, v, devices[i], out);
@@ -308,7 +324,7 @@ bool gsh_mlx5_list(const struct gsh_mlx5_core *core, unsigned i, struct gsh_adap
     if (devices != NULL) {
         v->ibv_free_device_list(devices);
     }
-    if (v != NULL && !is_there) {
+    if (has_list && !is_there) {
         (void)core->note(GSH_ERR_UNSUPPORTED, "there is none on this machine");
     }
     return is_there;
