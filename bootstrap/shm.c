@@ -16,6 +16,7 @@ struct shm {
     gsh_shm_wait_fn wait;
     void *context;
     uint64_t round;
+    bool has_left;
 };
 
 /* In a call's length: what kind of call it is, and, in that of the first rank, which rank is in
@@ -42,6 +43,31 @@ static int find_missing(const struct shm *s, uint64_t round)
     return awaited / GSH_SHM_RANKS == round && rank < (uint64_t)s->b.size ? (int)rank : 0;
 }
 
+void gsh_shm_leave(struct gsh_shm_area *own)
+{
+    /* release: pairs with the acquire in has_left() of other ranks */
+    gsh_store_release_u64(&own->left, 1);
+}
+
+/* Whether a rank that has not stored this round never will. Then this one leaves as well, for those
+ * that wait for it. */
+static bool has_left(struct shm *s, int rank, uint64_t round)
+{
+    /* acquire: pairs with the release in gsh_shm_leave(); what it has stored before is seen next */
+    if (gsh_load_acquire_u64(&s->areas[rank]->left) == 0 ||
+        gsh_load_acquire_u64(&s->areas[rank]->seq) >= round) {
+        return false;
+    }
+    s->has_left = true;
+    gsh_shm_leave(s->areas[s->b.rank]);
+    return true;
+}
+
+static enum gsh_result fail_left(void)
+{
+    return gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
+}
+
 /* Waits until rank has stored round `round`. */
 static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
 {
@@ -53,7 +79,8 @@ static enum gsh_result wait_rank(struct shm *s, int rank, uint64_t round)
     }
     /* acquire: pairs with the release in publish() of that rank */
     while (gsh_load_acquire_u64(&s->areas[rank]->seq) < round) {
-        enum gsh_result r = s->wait(s->context, &backoff, &start_ns, rank);
+        enum gsh_result r =
+            has_left(s, rank, round) ? fail_left() : s->wait(s->context, &backoff, &start_ns, rank);
         if (r != GSH_OK) {
             return r;
         }
@@ -74,7 +101,8 @@ static enum gsh_result wait_first(struct shm *s, uint64_t round)
         }
         const bool is_long = start_ns != 0 && gsh_now_ns() - start_ns > LOOK_AROUND_NS;
         const int missing = is_long ? find_missing(s, round) : 0;
-        enum gsh_result r = s->wait(s->context, &backoff, &start_ns, missing);
+        enum gsh_result r =
+            has_left(s, 0, round) ? fail_left() : s->wait(s->context, &backoff, &start_ns, missing);
         if (r != GSH_OK) {
             return r;
         }
@@ -127,6 +155,9 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
     const uint64_t round = ++s->round;
     const bool is_led = s->b.size > FLAT_RANKS;
     enum gsh_result result = GSH_OK;
+    if (s->has_left) {
+        return fail_left();
+    }
     enum gsh_result r = is_led && s->b.rank == 0 ? wait_others(s, round) : GSH_OK;
     if (r != GSH_OK) {
         return r;
@@ -141,7 +172,7 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
         if (s->areas[i]->slot_bytes[round & 1] != bytes) {
             /* finish the round anyway, so that all ranks stay in step */
             result = result != GSH_OK ? result : differ(s, i);
-        } else if (bytes > 0) {
+        } else if (all_out != NULL && bytes > 0) {
             memcpy(all_out + (size_t)i * stride, s->areas[i]->slot[round & 1], bytes);
         }
     }
@@ -180,6 +211,9 @@ static enum gsh_result combine_through_one(struct shm *s, void *mine, size_t byt
                                            uint64_t length)
 {
     const uint64_t round = ++s->round;
+    if (s->has_left) {
+        return fail_left();
+    }
     if (s->b.rank == 0) {
         int other;
         enum gsh_result r = fold_others(s, mine, bytes, fold, length, &other);
@@ -212,6 +246,9 @@ static enum gsh_result shm_combine(struct gsh_bootstrap *b, void *mine, size_t b
         return combine_through_one(s, mine, bytes, fold, bytes | COMBINES);
     }
     int other;
+    if (s->has_left) {
+        return fail_left();
+    }
     s->round++;
     publish(s, s->round, bytes | COMBINES, mine, bytes);
     enum gsh_result r = fold_others(s, mine, bytes, fold, bytes | COMBINES, &other);
@@ -224,8 +261,8 @@ static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, 
     struct shm *s = (struct shm *)b;
     for (size_t done = 0; done < bytes; done += GSH_SHM_SLOT_BYTES) {
         size_t part = bytes - done < GSH_SHM_SLOT_BYTES ? bytes - done : GSH_SHM_SLOT_BYTES;
-        enum gsh_result r =
-            exchange(s, (const uint8_t *)mine + done, part, (uint8_t *)all_out + done, bytes);
+        uint8_t *out = all_out != NULL ? (uint8_t *)all_out + done : NULL;
+        enum gsh_result r = exchange(s, (const uint8_t *)mine + done, part, out, bytes);
         if (r != GSH_OK) {
             return r;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A bootstrap over shared memory for ranks that all share one node, using areas that the caller has
- * mapped. Much faster than a launcher's; malloc and free use it. */
+ * mapped. Much faster than a launcher's; malloc and free use it. In its allgather all_out may be
+ * NULL: the rank takes part, and gets nothing. */
 #ifndef GSH_SHM_H
 #define GSH_SHM_H
 
@@ -27,7 +28,8 @@ struct gsh_shm_area {
     uint64_t
         awaited; /* of rank 0: GSH_SHM_RANKS * k + the rank that it waits for in round k; atomic, a
                     hint for the text of a time limit, and who is looked at for signs of life */
-    uint64_t reserved[4];
+    uint64_t left; /* written by its rank: it makes no more calls, see gsh_shm_leave; atomic */
+    uint64_t reserved[3];
     uint8_t slot[2][GSH_SHM_SLOT_BYTES]; /* written by its rank */
 };
 
@@ -44,5 +46,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *
                                                           const int *pes, gsh_shm_wait_fn wait,
                                                           void *context,
                                                           struct gsh_bootstrap **out);
+
+/* A rank has failed before it could make a call that others make, and makes none from now on: any
+ * rank that waits for it, or for a rank that does, gets GSH_ERR_PEER, noted, now and in each
+ * further call. own: its area, also if it has made no bootstrap of it yet. */
+void gsh_shm_leave(struct gsh_shm_area *own);
 
 #endif

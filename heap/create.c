@@ -12,12 +12,13 @@
 #include "heap/offset_locked.h"
 
 /* What each PE tells all others, once. */
-struct entry {
+struct gsh_heap_entry {
     uint64_t space; /* the leader's gsh_space: a pointer, for its process alone */
     uint64_t align; /* of the address range */
     uint64_t device;
 };
-_Static_assert(sizeof(struct entry) == sizeof(struct gsh_vote), "entries travel in votes' room");
+_Static_assert(sizeof(struct gsh_heap_entry) == sizeof(struct gsh_vote),
+               "entries travel in votes' room");
 
 static const struct gsh_memory_ops *ops_of(const struct gsh_heap_options *options)
 {
@@ -68,7 +69,7 @@ static struct gsh_vote create_vote(const struct gsh_heap_options *o, enum gsh_re
 
 /* Collects the devices of the PEs of this process, each once. */
 static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_options *o,
-                            const struct entry *entries)
+                            const struct gsh_heap_entry *entries)
 {
     for (int s = 0; s < o->n_slots; s++) {
         if (s != o->my_slot && !o->is_same_process[s]) {
@@ -87,16 +88,16 @@ static void collect_devices(struct gsh_peers *peers, const struct gsh_heap_optio
 
 static bool has_space(const void *entries, int pe)
 {
-    return ((const struct entry *)entries)[pe].space != 0;
+    return ((const struct gsh_heap_entry *)entries)[pe].space != 0;
 }
 
-static struct entry entry_of(struct gsh_peers *peers, const struct gsh_heap_options *o,
-                             enum gsh_result outcome)
+static struct gsh_heap_entry entry_of(struct gsh_peers *peers, const struct gsh_heap_options *o,
+                                      enum gsh_result outcome)
 {
     if (outcome != GSH_OK) {
-        return (struct entry){0};
+        return (struct gsh_heap_entry){0};
     }
-    return (struct entry){
+    return (struct gsh_heap_entry){
         .space = gsh_peers_publish(peers),
         .align = peers->is_leader ? peers->space->range.align : UINT64_MAX,
         .device = (uint64_t)o->cuda_device,
@@ -107,10 +108,10 @@ static struct entry entry_of(struct gsh_peers *peers, const struct gsh_heap_opti
  * bootstrap]. */
 static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
                                         enum gsh_result outcome, const char *what,
-                                        struct entry *entries)
+                                        struct gsh_heap_entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
-    const struct entry mine = entry_of(peers, o, outcome);
+    const struct gsh_heap_entry mine = entry_of(peers, o, outcome);
     enum gsh_result r = gsh_agree_gather(&heap->physical.agreement, create_vote(o, outcome), what,
                                          &mine, sizeof(mine), entries);
     if (r != GSH_OK && outcome == GSH_OK) {
@@ -123,7 +124,7 @@ static enum gsh_result exchange_entries(struct gsh_heap *heap, const struct gsh_
 struct node_entry {
     int32_t pe;
     uint32_t outcome;
-    struct entry entry;
+    struct gsh_heap_entry entry;
     uint64_t stride, internal;
 };
 
@@ -150,22 +151,23 @@ static enum gsh_result check_node(const struct node_entry *told, int n,
 }
 
 /* The same among the PEs of the node: the others use nothing of it. The result is this PE's own,
- * also of what it was before. *is_shared, false before: PEs of one process share a range. */
+ * also of what it was before. Whatever that is, the PE takes part: others wait for it. *is_shared,
+ * false before: PEs of one process share a range. */
 static enum gsh_result exchange_on_node(struct gsh_heap *heap, const struct gsh_heap_options *o,
-                                        enum gsh_result outcome, struct entry *entries,
+                                        enum gsh_result outcome, struct gsh_heap_entry *entries,
                                         bool *is_shared)
 {
     struct gsh_peers *peers = &heap->physical.peers;
     const int n = o->node->size;
+    struct node_entry *told = gsh_fault() ? NULL : calloc((size_t)n, sizeof(*told));
+    if (told == NULL && outcome == GSH_OK) {
+        outcome = gsh_note(GSH_ERR_NOMEM, "no host memory for the heap");
+    }
     const struct node_entry mine = {.pe = o->bootstrap->rank,
                                     .outcome = (uint32_t)outcome,
                                     .entry = entry_of(peers, o, outcome),
                                     .stride = o->stride_bytes,
                                     .internal = o->internal_bytes};
-    struct node_entry *told = calloc((size_t)n, sizeof(*told));
-    if (told == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
-    }
     enum gsh_result r = o->node->ops->allgather(o->node, &mine, sizeof(mine), told);
     if (r == GSH_OK && outcome == GSH_OK) {
         r = check_node(told, n, &mine, o->bootstrap->size);
@@ -182,7 +184,7 @@ static enum gsh_result exchange_on_node(struct gsh_heap *heap, const struct gsh_
 }
 
 static enum gsh_result use_entries(struct gsh_heap *heap, const struct gsh_heap_options *o,
-                                   const struct entry *entries)
+                                   const struct gsh_heap_entry *entries)
 {
     struct gsh_peers *peers = &heap->physical.peers;
     heap->max_align = o->stride_bytes & -o->stride_bytes;
@@ -223,7 +225,7 @@ static enum gsh_result make_parts(struct gsh_heap *heap, const struct gsh_heap_o
 }
 
 /* PEs of one process share a range, so what they do in it next waits for all of them. */
-static bool is_range_shared(const struct entry *entries, int n)
+static bool is_range_shared(const struct gsh_heap_entry *entries, int n)
 {
     int pe = 0;
     while (pe < n && has_space(entries, pe)) {
@@ -247,23 +249,22 @@ static enum gsh_result commit_internal(struct gsh_heap *heap, uint64_t bytes, en
     return r;
 }
 
-static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o,
-                             struct entry *entries)
+static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_options *o)
 {
     const char *what = "setting up the symmetric heap";
+    struct gsh_heap_entry *entries = heap->entries;
     struct gsh_physical *p = &heap->physical;
     p->node = o->node;
-    p->peers.mine.fd = -1;
     p->n_subscribers = o->n_subscribers;
     memcpy(p->subscribers, o->subscribers, sizeof(p->subscribers));
     enum gsh_result r = gsh_agreement_init(&p->agreement, o->bootstrap);
+    if (r == GSH_OK && o->first != NULL) {
+        r = gsh_agreement_init(&p->first, o->first);
+    }
     if (r != GSH_OK) {
         return r;
     }
     r = check_options(o);
-    if (r == GSH_OK && entries == NULL) {
-        r = gsh_note(GSH_ERR_NOMEM, "no host memory for the heap");
-    }
     if (r == GSH_OK) {
         r = gsh_peers_init(&p->peers, o);
     }
@@ -305,22 +306,35 @@ static enum gsh_result build(struct gsh_heap *heap, const struct gsh_heap_option
     return commit_internal(heap, o->internal_bytes, r, what);
 }
 
-enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)
+enum gsh_result gsh_heap_allocate(int n_pes, struct gsh_heap **out)
 {
     struct gsh_heap *heap = calloc(1, sizeof(*heap));
-    if (heap == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "no host memory for the heap");
+    struct gsh_heap_entry *entries = calloc((size_t)n_pes, sizeof(*entries));
+    if (heap == NULL || entries == NULL) {
+        free(heap);
+        free(entries);
+        return gsh_note(GSH_ERR_NOMEM, "no host memory for the heap");
     }
     pthread_rwlock_init(&heap->offset_lock, NULL);
-    struct entry *entries = calloc((size_t)options->bootstrap->size, sizeof(*entries));
-    enum gsh_result r = build(heap, options, entries);
-    free(entries);
-    if (r != GSH_OK) {
-        gsh_heap_destroy(&heap);
-        return r;
-    }
+    heap->entries = entries;
+    heap->physical.peers.mine.fd = -1;
     *out = heap;
     return GSH_OK;
+}
+
+enum gsh_result gsh_heap_create(const struct gsh_heap_options *options, struct gsh_heap **out)
+{
+    enum gsh_result r = *out != NULL ? GSH_OK : gsh_heap_allocate(options->bootstrap->size, out);
+    if (r != GSH_OK) {
+        return gsh_fail(r, "%s", gsh_last_error());
+    }
+    r = build(*out, options);
+    free((*out)->entries);
+    (*out)->entries = NULL;
+    if (r != GSH_OK) {
+        gsh_heap_destroy(out);
+    }
+    return r;
 }
 
 void gsh_heap_destroy(struct gsh_heap **heap)
@@ -330,6 +344,7 @@ void gsh_heap_destroy(struct gsh_heap **heap)
     if (h == NULL) {
         return;
     }
+    free(h->entries);
     gsh_aliases_finish(&h->aliases);
     gsh_offset_destroy(&h->offset);
     gsh_physical_finish(&h->physical);

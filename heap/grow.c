@@ -78,7 +78,7 @@ static enum gsh_result grow_by(struct gsh_heap *heap, uint64_t bytes, uint64_t z
         uint64_t zero = done < zero_bytes ? gsh_min_u64(zero_bytes - done, n) : 0;
         r = gsh_physical_grow(p, n, zero, done == 0 ? prior : GSH_OK, what);
     }
-    if (r == GSH_OK || gsh_is_loss(r) || p->committed == before) {
+    if (r == GSH_OK || gsh_is_loss(r) || p->is_over || p->committed == before) {
         return r;
     }
     enum gsh_result undone = gsh_physical_shrink(p, before, 0);
@@ -94,7 +94,7 @@ enum gsh_result gsh_heap_grow(struct gsh_heap *heap, const struct gsh_heap_plan 
     snprintf(why, sizeof(why), "%s", prior == GSH_OK ? "" : gsh_last_error());
     if (try_generous && plan->generous > plan->exact) {
         r = grow_by(heap, plan->generous, zero_bytes, prior, NULL);
-        if (gsh_is_loss(r)) {
+        if (gsh_is_loss(r) || heap->physical.is_over) {
             return r;
         }
     }

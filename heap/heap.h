@@ -30,6 +30,14 @@ static inline int gsh_heap_member_pe(const struct gsh_heap_members *members, int
     return members->pes != NULL ? members->pes[rank] : rank;
 }
 
+/* What all members have come to, the same on all. */
+enum gsh_heap_told {
+    GSH_HEAP_ALL_WELL,    /* need no vote */
+    GSH_HEAP_SOME_FAILED, /* a vote tells which */
+    GSH_HEAP_OVER, /* a PE had failed before it had a heap, and all have voted on that: what `came`
+                      returns is the result, and nothing else is tried */
+};
+
 /* A subscriber to changes of this PE's own physical memory: parts by which the heap grows and
  * shrinks, each adjacent to the last, and memory that the program registers, which is separate.
  * Subscribers hear of added memory in order, and of removal in reverse order. */
@@ -44,11 +52,10 @@ struct gsh_heap_events {
     /* The memory that came at off is about to go; no PE uses it. Called for all memory for which
      * `came` returned GSH_OK; of the heap's own parts, the latest first. Not collective. */
     void (*goes)(void *context, uint64_t off, const struct gsh_heap_members *members);
-    /* NULL, or whether, in the latest `came`, prior and this subscriber's own part were GSH_OK on
-     * all members: these have exchanged them there, and so all get the same, and need no vote. Not
-     * collective. What this subscriber does behind its exchange, if all are well, cannot fail. Of
-     * the first subscriber alone. */
-    bool (*are_all_well)(void *context);
+    /* NULL, or what all members know of the latest `came`, in which they have exchanged prior and
+     * the outcomes of this subscriber's own part. Not collective. What this subscriber does behind
+     * its exchange, if all are well, cannot fail. Of the first subscriber alone. */
+    enum gsh_heap_told (*told)(void *context);
     /* NULL, or: `came` has returned GSH_OK on all members. They are all told. */
     void (*settled)(void *context, uint64_t off, const struct gsh_heap_members *members);
     void *context;
@@ -67,6 +74,9 @@ struct gsh_heap_options {
      * step among all PEs needs no step before it. All PEs then have the same stride_bytes and
      * internal_bytes. NULL: they have no bootstrap of their own. */
     struct gsh_bootstrap *node;
+    /* Over all PEs, for the heap's first part: those that have failed before can be met there, too.
+     * NULL: nobody has, so it is `bootstrap`. */
+    struct gsh_bootstrap *first;
     struct gsh_fdpass *fdpass; /* to the PEs of this node; NULL when all are in one process */
     enum gsh_memory_kind kind;
     CUdevice cuda_device;  /* GSH_MEMORY_CUDA; its primary context is current in every call */
@@ -93,8 +103,11 @@ struct gsh_heap_options {
     struct gsh_heap_events subscribers[GSH_HEAP_SUBSCRIBERS_MAX];
 };
 
-/* Collective. Same-process PEs share one address range, so that each PE's memory has one address
- * in the process. */
+/* Not collective: memory for a heap in a job of n_pes PEs, so that gsh_heap_create does not fail
+ * before it can tell others. */
+GSH_CHECK_RESULT enum gsh_result gsh_heap_allocate(int n_pes, struct gsh_heap **out);
+/* Collective. *out: what gsh_heap_allocate has made, or NULL. Same-process PEs share one address
+ * range, so that each PE's memory has one address in the process. */
 GSH_CHECK_RESULT enum gsh_result gsh_heap_create(const struct gsh_heap_options *options,
                                                  struct gsh_heap **out);
 /* Not collective, but no PE may touch this PE's memory any more. Accepts a half-built heap. */

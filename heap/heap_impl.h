@@ -21,6 +21,7 @@ struct gsh_heap {
     uint64_t max_align;      /* that the base of every PE with a slot has */
     uint64_t internal_bytes; /* one allocation at offset 0 */
     uint64_t keep_bytes, first_bytes, room_bytes, large_bytes;
+    struct gsh_heap_entry *entries; /* [size of the bootstrap], while the heap is made */
 };
 
 #endif

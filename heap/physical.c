@@ -34,6 +34,7 @@ void gsh_physical_finish(struct gsh_physical *p)
     }
     gsh_peers_finish(&p->peers);
     gsh_agreement_finish(&p->agreement);
+    gsh_agreement_finish(&p->first);
     free(p->chunks);
     memset(p, 0, sizeof(*p));
 }
@@ -113,16 +114,19 @@ static void settle(struct gsh_physical *p, int subscriber, struct gsh_agreement 
 /* Whether this subscriber tells all PEs what each has come to, so that no vote need follow. */
 static bool tells_all(const struct gsh_physical *p, int subscriber)
 {
-    return subscriber == 0 && p->n_subscribers > 0 && p->subscribers[0].are_all_well != NULL;
+    return subscriber == 0 && p->n_subscribers > 0 && p->subscribers[0].told != NULL;
 }
 
 static enum gsh_result vote_on_told(struct gsh_physical *p, int subscriber,
                                     struct gsh_agreement *group, struct gsh_vote vote,
                                     const char *what)
 {
+    const struct gsh_heap_events *to = &p->subscribers[subscriber];
     const bool is_told = tells_all(p, subscriber);
-    if (is_told && p->subscribers[subscriber].are_all_well(p->subscribers[subscriber].context)) {
-        return GSH_OK;
+    const enum gsh_heap_told told = is_told ? to->told(to->context) : GSH_HEAP_SOME_FAILED;
+    p->is_over = told == GSH_HEAP_OVER;
+    if (told == GSH_HEAP_ALL_WELL || told == GSH_HEAP_OVER) {
+        return (enum gsh_result)vote.outcome;
     }
     enum gsh_result r = gsh_agree(group, vote, what, NULL);
     return r == GSH_OK && is_told ? gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote") : r;
@@ -198,7 +202,8 @@ enum gsh_result gsh_physical_grow(struct gsh_physical *p, uint64_t bytes, uint64
     enum gsh_result all;
     const enum gsh_result mapped = map(p, chunk, committed, what, &all);
     if (all == GSH_OK) {
-        all = gsh_physical_tell(p, &p->agreement, chunk, mapped, what);
+        const bool is_first = p->n_chunks == 0 && p->first.bootstrap != NULL;
+        all = gsh_physical_tell(p, is_first ? &p->first : &p->agreement, chunk, mapped, what);
     }
     if (all != GSH_OK) {
         if (mapped == GSH_OK) {

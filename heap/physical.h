@@ -18,6 +18,8 @@
 
 struct gsh_physical {
     struct gsh_agreement agreement;
+    struct gsh_agreement first; /* for the first chunk; without a bootstrap: it is `agreement` */
+    bool is_over;               /* GSH_HEAP_OVER */
     struct gsh_bootstrap *node; /* NULL: the first phase ends with a vote of the job */
     struct gsh_peers peers;
     struct gsh_memory *memory;

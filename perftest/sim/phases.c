@@ -7,6 +7,8 @@
 #include "runtime/instance/book.h"
 #include "runtime/instance/instance.h"
 
+enum { DEVICE_BYTES = 200 };
+
 static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
 {
     sim_add(s, phase, (struct sim_call){.kind = SIM_ALLGATHER, .way = way, .bytes = bytes});
@@ -48,11 +50,11 @@ static void keep_told(struct sim *s, double bytes)
 }
 
 /* heap/physical.c: memory is committed, mapped on the node, and told to the network. */
-static void grow(struct sim *s, const char *phase)
+static void grow(struct sim *s, const char *phase, enum sim_way way)
 {
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, m->grow);
-    gather_short(s, phase, SIM_FAR, 8, 64, m->key_bytes); /* and that all have done so */
+    gather_short(s, phase, way, 8, 64, m->key_bytes); /* and that all have done so */
     keep_told(s, m->key_bytes);
 }
 
@@ -67,12 +69,12 @@ void sim_add_init(struct sim *s)
     sim_keep(s, n * sizeof(struct gsh_peer));
     sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
     work(s, "addresses", m->open);
-    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all can be met */
+    /* and devices, and that all can be met */
+    gather_short(s, "addresses", tcp, 8 + DEVICE_BYTES, 248, m->address_bytes);
     keep_told(s, m->address_bytes);
-    gather(s, "topology", tcp, 200); /* devices, and that all have met their node and the network */
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
-    grow(s, "heap");
+    grow(s, "heap", tcp); /* and that all have met their node and the network */
 }
 
 void sim_add_malloc(struct sim *s)
@@ -83,7 +85,7 @@ void sim_add_malloc(struct sim *s)
 void sim_add_grow(struct sim *s)
 {
     vote(s, "malloc that grows", SIM_FAR, SIM_ALL_ALIKE);
-    grow(s, "malloc that grows");
+    grow(s, "malloc that grows", SIM_FAR);
 }
 
 void sim_add_free(struct sim *s)

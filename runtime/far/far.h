@@ -64,12 +64,18 @@ int gsh_far_n_rings(const struct gsh_instance *pe);
 /* After the rings' words are written: the proxy reads the default context's rings from now on. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_start(struct gsh_instance *pe);
 
+/* Collective over pe->bootstrap, in place of the making of the heap, whose first region others tell
+ * there: this PE has failed before, with that result. They then end init, too, with what this
+ * returns, and PE 0 prints the words that this PE has noted. */
+GSH_CHECK_RESULT enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe,
+                                                     enum gsh_result prior);
+
 /* ---- an adapter to which kernels post by themselves; far_nic.c ---- */
 
 /* To which kind of NIC kernels are to post by themselves. */
 enum gsh_far_nic_kind { GSH_FAR_NIC_NONE, GSH_FAR_NIC_REAL, GSH_FAR_NIC_MODEL };
 enum gsh_far_nic_kind gsh_far_nic_kind(const struct gsh_instance *pe);
-/* Collective, after gsh_far_create; the routes to far PEs are known, and may change: GSHMEM_REMOTE
+/* Collective if there is one, after gsh_far_create; the routes to far PEs are known, and may change: GSHMEM_REMOTE
  * and GSHMEM_NIC. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_nic_create(struct gsh_instance *pe);
 /* After the heap. Accepts none. */
@@ -127,6 +133,7 @@ struct gsh_far {
     struct gsh_far_ring rings[GSH_RING_MAX_RINGS + GSH_CONTEXTS];
     bool is_read;                       /* the proxy reads rings */
     struct gsh_late_copy_streams *late; /* stand in for a GPU's copy streams, or NULL */
+    enum gsh_heap_told told;            /* of the latest region */
     uint64_t alone_off;      /* a region that the other PEs have not heard of; UINT64_MAX: none */
     struct gsh_far_nic *nic; /* or NULL */
 };

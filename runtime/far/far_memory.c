@@ -11,6 +11,7 @@
 #include "runtime/instance/book.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
+#include "runtime/instance/vote.h"
 #include "runtime/far/affinity.h"
 
 #define PAGE_BYTES 4096u
@@ -73,7 +74,8 @@ static enum gsh_result give_memory(struct gsh_instance *pe, void *heap_base)
 /* What each PE tells the others of a region; a key that is longer follows. */
 enum { HEAD_KEY_BYTES = 64 };
 struct region_head {
-    int32_t result;
+    int16_t result;
+    uint16_t had_failed; /* the PE has no heap, because something before it has failed */
     uint32_t key_bytes;
     uint8_t key[HEAD_KEY_BYTES];
 };
@@ -177,8 +179,40 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
     return r;
 }
 
+/* What all have told. */
+static enum gsh_heap_told judge(const struct region_head *heads, int n)
+{
+    enum gsh_heap_told told = GSH_HEAP_ALL_WELL;
+    for (int i = 0; i < n && told != GSH_HEAP_OVER; i++) {
+        told = heads[i].had_failed != 0    ? GSH_HEAP_OVER
+               : heads[i].result != GSH_OK ? GSH_HEAP_SOME_FAILED
+                                           : told;
+    }
+    return told;
+}
+
+/* Collective: some PE has failed before it had a heap, and all know; mine: of this PE. */
+static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result mine)
+{
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, mine);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+}
+
+enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe, enum gsh_result prior)
+{
+    struct gsh_bootstrap *b = pe->bootstrap;
+    const struct region_head mine = {.result = (int16_t)prior, .had_failed = 1};
+    struct region_head *heads = calloc((size_t)b->size, sizeof(*heads));
+    if (heads == NULL) {
+        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", b->size); /* see came() */
+    }
+    const enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), heads);
+    free(heads);
+    return r == GSH_OK ? end_init(pe, prior) : r;
+}
+
 /* The others rely on this PE from the exchange on, so what then fails ends the job. The result is
- * this PE's own; the heap's vote reports failures of others. */
+ * this PE's own, unless all have ended init; the heap's vote reports failures of others. */
 static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t bytes,
                             enum gsh_result prior, const struct gsh_heap_members *members)
 {
@@ -194,24 +228,24 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     if (mine == GSH_OK) {
         mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
     }
-    struct region_head head = {.result = (int32_t)mine, .key_bytes = (uint32_t)key_bytes};
+    struct region_head head = {.result = (int16_t)mine, .key_bytes = (uint32_t)key_bytes};
     if (mine == GSH_OK && key_bytes > 0 && key_bytes <= sizeof(head.key)) {
         memcpy(head.key, key, key_bytes);
     }
     enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
-    bool is_complete = r == GSH_OK;
-    for (int i = 0; is_complete && i < members->n; i++) {
-        is_complete = heads[i].result == GSH_OK;
-    }
-    pe->far->alone_off = is_complete ? UINT64_MAX : off;
-    if (is_complete) {
+    pe->far->told = r == GSH_OK ? judge(heads, members->n) : GSH_HEAP_SOME_FAILED;
+    pe->far->alone_off = pe->far->told == GSH_HEAP_ALL_WELL ? UINT64_MAX : off;
+    if (pe->far->told == GSH_HEAP_ALL_WELL) {
         r = exchange_keys(pe, members, off, bytes, heads, key);
         if (r != GSH_OK && !gsh_is_loss(r)) {
             gsh_abort(pe, 1, "the keys of far PEs: %s", gsh_last_error());
         }
     }
     free(heads);
-    r = mine != GSH_OK ? mine : r;
+    if (pe->far->told == GSH_HEAP_OVER) {
+        r = end_init(pe, mine);
+    }
+    r = mine != GSH_OK && pe->far->told != GSH_HEAP_OVER ? mine : r;
     if (mine == GSH_OK && r != GSH_OK) {
         (void)!gsh_proxy_remove_region(pe->proxy, off);
     }
@@ -230,10 +264,10 @@ static void goes(void *context, uint64_t off, const struct gsh_heap_members *mem
     (void)!gsh_proxy_remove_region(pe->proxy, off);
 }
 
-static bool are_all_well(void *context)
+static enum gsh_heap_told told(void *context)
 {
     const struct gsh_instance *pe = context;
-    return pe->far->alone_off == UINT64_MAX;
+    return pe->far->told;
 }
 
 /* Once all PEs of the node have the keys, and one of them has written these for all. */
@@ -248,11 +282,8 @@ static void settled(void *context, uint64_t off, const struct gsh_heap_members *
 
 struct gsh_heap_events gsh_far_heap_events(struct gsh_instance *pe)
 {
-    return (struct gsh_heap_events){.came = came,
-                                    .goes = goes,
-                                    .are_all_well = are_all_well,
-                                    .settled = settled,
-                                    .context = pe};
+    return (struct gsh_heap_events){
+        .came = came, .goes = goes, .told = told, .settled = settled, .context = pe};
 }
 
 /* ---- rings ---- */

@@ -363,14 +363,21 @@ static enum gsh_result enter_node(struct gsh_instance *pe, const struct gsh_page
     return r == GSH_OK ? gsh_net_start(pe) : r;
 }
 
-/* Several nodes: the exchange of addresses tells all PEs that each can be met, by its node as well.
- * *own: what has come of entering it, of which the others do not know. */
+/* Several nodes: the exchange of addresses tells all PEs that each can be met, by its node as well,
+ * and, if attrs is not NULL, what device each has. *own: what has come of entering the node, of
+ * which the others do not know. */
 static enum gsh_result join_nodes(struct gsh_instance *pe, struct gsh_page_passing *passing,
-                                  enum gsh_result *own)
+                                  struct gsh_device_attr *attrs, enum gsh_result *own)
 {
+    struct gsh_device_attr attr;
     enum gsh_result mine = gsh_page_open(pe, passing);
     mine = mine == GSH_OK ? gsh_monitor_prepare(pe, &pe->monitor) : mine;
-    const enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine);
+    if (attrs != NULL) {
+        gsh_setup_choose(pe, &attr);
+    }
+    enum gsh_result r =
+        gsh_net_introduce(pe, pe->bootstrap, mine, attrs != NULL ? &attr : NULL, attrs);
+    r = r == GSH_OK && attrs != NULL ? gsh_setup_check(pe, attrs) : r;
     *own = r == GSH_OK ? enter_node(pe, passing) : r;
     return r;
 }
@@ -395,20 +402,28 @@ static enum gsh_result make_own(struct gsh_instance *pe)
     return r;
 }
 
-/* The first exchange of all PEs after `own`, this PE's outcome, tells it to them: that of device
- * set-up, if this is part of init, or a vote. */
-static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result own)
+/* Whether an exchange of device set-up, as part of init, tells all PEs what each has come to. */
+static bool is_told_by_setup(const struct gsh_instance *pe)
 {
-    const bool is_told_by_setup = pe->needs_no_choice && !pe->outlives_deaths;
+    return pe->needs_no_choice && !pe->outlives_deaths;
+}
+
+/* The first exchange of all PEs after `own`, this PE's outcome, tells it to them: one of device
+ * set-up, or a vote. attrs: what device each has, if they have told each other. */
+static enum gsh_result end_init(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
+                                enum gsh_result own)
+{
     enum gsh_result r = own;
-    if (!is_told_by_setup) {
+    if (!is_told_by_setup(pe)) {
         r = gsh_init_vote(pe, GSH_STEP_READY, own);
     }
-    if (!is_told_by_setup && r == GSH_OK) {
+    if (!is_told_by_setup(pe) && r == GSH_OK) {
         gsh_net_settle(pe);
         r = gsh_deaths_create(pe);
     }
-    if (pe->needs_no_choice && (is_told_by_setup || r == GSH_OK)) {
+    if (attrs != NULL) {
+        r = gsh_setup_chosen(pe, attrs, r);
+    } else if (pe->needs_no_choice && (is_told_by_setup(pe) || r == GSH_OK)) {
         r = gsh_setup_in_init(pe, r);
     }
     return r == GSH_OK ? gsh_trace_job_note_clocks(pe) : r;
@@ -477,13 +492,22 @@ static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_thread
 static enum gsh_result begin_job(struct gsh_instance *pe)
 {
     struct gsh_page_passing passing = {0};
+    struct gsh_device_attr *attrs = NULL;
     enum gsh_result own = GSH_OK;
-    enum gsh_result r = pe->n_nodes > 1 ? join_nodes(pe, &passing, &own) : link_node(pe, &passing);
-    gsh_page_end_passing(pe, &passing);
-    if (r != GSH_OK) {
-        return r;
+    if (pe->n_nodes > 1 && is_told_by_setup(pe)) {
+        attrs = calloc((size_t)pe->n_pes, sizeof(*attrs));
+        if (attrs == NULL) {
+            return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
+        }
     }
-    return end_init(pe, own == GSH_OK ? make_own(pe) : own);
+    enum gsh_result r =
+        pe->n_nodes > 1 ? join_nodes(pe, &passing, attrs, &own) : link_node(pe, &passing);
+    gsh_page_end_passing(pe, &passing);
+    if (r == GSH_OK) {
+        r = end_init(pe, attrs, own == GSH_OK ? make_own(pe) : own);
+    }
+    free(attrs);
+    return r;
 }
 
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,

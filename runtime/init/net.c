@@ -373,10 +373,40 @@ static enum gsh_result exchange_long(struct gsh_instance *pe, struct gsh_bootstr
     return r;
 }
 
+/* Gathers greetings, and in the same exchange what PEs tell of their devices, if attr is not NULL.
+ */
+static enum gsh_result gather(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                              const struct gsh_net_greeting *greeting,
+                              const struct gsh_device_attr *attr, struct gsh_device_attr *attrs)
+{
+    struct {
+        struct gsh_device_attr attr;
+        struct gsh_net_greeting greeting;
+    } mine = {.greeting = *greeting}, *all;
+    struct gsh_net_greeting *greetings = pe->net->greetings;
+    if (attr == NULL) {
+        return b->ops->allgather(b, greeting, sizeof(*greeting), greetings);
+    }
+    all = calloc((size_t)pe->n_pes, sizeof(*all));
+    if (all == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
+    }
+    mine.attr = *attr;
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
+    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+        greetings[i] = all[i].greeting;
+        attrs[i] = all[i].attr;
+    }
+    free(all);
+    return r;
+}
+
 /* Returns the same on all PEs, as long as none is lost. mine: what this PE has come to; had_failed:
  * that was before it had a network. */
 static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                          bool had_failed, enum gsh_result mine)
+                                          bool had_failed, enum gsh_result mine,
+                                          const struct gsh_device_attr *attr,
+                                          struct gsh_device_attr *attrs)
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
@@ -394,7 +424,7 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
         memcpy(own.address, address, bytes);
     }
     int first = 0;
-    enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), greetings);
+    enum gsh_result r = gather(pe, b, &own, attr, attrs);
     for (; r == GSH_OK && first < pe->n_pes && greetings[first].result == GSH_OK; first++) {
         max = gsh_max_u64(max, greetings[first].bytes);
     }
@@ -407,7 +437,8 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
 }
 
 enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap,
-                                  enum gsh_result prior)
+                                  enum gsh_result prior, const struct gsh_device_attr *attr,
+                                  struct gsh_device_attr *attrs)
 {
     pe->net = calloc(1, sizeof(*pe->net));
     if (pe->net == NULL) {
@@ -417,7 +448,7 @@ enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap 
     pe->net->lost_pe = -1;
     enum gsh_result mine = prior == GSH_OK ? gsh_far_check(pe) : prior;
     mine = mine == GSH_OK ? create_proxy(pe) : mine;
-    return exchange_addresses(pe, bootstrap, prior != GSH_OK, mine);
+    return exchange_addresses(pe, bootstrap, prior != GSH_OK, mine, attr, attrs);
 }
 
 static enum gsh_result set_peers(struct gsh_instance *pe)

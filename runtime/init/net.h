@@ -7,13 +7,17 @@
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 
+struct gsh_device_attr;
 struct gsh_instance;
 
 /* Collective over `bootstrap`: makes pe->proxy, and gathers the addresses of all PEs. prior: the
  * outcome of this PE's part of init so far, of which the others do not know. If it failed, or a PE
- * fails here, all PEs return the failure, as long as none is lost. */
+ * fails here, all PEs return the failure, as long as none is lost. attr: what this PE tells of its
+ * device in the same exchange, and attrs, [n_pes], receives what each does; both NULL, on all PEs:
+ * they tell that later. */
 GSH_CHECK_RESULT enum gsh_result
-gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result prior);
+gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result prior,
+                  const struct gsh_device_attr *attr, struct gsh_device_attr *attrs);
 /* Not collective: keeps what PEs have told of their addresses, with the node's pages, and starts
  * the proxy. */
 GSH_CHECK_RESULT enum gsh_result gsh_net_start(struct gsh_instance *pe);

@@ -72,6 +72,16 @@ enum gsh_result gsh_node_bootstrap_create(struct gsh_instance *pe, struct gsh_bo
                                     node->areas, node->number, page_wait, node, out);
 }
 
+bool gsh_node_leave(struct gsh_instance *pe)
+{
+    const struct gsh_near *near = gsh_near_of(pe, pe->my_pe);
+    if (near == NULL || near->area == NULL) {
+        return false;
+    }
+    gsh_shm_leave(near->area);
+    return true;
+}
+
 void gsh_node_pes_free(struct gsh_instance *pe)
 {
     if (pe->node_pes != NULL) {

@@ -23,6 +23,7 @@
 #include "runtime/team/team.h"
 #include "runtime/trace/kernels.h"
 #include "runtime/init/net.h"
+#include "runtime/init/node.h"
 #include "runtime/init/topology.h"
 #include "runtime/instance/vote.h"
 #include "runtime/init/alloc_table.h"
@@ -106,6 +107,21 @@ enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
     return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
 }
 
+void gsh_setup_choose(struct gsh_instance *pe, struct gsh_device_attr *mine)
+{
+    *mine = (struct gsh_device_attr){0};
+    enum gsh_result r = choose_device(pe);
+    if (r == GSH_OK) {
+        r = gsh_topology_attr(pe, mine);
+    }
+    mine->result = (int32_t)r;
+}
+
+enum gsh_result gsh_setup_check(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
+{
+    return gsh_topology_check(pe, pe->bootstrap, attrs);
+}
+
 /* Some PE has failed before it chose a device: all learn why. */
 static enum gsh_result tell_earlier(struct gsh_instance *pe, const struct gsh_device_attr *all,
                                     enum gsh_result prior)
@@ -121,38 +137,38 @@ static enum gsh_result tell_earlier(struct gsh_instance *pe, const struct gsh_de
     return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
 }
 
-/* b: over all PEs. prior: this PE's outcome before, of which the others do not know. */
-static enum gsh_result exchange_attrs(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                      enum gsh_result prior, uint64_t *stride_bytes)
+/* prior: this PE's outcome before, of which the others do not know. */
+static enum gsh_result exchange_attrs(struct gsh_instance *pe, enum gsh_result prior,
+                                      uint64_t *stride_bytes)
 {
-    struct gsh_device_attr mine = {.had_failed = prior != GSH_OK};
+    struct gsh_bootstrap *b = pe->job_bootstrap;
+    struct gsh_device_attr mine = {.result = (int32_t)prior, .had_failed = prior != GSH_OK};
     struct gsh_device_attr *all = calloc((size_t)pe->n_pes, sizeof(*all));
     if (all == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
     }
-    enum gsh_result r = prior == GSH_OK ? choose_device(pe) : prior;
-    if (r == GSH_OK) {
-        r = gsh_topology_attr(pe, &mine);
+    if (prior == GSH_OK) {
+        gsh_setup_choose(pe, &mine);
     }
-    mine.result = (int32_t)r;
-    r = b->ops->allgather(b, &mine, sizeof(mine), all);
-    if (r == GSH_OK) {
-        r = tell_earlier(pe, all, prior);
-    }
-    if (r == GSH_OK) {
-        gsh_net_settle(pe);
-        r = gsh_topology_decide(pe, all, stride_bytes);
-    }
+    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
+    r = r == GSH_OK ? tell_earlier(pe, all, prior) : r;
+    r = r == GSH_OK ? gsh_topology_check(pe, b, all) : r;
+    r = r == GSH_OK ? gsh_topology_decide(pe, all, stride_bytes) : r;
     free(all);
     return r;
 }
 
-static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
+/* What a heap needs of this PE's memory. */
+struct heap_parts {
+    struct gsh_heap *heap;
+    bool *same; /* [n_slots] */
+};
+
+/* first: in gsh_heap_options. */
+static enum gsh_result make_heap(struct gsh_instance *pe, struct gsh_bootstrap *first,
+                                 struct heap_parts *parts, uint64_t stride_bytes)
 {
-    bool *same = calloc((size_t)pe->n_slots, sizeof(*same));
-    if (same == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
-    }
+    bool *same = parts->same;
     for (int s = 0; s < pe->n_slots; s++) {
         same[s] = gsh_instance_of(pe, pe->pe_of_slot[s]) != NULL;
     }
@@ -160,6 +176,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     struct gsh_heap_options options = {
         .bootstrap = pe->job_bootstrap,
         .node = pe->node_bootstrap,
+        .first = first,
         .fdpass = pe->fdpass,
         .kind = ops->memory,
         .cuda_device = pe->cuda_ordinal,
@@ -181,9 +198,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, uint64_t stride_bytes)
     if (gsh_far_has_nic(pe)) {
         options.subscribers[options.n_subscribers++] = gsh_far_nic_heap_events(pe);
     }
-    enum gsh_result r = gsh_heap_create(&options, &pe->heap);
-    free(same);
-    return r;
+    return gsh_heap_create(&options, &parts->heap);
 }
 
 static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *routes)
@@ -341,20 +356,62 @@ static enum gsh_result upload_state(struct gsh_instance *pe)
     return r;
 }
 
-static enum gsh_result set_up(struct gsh_instance *pe, struct gsh_bootstrap *first,
-                              enum gsh_result prior)
+/* Not collective. */
+static enum gsh_result prepare_heap(struct gsh_instance *pe, struct heap_parts *parts)
 {
-    uint64_t stride_bytes = 0;
-    enum gsh_result r = exchange_attrs(pe, first, prior, &stride_bytes);
-    if (r == GSH_OK && pe->proxy != NULL) {
-        r = gsh_far_create(pe);
+    enum gsh_result r = pe->proxy != NULL ? gsh_far_create(pe) : GSH_OK;
+    if (r == GSH_OK) {
+        r = gsh_heap_allocate(pe->n_pes, &parts->heap);
+    }
+    parts->same = r == GSH_OK ? calloc((size_t)pe->n_slots, sizeof(*parts->same)) : NULL;
+    if (r == GSH_OK && parts->same == NULL) {
+        r = gsh_note(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
+    }
+    return r;
+}
+
+/* This PE has failed, and the others do not know: those of its node learn it when they wait for it,
+ * and all where they make the heap over `first`, if they do. */
+static enum gsh_result fail_alone(struct gsh_instance *pe, const struct gsh_bootstrap *first,
+                                  enum gsh_result mine)
+{
+    if (!gsh_node_leave(pe)) {
+        gsh_abort(pe, 1, "%s", gsh_last_error());
+    }
+    return first != NULL ? gsh_far_tell_failed(pe, mine) : gsh_blame(mine, "init");
+}
+
+/* Collective. first: of the heap. prior: what has come of the steps before, of which the others do
+ * not know; GSH_OK without `first`. */
+static enum gsh_result begin_heap(struct gsh_instance *pe, struct gsh_bootstrap *first,
+                                  enum gsh_result prior, uint64_t stride_bytes)
+{
+    struct heap_parts parts = {0};
+    const bool makes_nic = pe->n_nodes > 1 && gsh_far_nic_kind(pe) != GSH_FAR_NIC_NONE;
+    enum gsh_result r = prior == GSH_OK ? prepare_heap(pe, &parts) : prior;
+    bool is_known = false;
+    if (first != NULL && makes_nic) { /* which takes calls over the network */
+        r = gsh_init_vote(pe, GSH_STEP_READY, r);
+        is_known = true;
     }
     if (r == GSH_OK && pe->far != NULL) {
         r = gsh_far_nic_create(pe);
+        is_known = true;
     }
     if (r == GSH_OK) {
-        r = make_heap(pe, stride_bytes);
+        r = make_heap(pe, first, &parts, stride_bytes);
+        pe->heap = parts.heap;
+    } else {
+        gsh_heap_destroy(&parts.heap);
+        r = is_known ? r : fail_alone(pe, first, r);
     }
+    free(parts.same);
+    return r;
+}
+
+static enum gsh_result finish_set_up(struct gsh_instance *pe, enum gsh_result r,
+                                     uint64_t stride_bytes)
+{
     if (r == GSH_OK) {
         r = upload_state(pe);
     }
@@ -383,13 +440,32 @@ static enum gsh_result set_up(struct gsh_instance *pe, struct gsh_bootstrap *fir
 
 enum gsh_result gsh_setup_device(struct gsh_instance *pe)
 {
-    return set_up(pe, pe->job_bootstrap, GSH_OK);
+    uint64_t stride_bytes = 0;
+    enum gsh_result r = exchange_attrs(pe, GSH_OK, &stride_bytes);
+    r = r == GSH_OK ? begin_heap(pe, NULL, GSH_OK, stride_bytes) : r;
+    return finish_set_up(pe, r, stride_bytes);
 }
 
 enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior)
 {
+    uint64_t stride_bytes = 0;
+    enum gsh_result r = exchange_attrs(pe, prior, &stride_bytes);
+    r = r == GSH_OK ? begin_heap(pe, NULL, GSH_OK, stride_bytes) : r;
+    return finish_set_up(pe, r, stride_bytes);
+}
+
+enum gsh_result gsh_setup_chosen(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
+                                 enum gsh_result prior)
+{
+    uint64_t stride_bytes = 0;
+    enum gsh_result r = prior;
+    r = r == GSH_OK ? gsh_topology_decide(pe, attrs, &stride_bytes) : r;
     /* a PE that has failed may not be reached over the network */
-    return set_up(pe, pe->n_nodes > 1 ? pe->bootstrap : pe->job_bootstrap, prior);
+    r = begin_heap(pe, pe->bootstrap, r, stride_bytes);
+    if (r == GSH_OK) {
+        gsh_net_settle(pe);
+    }
+    return finish_set_up(pe, r, stride_bytes);
 }
 
 void gsh_setup_undo(struct gsh_instance *pe)

@@ -146,7 +146,8 @@ static enum gsh_result check_kind(struct gsh_agreement *all, int other,
     return r == GSH_OK ? check_coll_table(all, other, its, first) : r;
 }
 
-static enum gsh_result check_attrs(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
+enum gsh_result gsh_topology_check(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                   const struct gsh_device_attr *attrs)
 {
     if (attrs[pe->my_pe].result != GSH_OK) {
         return (enum gsh_result)attrs[pe->my_pe].result; /* its text is already recorded */
@@ -159,7 +160,7 @@ static enum gsh_result check_attrs(struct gsh_instance *pe, const struct gsh_dev
                             gsh_result_name((enum gsh_result)attrs[i].result));
         }
     }
-    struct gsh_agreement all = {.bootstrap = pe->job_bootstrap};
+    struct gsh_agreement all = {.bootstrap = b};
     for (int i = 0; i < pe->n_pes; i++) {
         enum gsh_result r = check_kind(&all, i, &attrs[i], &attrs[0]);
         if (r != GSH_OK) {
@@ -285,7 +286,7 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
 /* Collective, over the job's bootstrap, which is not the network's. */
 static enum gsh_result make_net(struct gsh_instance *pe)
 {
-    enum gsh_result r = gsh_net_introduce(pe, pe->job_bootstrap, GSH_OK);
+    enum gsh_result r = gsh_net_introduce(pe, pe->job_bootstrap, GSH_OK, NULL, NULL);
     if (r == GSH_OK) {
         r = gsh_init_vote(pe, GSH_STEP_NET, gsh_net_start(pe));
         gsh_net_settle(pe);
@@ -296,22 +297,19 @@ static enum gsh_result make_net(struct gsh_instance *pe)
 enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
                                     uint64_t *stride_bytes)
 {
-    enum gsh_result r = check_attrs(pe, attrs);
     uint64_t memory = 0;
     bool is_whole = true;
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+    for (int i = 0; i < pe->n_pes; i++) {
         struct gsh_near *near = gsh_near_of(pe, i);
         if (near != NULL) {
             near->route_name = find_route(pe, attrs, i);
         }
         memory = gsh_max_u64(memory, attrs[i].memory_bytes);
     }
-    if (r == GSH_OK) {
-        pe->cuda_ordinal = attrs[pe->my_pe].ordinal;
-        memcpy(pe->device_name, attrs[pe->my_pe].name, sizeof(pe->device_name));
-        limit_blocks(pe, attrs);
-        r = find_domains(pe, &is_whole);
-    }
+    pe->cuda_ordinal = attrs[pe->my_pe].ordinal;
+    memcpy(pe->device_name, attrs[pe->my_pe].name, sizeof(pe->device_name));
+    limit_blocks(pe, attrs);
+    enum gsh_result r = find_domains(pe, &is_whole);
     if (r == GSH_OK && !is_whole && pe->proxy == NULL && attrs[pe->my_pe].n_parts != 0) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "init: PEs share GPUs, and not all of these have access to each other");

@@ -166,9 +166,9 @@ static void tell_goes(void *context, uint64_t off, const struct gsh_heap_members
     CHECK(teller->n-- > 0);
 }
 
-static bool are_all_well(void *context)
+static enum gsh_heap_told told(void *context)
 {
-    return ((struct teller *)context)->are_all_well;
+    return ((struct teller *)context)->are_all_well ? GSH_HEAP_ALL_WELL : GSH_HEAP_SOME_FAILED;
 }
 
 static void tellers_main(struct pes *pe)
@@ -176,7 +176,7 @@ static void tellers_main(struct pes *pe)
     struct teller teller = {0};
     pe->options.n_subscribers = 1;
     pe->options.subscribers[0] = (struct gsh_heap_events){
-        .came = tell_came, .goes = tell_goes, .are_all_well = are_all_well, .context = &teller};
+        .came = tell_came, .goes = tell_goes, .told = told, .context = &teller};
     pe->options.first_bytes = 8 * PES_MIB; /* tried first, and failures of that are not told */
     create_main(pe);
     pe->options.first_bytes = 0;

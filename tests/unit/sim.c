@@ -105,11 +105,11 @@ static void compare(const struct sim *s, int n, const char *const *names, int st
 
 static void test_counts(int n, int node_pes)
 {
-    static const char
-        *const tcp[] = {"rendezvous", "links", "identities", "addresses", "topology", NULL},
-               *const init[] = {"heap", NULL}, *const malloc_small[] = {"malloc", NULL},
-               *const malloc_large[] = {"malloc that grows", NULL},
-               *const sync[] = {"sync_all", NULL}, *const split[] = {"team_split", NULL};
+    static const char *const
+        tcp[] = {"rendezvous", "links", "identities", "addresses", "heap", NULL},
+        *const none[] = {"nothing over the proxy", NULL}, *const malloc_small[] = {"malloc", NULL},
+        *const malloc_large[] = {"malloc that grows", NULL}, *const sync[] = {"sync_all", NULL},
+        *const split[] = {"team_split", NULL};
     static struct test_thread threads[MAX_PES];
     char text[16];
     struct sim_model model;
@@ -134,7 +134,7 @@ static void test_counts(int n, int node_pes)
     sim_add_split(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
     compare(s, n, tcp, 0, true);
-    compare(s, n, init, 0, false);
+    compare(s, n, none, 0, false);
     compare(s, n, malloc_small, 1, false);
     compare(s, n, malloc_large, 2, false);
     compare(s, n, sync, 3, false);
@@ -146,8 +146,8 @@ static void test_counts(int n, int node_pes)
  * of one process do. */
 static int process_main(void)
 {
-    static const char *const tcp[] = {"rendezvous", "links",    "identities",
-                                      "addresses",  "topology", NULL};
+    static const char *const tcp[] = {"rendezvous", "links", "identities",
+                                      "addresses",  "heap",  NULL};
     const void *address = NULL;
     size_t bytes = 0;
     struct sim_model model;
