@@ -29,6 +29,9 @@ struct gsh_bootstrap_ops {
      * GSH_COMBINE_MAX_BYTES, the same everywhere. Results as allgather's. */
     enum gsh_result (*combine)(struct gsh_bootstrap *b, void *mine, size_t bytes,
                                void (*fold)(void *into, const void *from));
+    /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
+     * a call would fail. Not collective; waits for nothing; only between calls. */
+    bool (*has_lost)(struct gsh_bootstrap *b);
     /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */
     void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
     /* Not collective; frees b. */

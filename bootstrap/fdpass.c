@@ -20,6 +20,8 @@
 
 /* How long to wait before the next try with a full receiver or a listener that is not there yet. */
 #define RETRY_MS 1
+/* Between looks at what may have ended the job. */
+#define HEED_MS 100
 
 static const char what[] = "passing descriptors";
 
@@ -49,9 +51,12 @@ struct gsh_fdpass {
     uint64_t timeout_ns;
     struct gsh_uds_listener *listener; /* NULL: shut */
     struct link *links;                /* [n_links], in order of meeting */
-    struct pollfd *polls;              /* [n_links + 1]; the last is the listener's */
+    struct pollfd *polls;              /* [n_links + 2]; the listener's, and the heeded one */
     int n_links;
     size_t links_room, polls_room;
+    int heeded; /* gsh_fdpass_heed's */
+    bool (*has_ended)(void *context);
+    void *context;
 };
 
 /* The rest of one exchange. */
@@ -97,6 +102,7 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
     gsh_uds_key(&f->of, job, "fdpass");
     f->rank = rank;
     f->timeout_ns = timeout_ns;
+    f->heeded = -1;
     enum gsh_result r = gsh_uds_listen(&f->of, rank, &f->listener);
     if (r != GSH_OK) {
         r = gsh_note(r, "socket to pass descriptors: %s", strerror(errno));
@@ -105,6 +111,13 @@ enum gsh_result gsh_fdpass_create(const uint8_t job[16], int rank, uint64_t time
     }
     *out = f;
     return GSH_OK;
+}
+
+void gsh_fdpass_heed(struct gsh_fdpass *f, int fd, bool (*has_ended)(void *context), void *context)
+{
+    f->heeded = fd;
+    f->has_ended = has_ended;
+    f->context = context;
 }
 
 int gsh_fdpass_rank(const struct gsh_fdpass *f)
@@ -181,7 +194,7 @@ static int link_of(struct gsh_fdpass *f, int rank)
     }
     const size_t n = (size_t)f->n_links + 1;
     if (!gsh_array_reserve(&f->links, &f->links_room, n, sizeof(*f->links)) ||
-        !gsh_array_reserve(&f->polls, &f->polls_room, n + 1, sizeof(*f->polls))) {
+        !gsh_array_reserve(&f->polls, &f->polls_room, n + 2, sizeof(*f->polls))) {
         return -1;
     }
     f->links[f->n_links] = (struct link){.rank = rank, .fd = -1, .connection = {.fd = -1}};
@@ -437,8 +450,15 @@ static enum gsh_result wait_and_receive(struct gsh_fdpass *f, const struct excha
     }
     f->polls[n] =
         (struct pollfd){.fd = f->listener != NULL ? gsh_uds_fd(f->listener) : -1, .events = POLLIN};
-    if (poll(f->polls, (nfds_t)n + 1, wait_ms) < 0 && errno != EINTR) {
+    f->polls[n + 1] = (struct pollfd){.fd = f->heeded, .events = POLLIN};
+    const int slice_ms = f->heeded >= 0 ? gsh_poll_ms_at_most(wait_ms, HEED_MS) : wait_ms;
+    const int n_ready = poll(f->polls, (nfds_t)n + 2, slice_ms);
+    if (n_ready < 0 && errno != EINTR) {
         return gsh_fail_errno(GSH_ERR_SYSTEM, "waiting for descriptors");
+    }
+    if (f->heeded >= 0 && (n_ready <= 0 || f->polls[n + 1].revents != 0) &&
+        f->has_ended(f->context)) {
+        return GSH_ERR_PEER;
     }
     for (int i = 0; i < n && r == GSH_OK; i++) {
         if (f->links[i].state == LINK_OPEN && f->polls[i].revents != 0) {

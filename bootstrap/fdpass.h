@@ -34,6 +34,12 @@ GSH_CHECK_RESULT enum gsh_result gsh_fdpass_create(const uint8_t job[16], int ra
 void gsh_fdpass_destroy(struct gsh_fdpass **fdpass);
 int gsh_fdpass_rank(const struct gsh_fdpass *fdpass);
 
+/* While this rank waits, it also waits for input of fd, and then calls has_ended, as it does ten
+ * times a second: if that is true the exchange fails with GSH_ERR_PEER, which has_ended has noted.
+ * fd -1: no more. */
+void gsh_fdpass_heed(struct gsh_fdpass *fdpass, int fd, bool (*has_ended)(void *context),
+                     void *context);
+
 /* Whether this process may open as many descriptors as it takes to meet n ranks, to receive one
  * from each, and to hold `more` besides; if not, GSH_ERR_SYSTEM, noted. It is checked before the
  * vote, since a rank that runs out later cannot tell the ranks to which it has no connection. */

@@ -12,6 +12,7 @@
  * hops. */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -278,6 +279,22 @@ static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t b
     return r;
 }
 
+static bool uid_has_lost(struct gsh_bootstrap *b)
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    struct pollfd links[2 * GSH_UID_MAX_ROUNDS];
+    bool has_lost = u->is_failed;
+    for (int k = 0; k < u->rounds; k++) {
+        links[2 * k] = (struct pollfd){.fd = u->out[k], .events = POLLRDHUP};
+        links[2 * k + 1] = (struct pollfd){.fd = u->in[k], .events = POLLRDHUP};
+    }
+    (void)poll(links, 2 * (nfds_t)u->rounds, 0);
+    for (int i = 0; i < 2 * u->rounds; i++) {
+        has_lost = has_lost || (links[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    }
+    return has_lost;
+}
+
 /* A process cannot end another here; its partners notice at their next call. */
 static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
@@ -312,6 +329,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .allgather = uid_allgather,
     .barrier = uid_barrier,
     .combine = uid_combine,
+    .has_lost = uid_has_lost,
     .abort = uid_abort,
     .destroy = uid_destroy,
 };

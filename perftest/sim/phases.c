@@ -65,12 +65,11 @@ void sim_add_init(struct sim *s)
     const enum sim_way tcp = SIM_TCP;
     sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
-    gather(s, "identities", tcp, 112); /* versions, processes, hosts, settings */
+    gather(s, "identities", tcp, 128 + DEVICE_BYTES); /* versions, processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
     sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
     work(s, "addresses", m->open);
-    /* and devices, and that all can be met */
-    gather_short(s, "addresses", tcp, 8 + DEVICE_BYTES, 248, m->address_bytes);
+    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all can be met */
     keep_told(s, m->address_bytes);
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);

@@ -75,8 +75,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe,
 /* To which kind of NIC kernels are to post by themselves. */
 enum gsh_far_nic_kind { GSH_FAR_NIC_NONE, GSH_FAR_NIC_REAL, GSH_FAR_NIC_MODEL };
 enum gsh_far_nic_kind gsh_far_nic_kind(const struct gsh_instance *pe);
-/* Collective if there is one, after gsh_far_create; the routes to far PEs are known, and may change: GSHMEM_REMOTE
- * and GSHMEM_NIC. */
+/* Collective if there is one, after gsh_far_create; the routes to far PEs are known, and may
+ * change: GSHMEM_REMOTE and GSHMEM_NIC. */
 GSH_CHECK_RESULT enum gsh_result gsh_far_nic_create(struct gsh_instance *pe);
 /* After the heap. Accepts none. */
 void gsh_far_nic_destroy(struct gsh_instance *pe);

@@ -86,8 +86,11 @@ struct hello {
     uint64_t instance;
     uint32_t far_settings[N_FAR_SETTINGS + 1]; /* one is free */
     uint8_t random[GSH_SECRET_BYTES];          /* rank 0's is in the job's secret */
+    uint64_t bell;                             /* bell.h: its name */
+    int64_t result;                            /* of making that */
+    struct gsh_device_attr device;             /* if is_cpu */
 };
-_Static_assert(sizeof(struct hello) == 112, "the same in every version");
+_Static_assert(sizeof(struct hello) == 328, "the same in every version");
 
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
 {
@@ -230,6 +233,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     }
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_near *near = gsh_near_of(pe, i);
+        if (near != NULL) {
+            near->bell = all[i].bell;
+        }
         const bool is_beside = near != NULL && gsh_is_of_process(pe, i);
         if (is_beside) {
             near->instance = gsh_instance_at(all[i].instance);
@@ -292,6 +298,42 @@ static void fill_far_settings(const struct gsh_instance *pe, uint32_t *settings)
     memcpy(settings, all, sizeof(all));
 }
 
+/* What all have told of their devices, if that is certain. */
+static enum gsh_result keep_attrs(struct gsh_instance *pe, const struct hello *all)
+{
+    if (!pe->needs_no_choice) {
+        return GSH_OK;
+    }
+    pe->attrs = calloc((size_t)pe->n_pes, sizeof(*pe->attrs));
+    if (pe->attrs == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        pe->attrs[i] = all[i].device;
+    }
+    return GSH_OK;
+}
+
+/* On several nodes each PE has a bell, or all know of one that has none. */
+static enum gsh_result check_bells(struct gsh_instance *pe, const struct hello *all)
+{
+    int first = 0;
+    if (pe->n_nodes == 1) {
+        gsh_bell_close(&pe->bell);
+        return GSH_OK;
+    }
+    while (first < pe->n_pes && all[first].result == GSH_OK) {
+        first++;
+    }
+    if (first == pe->n_pes) {
+        gsh_bell_key(&pe->bell, pe->secret);
+        return GSH_OK;
+    }
+    const enum gsh_result mine = (enum gsh_result)all[pe->my_pe].result;
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_BELLS, mine);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+}
+
 static enum gsh_result exchange_identities(struct gsh_instance *pe)
 {
     struct hello mine = {.version = own_version,
@@ -310,6 +352,11 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
     if (all == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
+    if (mine.is_cpu) {
+        gsh_setup_tell(pe, &mine.device);
+    }
+    mine.result = pe->n_pes > 1 ? gsh_bell_open(&pe->bell) : GSH_OK;
+    mine.bell = pe->bell.name;
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
         r = check_versions(all, pe->n_pes);
@@ -318,6 +365,12 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
         gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
         explicit_bzero(all[0].random, sizeof(all[0].random));
         r = fill_peers(pe, all);
+    }
+    if (r == GSH_OK) {
+        r = check_bells(pe, all);
+    }
+    if (r == GSH_OK) {
+        r = keep_attrs(pe, all);
     }
     explicit_bzero(mine.random, sizeof(mine.random));
     free(all);
@@ -345,40 +398,28 @@ static enum gsh_result link_node(struct gsh_instance *pe, struct gsh_page_passin
     return r;
 }
 
-/* This PE's part of what follows the exchange of addresses. PEs of the node wait for this one until
- * all have their links, so it goes on to there whatever happens. */
+/* This PE's part of what follows. If it fails, the caller tells those of the node that wait. */
 static enum gsh_result enter_node(struct gsh_instance *pe, const struct gsh_page_passing *passing)
 {
-    char why[512] = "";
-    const enum gsh_result passed = gsh_page_exchange(pe, gsh_page_bytes(pe), passing);
-    if (passed != GSH_OK) {
-        snprintf(why, sizeof(why), "%s", gsh_last_error());
-    }
-    enum gsh_result r = gsh_monitor_link(pe->monitor);
-    if (passed != GSH_OK) {
-        return gsh_note(passed, "%s", why);
-    }
+    enum gsh_result r = gsh_page_exchange(pe, gsh_page_bytes(pe), passing);
+    r = r == GSH_OK ? gsh_monitor_link(pe->monitor) : r;
     r = r == GSH_OK ? gsh_node_bootstrap_create(pe, &pe->node_bootstrap) : r;
     r = r == GSH_OK ? gsh_net_bootstrap_create(pe, pe->bootstrap, &pe->job_bootstrap) : r;
     return r == GSH_OK ? gsh_net_start(pe) : r;
 }
 
-/* Several nodes: the exchange of addresses tells all PEs that each can be met, by its node as well,
- * and, if attrs is not NULL, what device each has. *own: what has come of entering the node, of
- * which the others do not know. */
+/* Several nodes. The exchange of addresses tells all PEs what each has come to. *own: what has come
+ * of entering the node, of which PEs of other nodes do not know. */
 static enum gsh_result join_nodes(struct gsh_instance *pe, struct gsh_page_passing *passing,
-                                  struct gsh_device_attr *attrs, enum gsh_result *own)
+                                  enum gsh_result *own)
 {
-    struct gsh_device_attr attr;
     enum gsh_result mine = gsh_page_open(pe, passing);
     mine = mine == GSH_OK ? gsh_monitor_prepare(pe, &pe->monitor) : mine;
-    if (attrs != NULL) {
-        gsh_setup_choose(pe, &attr);
-    }
-    enum gsh_result r =
-        gsh_net_introduce(pe, pe->bootstrap, mine, attrs != NULL ? &attr : NULL, attrs);
-    r = r == GSH_OK && attrs != NULL ? gsh_setup_check(pe, attrs) : r;
+    const enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine, NULL, NULL);
     *own = r == GSH_OK ? enter_node(pe, passing) : r;
+    if (r == GSH_OK && *own != GSH_OK) {
+        gsh_bell_ring_all(pe);
+    }
     return r;
 }
 
@@ -409,9 +450,8 @@ static bool is_told_by_setup(const struct gsh_instance *pe)
 }
 
 /* The first exchange of all PEs after `own`, this PE's outcome, tells it to them: one of device
- * set-up, or a vote. attrs: what device each has, if they have told each other. */
-static enum gsh_result end_init(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
-                                enum gsh_result own)
+ * set-up, or a vote. */
+static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result own)
 {
     enum gsh_result r = own;
     if (!is_told_by_setup(pe)) {
@@ -421,8 +461,8 @@ static enum gsh_result end_init(struct gsh_instance *pe, const struct gsh_device
         gsh_net_settle(pe);
         r = gsh_deaths_create(pe);
     }
-    if (attrs != NULL) {
-        r = gsh_setup_chosen(pe, attrs, r);
+    if (pe->n_nodes > 1 && is_told_by_setup(pe)) {
+        r = gsh_setup_chosen(pe, r);
     } else if (pe->needs_no_choice && (is_told_by_setup(pe) || r == GSH_OK)) {
         r = gsh_setup_in_init(pe, r);
     }
@@ -454,6 +494,8 @@ static void destroy(struct gsh_instance *pe)
     }
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
+    gsh_bell_close(&pe->bell);
+    free(pe->attrs);
     free(pe->near);
     free(pe->host_of_node);
     free(pe->peers);
@@ -492,21 +534,23 @@ static void free_proxy_of_kernels(const struct gsh_instance *pe, bool had_thread
 static enum gsh_result begin_job(struct gsh_instance *pe)
 {
     struct gsh_page_passing passing = {0};
-    struct gsh_device_attr *attrs = NULL;
-    enum gsh_result own = GSH_OK;
+    enum gsh_result own = GSH_OK, r = GSH_OK;
     if (pe->n_nodes > 1 && is_told_by_setup(pe)) {
-        attrs = calloc((size_t)pe->n_pes, sizeof(*attrs));
-        if (attrs == NULL) {
-            return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
-        }
+        r = gsh_setup_check(pe);
     }
-    enum gsh_result r =
-        pe->n_nodes > 1 ? join_nodes(pe, &passing, attrs, &own) : link_node(pe, &passing);
+    if (r == GSH_OK) {
+        r = pe->n_nodes > 1 ? join_nodes(pe, &passing, &own) : link_node(pe, &passing);
+    }
     gsh_page_end_passing(pe, &passing);
     if (r == GSH_OK) {
-        r = end_init(pe, attrs, own == GSH_OK ? make_own(pe) : own);
+        r = end_init(pe, own == GSH_OK ? make_own(pe) : own);
     }
-    free(attrs);
+    if (pe->fdpass != NULL) {
+        gsh_fdpass_heed(pe->fdpass, -1, NULL, NULL);
+    }
+    gsh_bell_close(&pe->bell);
+    free(pe->attrs);
+    pe->attrs = NULL;
     return r;
 }
 

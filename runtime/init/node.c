@@ -24,6 +24,9 @@ static enum gsh_result page_wait(void *context, unsigned *backoff, uint64_t *sta
     if (gsh_is_death(pe)) {
         return gsh_note_death("a collective call");
     }
+    if (gsh_bell_has_rung(pe)) {
+        return GSH_ERR_PEER;
+    }
     const struct gsh_waiting what = {.call = gsh_waits_call(),
                                      .kind = GSH_WAITS_COLLECTIVE,
                                      .pe = node->number[rank],

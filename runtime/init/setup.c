@@ -107,19 +107,37 @@ enum gsh_result gsh_setup_prepare(struct gsh_instance *pe)
     return is_cpu_only && strcmp(pe->env.device, "cuda") != 0 ? gsh_device_cpu_init(pe) : GSH_OK;
 }
 
-void gsh_setup_choose(struct gsh_instance *pe, struct gsh_device_attr *mine)
+void gsh_setup_tell(struct gsh_instance *pe, struct gsh_device_attr *mine)
 {
-    *mine = (struct gsh_device_attr){0};
-    enum gsh_result r = choose_device(pe);
-    if (r == GSH_OK) {
+    bool is_cuda = false;
+    enum gsh_result r = gsh_setup_choose_kind(&pe->env, pe->wants_static_data, &is_cuda);
+    if (r != GSH_OK) {
+        r = gsh_fail(r, "init: %s", gsh_last_error());
+    }
+    if (r == GSH_OK && !is_cuda) {
+        gsh_device_cpu_describe(pe);
         r = gsh_topology_attr(pe, mine);
+        pe->device_ops = NULL; /* until there is a device */
     }
     mine->result = (int32_t)r;
 }
 
-enum gsh_result gsh_setup_check(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
+enum gsh_result gsh_setup_check(struct gsh_instance *pe)
 {
-    return gsh_topology_check(pe, pe->bootstrap, attrs);
+    return gsh_topology_check(pe, pe->bootstrap, pe->attrs);
+}
+
+/* Chooses this PE's device, and says what it tells the others, unless it has told them in init. */
+static void choose_and_tell(struct gsh_instance *pe, struct gsh_device_attr *mine)
+{
+    const bool has_told = pe->attrs != NULL;
+    *mine = has_told ? pe->attrs[pe->my_pe] : (struct gsh_device_attr){0};
+    enum gsh_result r = (enum gsh_result)mine->result;
+    r = r == GSH_OK ? choose_device(pe) : r;
+    if (r == GSH_OK && !has_told) {
+        r = gsh_topology_attr(pe, mine);
+    }
+    mine->result = (int32_t)r;
 }
 
 /* Some PE has failed before it chose a device: all learn why. */
@@ -148,7 +166,7 @@ static enum gsh_result exchange_attrs(struct gsh_instance *pe, enum gsh_result p
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
     }
     if (prior == GSH_OK) {
-        gsh_setup_choose(pe, &mine);
+        choose_and_tell(pe, &mine);
     }
     enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
     r = r == GSH_OK ? tell_earlier(pe, all, prior) : r;
@@ -375,7 +393,8 @@ static enum gsh_result prepare_heap(struct gsh_instance *pe, struct heap_parts *
 static enum gsh_result fail_alone(struct gsh_instance *pe, const struct gsh_bootstrap *first,
                                   enum gsh_result mine)
 {
-    if (!gsh_node_leave(pe)) {
+    gsh_bell_ring_all(pe);
+    if (!gsh_node_leave(pe) && !pe->bell.is_open) {
         gsh_abort(pe, 1, "%s", gsh_last_error());
     }
     return first != NULL ? gsh_far_tell_failed(pe, mine) : gsh_blame(mine, "init");
@@ -454,12 +473,11 @@ enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior
     return finish_set_up(pe, r, stride_bytes);
 }
 
-enum gsh_result gsh_setup_chosen(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
-                                 enum gsh_result prior)
+enum gsh_result gsh_setup_chosen(struct gsh_instance *pe, enum gsh_result prior)
 {
     uint64_t stride_bytes = 0;
-    enum gsh_result r = prior;
-    r = r == GSH_OK ? gsh_topology_decide(pe, attrs, &stride_bytes) : r;
+    enum gsh_result r = prior == GSH_OK ? choose_device(pe) : prior;
+    r = r == GSH_OK ? gsh_topology_decide(pe, pe->attrs, &stride_bytes) : r;
     /* a PE that has failed may not be reached over the network */
     r = begin_heap(pe, pe->bootstrap, r, stride_bytes);
     if (r == GSH_OK) {

@@ -46,19 +46,16 @@ GSH_CHECK_RESULT enum gsh_result gsh_setup_device(struct gsh_instance *pe);
  * several nodes GSH_OK. If it failed, all PEs fail, and PE 0 prints the words that this PE has
  * noted. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior);
-/* First phase, on several nodes whose devices are all CPUs: chooses this PE's, and says what it
- * tells the others, also of a failure. Not collective. */
-void gsh_setup_choose(struct gsh_instance *pe, struct gsh_device_attr *mine);
-/* What all have told; collective over pe->bootstrap, with the same result on all, but for a PE
- * without a device: its own. */
-GSH_CHECK_RESULT enum gsh_result gsh_setup_check(struct gsh_instance *pe,
-                                                 const struct gsh_device_attr *attrs);
-/* The end of init there, after these; collective. prior: this PE's outcome since, of which the
+/* First phase, if gsh_setup_is_cpu: what this PE tells the others of its device, also of a failure,
+ * which it prints. Not collective. */
+void gsh_setup_tell(struct gsh_instance *pe, struct gsh_device_attr *mine);
+/* On several nodes, if all have told (pe->attrs): collective over pe->bootstrap, with the same
+ * result on all, but for a PE without a device: its own. */
+GSH_CHECK_RESULT enum gsh_result gsh_setup_check(struct gsh_instance *pe);
+/* The end of init there, after that; collective. prior: this PE's outcome since, of which the
  * others do not know. If one has failed, all PEs fail, and PE 0 prints the words that it has noted.
  */
-GSH_CHECK_RESULT enum gsh_result gsh_setup_chosen(struct gsh_instance *pe,
-                                                  const struct gsh_device_attr *attrs,
-                                                  enum gsh_result prior);
+GSH_CHECK_RESULT enum gsh_result gsh_setup_chosen(struct gsh_instance *pe, enum gsh_result prior);
 /* Releases what gsh_setup_device made, even if that stopped half-way. Not collective; no PE may use
  * this PE's memory any more. */
 void gsh_setup_undo(struct gsh_instance *pe);

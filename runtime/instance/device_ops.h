@@ -61,7 +61,8 @@ struct gsh_wait_arg {
     const char *call;   /* for the report */
 };
 
-/* What each PE tells all others about its device. */
+/* What each PE tells all others about its device; in init, if it is certain to be the CPU, else at
+ * the first call that needs it. */
 struct gsh_device_attr {
     int32_t result;        /* enum gsh_result of choosing the device */
     int32_t had_failed;    /* result is that of a step before */
@@ -76,6 +77,7 @@ struct gsh_device_attr {
     struct gsh_coll_table coll_table; /* with GSHMEM_COLLECTIVES */
     char name[64];
 };
+_Static_assert(sizeof(struct gsh_device_attr) == 200, "the same in every version (init.c)");
 
 /* To copy from the device's own memory. */
 struct gsh_device_piece {
@@ -237,6 +239,8 @@ struct gsh_device_ops {
  * counterpart is device_ops->finish, which accepts a half-made device. */
 GSH_CHECK_RESULT enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe);
 GSH_CHECK_RESULT enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe);
+/* Before that, for gsh_topology_attr: sets pe->device_ops, and makes nothing. */
+void gsh_device_cpu_describe(struct gsh_instance *pe);
 
 /* Sets memory of the PE's own heap to zero, by its device's copy: complete on return. */
 enum gsh_result gsh_clear(struct gsh_instance *pe, void *dest, size_t bytes);

@@ -11,6 +11,7 @@
 #include "bootstrap/fdpass.h"
 #include "wire/state.h"
 #include "heap/heap.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/device_ops.h"
 #include "base/lock.h"
 #include "base/env.h"
@@ -49,6 +50,7 @@ struct gsh_near {
     struct gsh_host_page *page;    /* its page's head, mapped here; NULL: not yet */
     uint8_t *page_words;           /* what follows that (team/page.h) */
     struct gsh_shm_area *area;     /* for a bootstrap over pages */
+    uint64_t bell;                 /* the name of its bell, in init */
     const char *route_name; /* from device set-up on: how its memory is reached; NULL: it is far */
 };
 
@@ -70,6 +72,7 @@ struct gsh_instance {
     struct gsh_peer *peers;     /* [n_pes] */
     struct gsh_near *near;      /* by node_index; gsh_near_of */
     uint64_t *host_of_node;     /* [n_nodes] boot id and network namespace */
+    struct gsh_bell bell;       /* while init waits for others of the node */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
@@ -98,6 +101,8 @@ struct gsh_instance {
 
     /* second phase: from here on made by gsh_setup_device */
     bool is_device_ready;
+    struct gsh_device_attr *attrs; /* in init: [n_pes], what all have told of their devices, if all
+                                    * have told; else NULL */
     const struct gsh_device_ops *device_ops;
     void *device;     /* the row's own state */
     int cuda_ordinal; /* -1: CPU device */

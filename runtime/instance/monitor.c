@@ -68,6 +68,7 @@ struct gsh_monitor {
 
 #define WAIT_MS         1000 /* between looks at the clock */
 #define FULL_BACKLOG_MS 1
+#define BELL_MS         100 /* between looks at what the bell has no input for */
 #define REPORT_POLL_MS  100
 #define PUT_OFF_MS      20 /* between checks of whether to put it off still */
 /* The PE that ends the job tells the others, then exits this much earlier than they do: a launcher
@@ -256,16 +257,19 @@ static void wake(struct gsh_monitor *w)
     (void)!write(w->wake_fd, &one, sizeof(one));
 }
 
-/* Waits for input, at most that long. GSH_ERR_TIMEOUT, without a text, past the deadline. */
-static enum gsh_result wait_for(int fd, int most_ms, uint64_t deadline_ns)
+/* Waits for input, at most that long. GSH_ERR_TIMEOUT, without a text, past the deadline;
+ * GSH_ERR_PEER, noted, if another PE of the node has failed. */
+static enum gsh_result wait_for(struct gsh_monitor *w, int fd, int most_ms, uint64_t deadline_ns)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+                          {.fd = w->pe->bell.is_open ? w->pe->bell.fd : -1, .events = POLLIN}};
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
     if (limit_ms == 0) {
         return GSH_ERR_TIMEOUT;
     }
-    (void)poll(&p, 1, gsh_poll_ms_at_most(limit_ms, most_ms));
-    return GSH_OK;
+    limit_ms = gsh_poll_ms_at_most(limit_ms, most_ms);
+    (void)poll(p, 2, w->pe->bell.is_open ? gsh_poll_ms_at_most(limit_ms, BELL_MS) : limit_ms);
+    return gsh_bell_has_rung(w->pe) ? GSH_ERR_PEER : GSH_OK;
 }
 
 static bool is_linked_to(const struct gsh_monitor *w, int other)
@@ -304,7 +308,7 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
             return gsh_note(r, "connections of the monitor: %s", strerror(errno));
         }
         if (fd < 0) {
-            r = wait_for(gsh_uds_fd(w->listener), gsh_uds_poll_ms(w->listener, WAIT_MS),
+            r = wait_for(w, gsh_uds_fd(w->listener), gsh_uds_poll_ms(w->listener, WAIT_MS),
                          deadline_ns);
         } else if (is_of_node(w->pe, from) && !is_linked_to(w, from)) {
             w->polls[got].fd = fd;
@@ -314,7 +318,7 @@ static enum gsh_result accept_links(struct gsh_monitor *w)
             close(fd);
         }
         if (r != GSH_OK) {
-            return fail_missing(w, w->n_links - got);
+            return r == GSH_ERR_TIMEOUT ? fail_missing(w, w->n_links - got) : r;
         }
     }
     return GSH_OK;
@@ -331,7 +335,9 @@ static enum gsh_result connect_centre(struct gsh_monitor *w)
         if (r == GSH_OK && w->connection.has_sent_hello) {
             r = gsh_uds_receive_answer(&w->connection, of, &is_in);
         }
-        if (r != GSH_OK) {
+        /* a thread of this process may not be as far, nor have met this one */
+        const bool is_early = r == GSH_ERR_PEER && gsh_instance_of(w->pe, centre) != NULL;
+        if (r != GSH_OK && !is_early) {
             return gsh_uds_fail(r, "init: the monitor", centre);
         }
         if (is_in) {
@@ -341,8 +347,11 @@ static enum gsh_result connect_centre(struct gsh_monitor *w)
             w->connection.fd = -1;
             return GSH_OK;
         }
-        r = w->connection.has_sent_hello ? wait_for(w->connection.fd, WAIT_MS, deadline_ns)
-                                         : wait_for(-1, FULL_BACKLOG_MS, deadline_ns);
+        r = w->connection.has_sent_hello ? wait_for(w, w->connection.fd, WAIT_MS, deadline_ns)
+                                         : wait_for(w, -1, FULL_BACKLOG_MS, deadline_ns);
+        if (r == GSH_ERR_PEER) {
+            return r;
+        }
         if (r != GSH_OK) {
             return gsh_note(r, "PE %d did not let PE %d in within %g s", centre, w->pe->my_pe,
                             (double)w->pe->env.bootstrap_timeout_ns * 1e-9);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/pages.h"
 #include "base/util.h"
@@ -16,6 +17,9 @@
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/page.h"
+
+/* Between looks for the page of a thread of this process. */
+#define PAGE_NAP_NS 50000
 
 /* What a shared page can no longer do: change its size. */
 #define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -111,8 +115,10 @@ enum gsh_result gsh_page_make(struct gsh_instance *pe, uint64_t bytes)
     if (p == MAP_FAILED) {
         return gsh_fail_errno(GSH_ERR_NOMEM, "init: cannot map the shared page");
     }
-    pe->page = p;
-    pe->page->control.magic = GSH_STATE_MAGIC;
+    struct gsh_host_page *page = p;
+    page->control.magic = GSH_STATE_MAGIC;
+    /* release: pairs with the acquire in await_page() of other PEs of this process */
+    __atomic_store_n(&pe->page, page, __ATOMIC_RELEASE);
     take_page(pe, pe->my_pe, p);
     return GSH_OK;
 }
@@ -230,6 +236,11 @@ void gsh_pages_unmap(struct gsh_instance *pe, uint64_t bytes)
     gsh_socket_close(&pe->page_fd);
 }
 
+static bool has_rung(void *context)
+{
+    return gsh_bell_has_rung(context);
+}
+
 enum gsh_result gsh_page_open(struct gsh_instance *pe, struct gsh_page_passing *out)
 {
     struct gsh_page_passing p = {.ranks = calloc((size_t)pe->n_pes, sizeof(*p.ranks)),
@@ -252,6 +263,9 @@ enum gsh_result gsh_page_open(struct gsh_instance *pe, struct gsh_page_passing *
     if (p.n > 0) {
         r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
+    if (r == GSH_OK && p.n > 0 && pe->bell.is_open) {
+        gsh_fdpass_heed(pe->fdpass, pe->bell.fd, has_rung, pe);
+    }
     if (r == GSH_OK && p.n > 0) {
         const bool meets_all = !p.is_one_file || pe->outlives_deaths;
         /* the monitor of the first PE has a link to each other one (monitor.c) */
@@ -263,6 +277,26 @@ enum gsh_result gsh_page_open(struct gsh_instance *pe, struct gsh_page_passing *
     return r;
 }
 
+/* The page of another PE of this process, which may be about to make it. */
+static enum gsh_result await_page(struct gsh_instance *pe, const struct gsh_instance *other,
+                                  struct gsh_host_page **page)
+{
+    const struct timespec nap = {.tv_nsec = PAGE_NAP_NS};
+    const uint64_t deadline_ns = gsh_deadline_in(pe->env.bootstrap_timeout_ns);
+    /* acquire: pairs with the release in gsh_page_make() */
+    while ((*page = __atomic_load_n(&other->page, __ATOMIC_ACQUIRE)) == NULL) {
+        if (gsh_bell_has_rung(pe)) {
+            return GSH_ERR_PEER;
+        }
+        if (gsh_deadline_poll_ms(deadline_ns) == 0) {
+            return gsh_note(GSH_ERR_TIMEOUT, "PE %d made no page within %g s", other->my_pe,
+                            (double)pe->env.bootstrap_timeout_ns * 1e-9);
+        }
+        nanosleep(&nap, NULL);
+    }
+    return GSH_OK;
+}
+
 enum gsh_result gsh_page_exchange(struct gsh_instance *pe, uint64_t bytes,
                                   const struct gsh_page_passing *p)
 {
@@ -271,8 +305,11 @@ enum gsh_result gsh_page_exchange(struct gsh_instance *pe, uint64_t bytes,
                                          : pass_pages(pe, bytes, p->ranks, p->n, p->fds);
     for (int i = 0; r == GSH_OK && !p->is_one_file && i < pe->n_pes; i++) {
         if (gsh_instance_of(pe, i) != NULL) {
-            struct gsh_instance *other = gsh_instance_of(pe, i);
-            take_page(pe, i, other->page);
+            struct gsh_host_page *page;
+            r = await_page(pe, gsh_instance_of(pe, i), &page);
+            if (r == GSH_OK) {
+                take_page(pe, i, page);
+            }
         }
     }
     return r;

@@ -10,6 +10,7 @@ struct gsh_instance;
 
 /* In the order of init. */
 enum gsh_init_step {
+    GSH_STEP_BELLS, /* only after a failure: the exchange of identities tells */
     GSH_STEP_LISTENERS,
     GSH_STEP_PAGES,
     GSH_STEP_MONITOR,

@@ -81,7 +81,7 @@ struct job {
 /* All that every version does. */
 static void be_another_version(struct job *job)
 {
-    static const uint8_t mine[112] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
+    static const uint8_t mine[328] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
     struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
     struct gsh_uid id;
     struct gsh_bootstrap *b = NULL;

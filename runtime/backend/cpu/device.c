@@ -480,6 +480,11 @@ static bool is_only_pe_of_process(const struct gsh_instance *pe)
     return true;
 }
 
+void gsh_device_cpu_describe(struct gsh_instance *pe)
+{
+    pe->device_ops = &cpu_ops;
+}
+
 enum gsh_result gsh_device_cpu_init(struct gsh_instance *pe)
 {
     struct gsh_cpu_config config = {

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See bell.h. Anybody in the network namespace may send to a bell; it heeds the job's PEs alone. */
+#include "runtime/instance/bell.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include "base/private_fd.h"
+#include "base/siphash.h"
+#include "runtime/instance/instance.h"
+
+/* The kernel chooses abstract names of so many characters (unix(7)). */
+enum { NAME_CHARACTERS = 5 };
+
+/* A bell that has so many messages already may have those of strangers: the PE hears them when it
+ * next waits. */
+#define FULL_TRIES  2000
+#define FULL_NAP_NS 1000000
+
+static socklen_t address_of(uint64_t name, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    for (int i = 0; i < NAME_CHARACTERS; i++) {
+        address->sun_path[1 + i] = (char)(name >> (8 * i));
+    }
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + NAME_CHARACTERS);
+}
+
+enum gsh_result gsh_bell_open(struct gsh_bell *bell)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t bytes = sizeof(address);
+    *bell = (struct gsh_bell){.is_open = true};
+    bell->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bell->fd >= 0) {
+        gsh_private_fd_add(bell->fd);
+    }
+    if (bell->fd < 0 || bind(bell->fd, (struct sockaddr *)&address, sizeof(sa_family_t)) != 0 ||
+        getsockname(bell->fd, (struct sockaddr *)&address, &bytes) != 0) {
+        const int saved = errno;
+        gsh_bell_close(bell);
+        return gsh_note(GSH_ERR_SYSTEM, "init: a socket for PEs of the host: %s", strerror(saved));
+    }
+    for (int i = 0; i < NAME_CHARACTERS; i++) {
+        bell->name |= (uint64_t)(uint8_t)address.sun_path[1 + i] << (8 * i);
+    }
+    return GSH_OK;
+}
+
+void gsh_bell_close(struct gsh_bell *bell)
+{
+    if (bell->is_open && bell->fd >= 0) {
+        gsh_private_fd_close(&bell->fd);
+    }
+    explicit_bzero(bell, sizeof(*bell));
+}
+
+void gsh_bell_key(struct gsh_bell *bell, const uint8_t secret[GSH_SECRET_BYTES])
+{
+    gsh_key_derive(secret, "bell", bell->key);
+}
+
+static uint64_t tag_of(const uint8_t key[GSH_KEY_BYTES], const struct gsh_bell_message *m)
+{
+    _Static_assert(GSH_SIPHASH_KEY_BYTES <= GSH_KEY_BYTES, "is the key's beginning");
+    return gsh_siphash(key, m, offsetof(struct gsh_bell_message, tag));
+}
+
+bool gsh_bell_is_true(const uint8_t key[GSH_KEY_BYTES], int to, const void *data, size_t bytes)
+{
+    struct gsh_bell_message m;
+    if (bytes != sizeof(m)) {
+        return false;
+    }
+    memcpy(&m, data, sizeof(m));
+    return m.to == to && m.from != to && m.tag == tag_of(key, &m);
+}
+
+bool gsh_bell_has_rung(struct gsh_instance *pe)
+{
+    struct gsh_bell *bell = &pe->bell;
+    uint8_t data[sizeof(struct gsh_bell_message) + 1];
+    while (bell->is_open && !bell->has_rung) {
+        const ssize_t n = recv(bell->fd, data, sizeof(data), MSG_DONTWAIT);
+        if (n < 0 && errno != EINTR) {
+            break;
+        }
+        bell->has_rung = n > 0 && gsh_bell_is_true(bell->key, pe->my_pe, data, (size_t)n);
+    }
+    if (bell->has_rung) {
+        (void)gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
+        return true;
+    }
+    struct gsh_bootstrap *b = pe->bootstrap;
+    const bool has_lost = bell->is_open && b->ops->has_lost != NULL && b->ops->has_lost(b);
+    if (has_lost) {
+        (void)gsh_note(GSH_ERR_PEER, "another PE has ended");
+    }
+    return has_lost;
+}
+
+static void ring(const struct gsh_instance *pe, int other)
+{
+    const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
+    struct sockaddr_un address;
+    const socklen_t bytes = address_of(gsh_near_of(pe, other)->bell, &address);
+    struct gsh_bell_message m = {.from = pe->my_pe, .to = other};
+    m.tag = tag_of(pe->bell.key, &m);
+    for (int i = 0; i < FULL_TRIES; i++) {
+        const ssize_t n = sendto(pe->bell.fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT,
+                                 (struct sockaddr *)&address, bytes);
+        if (n >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)) {
+            return; /* a PE without a bell waits for nobody */
+        }
+        nanosleep(&nap, NULL);
+    }
+}
+
+void gsh_bell_ring_all(struct gsh_instance *pe)
+{
+    for (int i = 0; pe->bell.is_open && i < pe->n_pes; i++) {
+        if (i != pe->my_pe && gsh_near_of(pe, i) != NULL) {
+            ring(pe, i);
+        }
+    }
+}
