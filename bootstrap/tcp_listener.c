@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include "base/array.h"
+#include "base/private_fd.h"
 
 /* Clients of all listeners of the process take a share of the descriptors that it may have, since
  * it needs the others itself. Each listener has the fewest in any case. */
@@ -144,6 +145,12 @@ void gsh_tcp_listener_destroy(struct gsh_tcp_listener **listener_p)
 const struct gsh_address *gsh_tcp_listener_address(const struct gsh_tcp_listener *listener)
 {
     return &listener->address;
+}
+
+void gsh_tcp_listener_keep_from_children(struct gsh_tcp_listener *listener)
+{
+    gsh_private_fd_add(listener->listen_fd);
+    gsh_private_fd_add(listener->epoll_fd);
 }
 
 void gsh_tcp_listener_set_secret(struct gsh_tcp_listener *listener,

@@ -22,6 +22,8 @@ const struct gsh_address *gsh_tcp_listener_address(const struct gsh_tcp_listener
 /* The process needs n descriptors in all, for other things than clients: these take fewer, if that
  * leaves fewer, but still 8. */
 void gsh_tcp_listener_leave_files(struct gsh_tcp_listener *listener, int n);
+/* Children that are forked from now on do not hold it open. */
+void gsh_tcp_listener_keep_from_children(struct gsh_tcp_listener *listener);
 /* Separate, since the rendezvous knows its own address before the secret. */
 void gsh_tcp_listener_set_secret(struct gsh_tcp_listener *listener,
                                  const uint8_t secret[GSH_SHA256_BYTES]);

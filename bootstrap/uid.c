@@ -21,11 +21,13 @@
 #include "bootstrap/leg.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/uid.h"
+#include "bootstrap/uid_ask.h"
 #include "bootstrap/uid_join.h"
 
 struct uid_bootstrap {
     struct gsh_bootstrap base;
     struct gsh_tcp_listener *listener; /* only while links are made */
+    struct gsh_uid_asking *asking;     /* has it afterwards; NULL: forgone */
     uint8_t secret[GSH_SHA256_BYTES];
     int rounds;
     int out[GSH_UID_MAX_ROUNDS]; /* to rank + 2^k */
@@ -316,6 +318,7 @@ static void uid_destroy(struct gsh_bootstrap *b)
         gsh_socket_hang_up(&u->out[k]);
         gsh_socket_hang_up(&u->in[k]);
     }
+    gsh_uid_asking_destroy(&u->asking);
     gsh_tcp_listener_destroy(&u->listener);
     explicit_bzero(u->secret, sizeof(u->secret));
     explicit_bzero(u->out_keys, sizeof(u->out_keys));
@@ -324,12 +327,32 @@ static void uid_destroy(struct gsh_bootstrap *b)
     free(u);
 }
 
+static enum gsh_result uid_publish(struct gsh_bootstrap *b, uint64_t number, const void *bytes,
+                                   size_t n)
+{
+    return gsh_uid_publish(((struct uid_bootstrap *)b)->asking, number, bytes, n);
+}
+
+static enum gsh_result uid_look_up(struct gsh_bootstrap *b, int rank, uint64_t number,
+                                   uint64_t timeout_ns, void **bytes, size_t *n)
+{
+    return gsh_uid_look_up(((struct uid_bootstrap *)b)->asking, rank, number, timeout_ns, bytes, n);
+}
+
+static void uid_forgo(struct gsh_bootstrap *b)
+{
+    gsh_uid_asking_destroy(&((struct uid_bootstrap *)b)->asking);
+}
+
 static const struct gsh_bootstrap_ops uid_ops = {
     .name = "uid",
     .allgather = uid_allgather,
     .barrier = uid_barrier,
     .combine = uid_combine,
     .has_lost = uid_has_lost,
+    .publish = uid_publish,
+    .look_up = uid_look_up,
+    .forgo = uid_forgo,
     .abort = uid_abort,
     .destroy = uid_destroy,
 };
@@ -501,6 +524,10 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     u->base.counts = join.sent;
     if (r == GSH_OK) {
         r = link_up(u, partners, deadline_ns);
+    }
+    if (r == GSH_OK) {
+        r = gsh_uid_asking_create(rank, n_ranks, u->secret, partners, &u->base.asked, &u->listener,
+                                  &u->asking);
     }
     gsh_tcp_listener_destroy(&u->listener);
     if (r != GSH_OK) {

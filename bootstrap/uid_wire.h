@@ -53,6 +53,7 @@ enum gsh_hello_kind {
     GSH_HELLO_LINK,
     GSH_HELLO_RELAY, /* a join of one that may bring others */
     GSH_HELLO_LOST,  /* of a relay: a rank that it has brought has ended */
+    GSH_HELLO_ASK,   /* a question of a rank that has been started: uid_ask.h */
 };
 
 struct gsh_challenge {
