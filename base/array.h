@@ -10,18 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for n elements in all. elements: the address of the pointer to them, which may change.
- * The room at least doubles, so that n elements added one by one cost n copies. False: there is no
- * memory, or there are too many for a size_t, and nothing has changed. New elements have no value.
- */
-static inline bool gsh_array_reserve(void *elements, size_t *room, size_t n, size_t element_bytes)
+/* As gsh_array_reserve, without room for some more at first: where there are many arrays, most of
+ * them of one element. */
+static inline bool gsh_array_reserve_least(void *elements, size_t *room, size_t n,
+                                           size_t element_bytes)
 {
-    enum { LEAST = 8 };
     if (n <= *room) {
         return true;
     }
     size_t more = *room > SIZE_MAX / 2 ? n : 2 * *room, bytes;
-    more = more < LEAST ? LEAST : more;
     more = more < n ? n : more;
     if (__builtin_mul_overflow(more, element_bytes, &bytes)) {
         return false;
@@ -35,6 +32,17 @@ static inline bool gsh_array_reserve(void *elements, size_t *room, size_t n, siz
     memcpy(elements, &grown, sizeof(grown));
     *room = more;
     return true;
+}
+
+/* Makes room for n elements in all. elements: the address of the pointer to them, which may change.
+ * The room at least doubles, so that n elements added one by one cost n copies. False: there is no
+ * memory, or there are too many for a size_t, and nothing has changed. New elements have no value.
+ */
+static inline bool gsh_array_reserve(void *elements, size_t *room, size_t n, size_t element_bytes)
+{
+    enum { LEAST = 8 };
+    return n <= *room ||
+           gsh_array_reserve_least(elements, room, n < LEAST ? LEAST : n, element_bytes);
 }
 
 #endif

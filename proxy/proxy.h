@@ -72,9 +72,10 @@ struct gsh_proxy_options {
     /* A notice from pe (gsh_proxy_notify). As fail: on any thread, under the proxy's lock. */
     void (*notice)(void *context, int pe, const void *data, size_t bytes);
     /* What pe has told of itself: its address (number GSH_PROXY_ADDRESS), or its key of the region
-     * that begins at the offset `number`, which has been told of. Asked when this PE first
-     * communicates with pe. The blob is valid until the next call. A failure is noted. As fail: on
-     * any thread, under the proxy's lock. NULL: the proxy is given all addresses and keys. */
+     * that begins at the offset `number`, which has been told of; 0 bytes: nothing. Asked when this
+     * PE first communicates with pe, or uses the region there. The blob is valid until the next
+     * call. GSH_ERR_PEER, GSH_ERR_TIMEOUT: pe is lost. A failure is noted. As fail: on any thread,
+     * under the proxy's lock. NULL: the proxy is given all addresses and keys. */
     enum gsh_result (*look_up)(void *context, int pe, uint64_t number, const void **blob,
                                size_t *bytes);
     /* For a timeline: called at the end of each. As fail: on any thread, under the proxy's lock.

@@ -38,9 +38,13 @@ struct gsh_transport_events {
      * answered for timeout_ns. At most once per peer. */
     void (*lost)(void *context, int pe, bool is_silent, const char *reason);
     /* Only if the transport learns late: an operation, or an answer, needs the address of pe, which
-     * has not been set. The caller sets it, and adds pe's regions, before this returns; any other
-     * result than GSH_OK is the operation's. NULL: all addresses are set before. */
+     * has not been set, or which the transport has not kept. The caller sets it before this
+     * returns. GSH_ERR_PEER, GSH_ERR_TIMEOUT: it cannot be had, so pe is lost; any other failure is
+     * the operation's. NULL: all addresses are set before. */
     enum gsh_result (*learn)(void *context, int pe);
+    /* The same for a region: an operation needs the one of pe that has this offset. The caller adds
+     * it, unless there is none. NULL: all regions are added before. */
+    enum gsh_result (*learn_region)(void *context, int pe, uint64_t off);
 };
 
 struct gsh_transport_options {
@@ -94,6 +98,7 @@ struct gsh_transport_ops {
     enum gsh_result (*remove_region)(struct gsh_transport *t, uint64_t off);
     enum gsh_result (*add_peer_region)(struct gsh_transport *t, int pe, uint64_t off,
                                        uint64_t bytes, const void *key, size_t key_bytes);
+    /* With events.learn_region also of one that was not added. */
     enum gsh_result (*remove_peer_region)(struct gsh_transport *t, int pe, uint64_t off);
     /* Where this process can read and write a region that pe has made, until it is removed here,
      * even after pe has ended; NULL: nowhere. NULL as a function: never. */

@@ -23,6 +23,7 @@ enum sim_kind {
     SIM_LINK_UP,
     SIM_ALLGATHER, /* of a bootstrap: over TCP, or over the proxy (net_job.c) */
     SIM_BARRIER,
+    SIM_COMBINE,
     SIM_VOTE,
     SIM_BALLOT, /* of a team (runtime/team/agree.c) */
     SIM_SYNC,   /* of host threads (runtime/team/host_sync.c) */

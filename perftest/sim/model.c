@@ -39,8 +39,6 @@ static const struct {
     {"local.connect", offsetof(struct sim_model, local_connect), 40000},
     {"far.loss", offsetof(struct sim_model, far_loss), 4e9},
     {"message_max", offsetof(struct sim_model, message_max), 8136},
-    {"address_bytes", offsetof(struct sim_model, address_bytes), 232},
-    {"key_bytes", offsetof(struct sim_model, key_bytes), 64},
     {"team_units", offsetof(struct sim_model, team_units), 192},
     {"far_piece", offsetof(struct sim_model, far_piece), 262144},
     {"far_flat", offsetof(struct sim_model, far_flat), 262144},

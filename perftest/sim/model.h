@@ -19,7 +19,7 @@ struct sim_model {
     struct sim_way_costs way[SIM_N_WAYS];
     double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
     double cores, core_switch, begin, open, close;
-    double message_max, address_bytes, key_bytes, team_units, far_piece, far_flat, half_slot;
+    double message_max, team_units, far_piece, far_flat, half_slot;
     double reserve, grow, timeout;
 };
 

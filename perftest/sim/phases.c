@@ -4,7 +4,6 @@
 #include "perftest/sim/phases.h"
 
 #include "bootstrap/vote.h"
-#include "runtime/instance/book.h"
 #include "runtime/instance/instance.h"
 
 enum { DEVICE_BYTES = 200 };
@@ -12,16 +11,6 @@ enum { DEVICE_BYTES = 200 };
 static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
 {
     sim_add(s, phase, (struct sim_call){.kind = SIM_ALLGATHER, .way = way, .bytes = bytes});
-}
-
-/* A head with room for so much of what is told, and the whole of it if it does not fit. */
-static void gather_short(struct sim *s, const char *phase, enum sim_way way, uint64_t head,
-                         uint64_t room, double bytes)
-{
-    gather(s, phase, way, head + room);
-    if (bytes > (double)room) {
-        gather(s, phase, way, (uint64_t)bytes);
-    }
 }
 
 static void vote(struct sim *s, const char *phase, enum sim_way way, enum sim_voters voters)
@@ -41,21 +30,13 @@ static void work(struct sim *s, const char *phase, double ns)
     }
 }
 
-/* What all PEs have told lies once for a node, whose PEs share it equally here. */
-static void keep_told(struct sim *s, double bytes)
-{
-    const int n = sim_n_pes(s), on_node = (int)sim_model_of(s)->node_pes;
-    sim_keep(s,
-             gsh_book_shared_bytes(n, (size_t)bytes) / (uint64_t)on_node + gsh_book_sums_bytes(n));
-}
-
 /* heap/physical.c: memory is committed, mapped on the node, and told to the network. */
 static void grow(struct sim *s, const char *phase, enum sim_way way)
 {
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, m->grow);
-    gather_short(s, phase, way, 8, 64, m->key_bytes); /* and that all have done so */
-    keep_told(s, m->key_bytes);
+    /* that all have done so; keys are looked up later */
+    sim_add(s, phase, (struct sim_call){.kind = SIM_COMBINE, .way = way, .bytes = 8});
 }
 
 void sim_add_init(struct sim *s)
@@ -68,9 +49,7 @@ void sim_add_init(struct sim *s)
     gather(s, "identities", tcp, 128 + DEVICE_BYTES); /* versions, processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
     sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
-    work(s, "addresses", m->open);
-    gather_short(s, "addresses", tcp, 8, 248, m->address_bytes); /* and that all can be met */
-    keep_told(s, m->address_bytes);
+    work(s, "heap", m->open);
     sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     grow(s, "heap", tcp); /* and that all have met their node and the network */

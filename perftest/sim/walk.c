@@ -69,7 +69,8 @@ static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
     if (!next_leg(v, a)) {
         return SIM_OVER;
     }
-    set_data(v, a, (uint64_t)v->walk->leg.blocks * v->call->bytes);
+    const bool is_combine = v->call->kind == SIM_COMBINE; /* one value, whatever it stands for */
+    set_data(v, a, (is_combine ? 1 : (uint64_t)v->walk->leg.blocks) * v->call->bytes);
     return SIM_SEND;
 }
 
@@ -420,6 +421,7 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
         return next_link(v, a);
     case SIM_ALLGATHER:
     case SIM_BARRIER:
+    case SIM_COMBINE:
         return next_gather(v, a);
     case SIM_VOTE:
         return next_vote(v, a);

@@ -39,7 +39,8 @@ static enum gsh_result create_transport(struct gsh_proxy *proxy)
         .events = {.context = proxy,
                    .message = gsh_inbox_arrived,
                    .lost = gsh_engine_lost,
-                   .learn = o->look_up != NULL ? gsh_learn_peer : NULL}};
+                   .learn = o->look_up != NULL ? gsh_learn_peer : NULL,
+                   .learn_region = o->look_up != NULL ? gsh_learn_region : NULL}};
     memcpy(options.key, o->key, sizeof(options.key));
     if (strcmp(o->transport, "auto") == 0) {
         options.name = o->is_one_process ? "loop" : "ucx";

@@ -91,6 +91,7 @@ struct gsh_engine_peer {
     struct gsh_stage_peer stage;
     struct gsh_link acking; /* in proxy.acking: to_ack > 0 */
 };
+_Static_assert(sizeof(struct gsh_engine_peer) <= 392, "docs/internals/many-nodes.md");
 
 /* How far a peer's loss has gone, if the proxy outlives it: loss.h, drop.h. */
 enum gsh_loss { GSH_LOSS_NONE, GSH_LOSS_NOTED, GSH_LOSS_GONE };
@@ -112,7 +113,7 @@ struct gsh_proxy {
     struct gsh_proxy_apart *apart;
     size_t n_apart, apart_room;
     size_t data_max; /* of a message */
-    int *known;      /* PEs whose address and regions the transport has; only if it learns late */
+    int *known;      /* PEs of which the transport may have told regions; only if it learns late */
     size_t n_known, known_room;
     struct gsh_proxy_apart *told; /* the regions whose keys are looked up */
     size_t n_told, told_room;

@@ -37,8 +37,10 @@ static void free_letters(struct gsh_loop_letters *letters)
     struct gsh_loop_letter *next;
     for (struct gsh_loop_letter *letter = letters->head; letter != NULL; letter = next) {
         next = letter->next;
+        gsh_loop_port_release(letter->sender);
         free(letter);
     }
+    letters->head = NULL;
 }
 
 void gsh_loop_port_release(struct gsh_loop_port *port)
@@ -46,9 +48,6 @@ void gsh_loop_port_release(struct gsh_loop_port *port)
     /* release: this thread is done with it; acquire: for the last one, so are all others */
     if (port == NULL || __atomic_sub_fetch(&port->n_holders, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
-    }
-    for (int pe = 0; pe < port->n_pes; pe++) {
-        free_letters(&port->from[pe]);
     }
     close(port->event_fd);
     pthread_rwlock_destroy(&port->life);
@@ -76,6 +75,9 @@ void gsh_loop_port_close(struct gsh_loop_port *port)
     pthread_rwlock_wrlock(&port->life);
     port->is_gone = true;
     pthread_rwlock_unlock(&port->life);
+    for (int pe = 0; pe < port->n_pes; pe++) { /* they may hold ports that hold this one */
+        free_letters(&port->from[pe]);
+    }
 }
 
 static void make_readable(struct gsh_loop_port *port)
@@ -114,13 +116,15 @@ static void count_letters(struct gsh_loop_port *port, int change)
     __atomic_store_n(&port->n_letters, port->n_letters + (uint32_t)change, __ATOMIC_RELAXED);
 }
 
-bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *header,
-                        size_t header_bytes, const void *data, size_t bytes)
+bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, struct gsh_loop_port *sender,
+                        const void *header, size_t header_bytes, const void *data, size_t bytes)
 {
     struct gsh_loop_letter *letter = write_letter(header, header_bytes, data, bytes);
     if (letter == NULL) {
         return false;
     }
+    letter->sender = sender;
+    gsh_loop_port_hold(sender);
     pthread_mutex_lock(&port->lock);
     struct gsh_loop_letters *letters = &port->from[from_pe];
     if (letters->head != NULL) {

@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gsh_loop_port;
+
 struct gsh_loop_letter {
     struct gsh_loop_letter *next;
+    struct gsh_loop_port *sender; /* held */
     size_t header_bytes, bytes;
     uint8_t data[]; /* header, then data */
 };
@@ -41,14 +44,15 @@ void gsh_loop_port_release(struct gsh_loop_port *port); /* accepts NULL */
 /* The PE's memory stays until leave. False: the PE has ended, and leave must not be called. */
 bool gsh_loop_port_enter(struct gsh_loop_port *port);
 void gsh_loop_port_leave(struct gsh_loop_port *port);
-/* Its PE ends: on return no copy from or to it is under way, and none will begin. */
+/* Its PE ends: on return no copy from or to it is under way, and none will begin; its letters are
+ * gone. */
 void gsh_loop_port_close(struct gsh_loop_port *port);
-/* Copies the message. False: no memory. */
-bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, const void *header,
-                        size_t header_bytes, const void *data, size_t bytes);
+/* Copies the message. The port has been entered. False: no memory. */
+bool gsh_loop_port_post(struct gsh_loop_port *port, int from_pe, struct gsh_loop_port *sender,
+                        const void *header, size_t header_bytes, const void *data, size_t bytes);
 /* Costs no lock. False: none was there when the caller looked. */
 bool gsh_loop_port_has_letters(const struct gsh_loop_port *port);
-/* NULL: there is none. The caller owns the letter. */
+/* NULL: there is none. The caller owns the letter, and holds its sender. */
 struct gsh_loop_letter *gsh_loop_port_take(struct gsh_loop_port *port, int from_pe);
 /* False: there are letters. */
 bool gsh_loop_port_arm(struct gsh_loop_port *port);

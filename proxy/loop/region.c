@@ -73,6 +73,12 @@ static const struct gsh_loop_region *region_at(const struct gsh_loop_region *reg
     return regions;
 }
 
+uint64_t gsh_loop_region_left(const struct gsh_loop_region *regions, uint64_t off)
+{
+    const struct gsh_loop_region *region = region_at(regions, off);
+    return region != NULL ? region->bytes - (off - region->off) : 0;
+}
+
 uint8_t *gsh_loop_region_find(const struct gsh_loop_region *regions, uint64_t off, uint64_t bytes)
 {
     const struct gsh_loop_region *first = region_at(regions, off);

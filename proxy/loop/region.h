@@ -22,6 +22,8 @@ struct gsh_loop_region *gsh_loop_region_make(struct gsh_loop_region **regions, u
 GSH_CHECK_RESULT enum gsh_result gsh_loop_region_remove(struct gsh_loop_region **regions,
                                                         uint64_t off);
 void gsh_loop_region_remove_all(struct gsh_loop_region **regions);
+/* From off to the end of its region; 0: it is in none. */
+uint64_t gsh_loop_region_left(const struct gsh_loop_region *regions, uint64_t off);
 /* NULL: some of the range is in no region. */
 uint8_t *gsh_loop_region_find(const struct gsh_loop_region *regions, uint64_t off, uint64_t bytes);
 

@@ -98,7 +98,8 @@ static enum gsh_result loop_add_peer_region(struct gsh_transport *t, int pe, uin
 
 static enum gsh_result loop_remove_peer_region(struct gsh_transport *t, int pe, uint64_t off)
 {
-    return gsh_loop_region_remove(&gsh_loop_of(t)->peers[pe].regions, off);
+    const enum gsh_result r = gsh_loop_region_remove(&gsh_loop_of(t)->peers[pe].regions, off);
+    return t->options.events.learn_region != NULL ? GSH_OK : r;
 }
 
 /* ---- making and ending ---- */
@@ -126,6 +127,7 @@ static const struct gsh_transport_ops loop_ops = {
     .name = "loop",
     .message_max = MESSAGE_MAX,
     .address = loop_address,
+    .learns_late = true,
     .set_peer = loop_set_peer,
     .add_region = loop_add_region,
     .make_region = loop_make_region,

@@ -131,8 +131,9 @@ static bool deliver(struct gsh_loop *loop, struct gsh_loop_work *send)
     struct gsh_loop_port *port = loop->peers[send->pe].port;
     bool is_there = enter(loop, send->pe);
     if (is_there) {
-        bool is_posted = gsh_loop_port_post(port, loop->base.options.my_pe, send->header,
-                                            send->header_bytes, send->local, send->bytes);
+        bool is_posted =
+            gsh_loop_port_post(port, loop->base.options.my_pe, loop->port, send->header,
+                               send->header_bytes, send->local, send->bytes);
         gsh_loop_port_leave(port);
         if (!is_posted) {
             return false;
@@ -161,14 +162,59 @@ static struct gsh_loop_work *begin(struct gsh_loop *loop, const struct gsh_loop_
     return work;
 }
 
+/* A question about the PE has had this result. */
+static enum gsh_result lose_by(struct gsh_loop *loop, int pe, enum gsh_result r)
+{
+    return r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT ? lose(loop, pe) : r;
+}
+
+/* The PE has a port, unless this fails. */
+static enum gsh_result need_port(struct gsh_loop *loop, int pe)
+{
+    const struct gsh_transport_events *events = &loop->base.options.events;
+    const struct gsh_loop_peer *peer = &loop->peers[pe];
+    enum gsh_result r = GSH_OK;
+    if (peer->port == NULL && peer->is_lost) {
+        return GSH_ERR_PEER;
+    }
+    if (peer->port == NULL && events->learn != NULL) {
+        r = lose_by(loop, pe, events->learn(events->context, pe));
+    }
+    return r == GSH_OK && peer->port == NULL ? gsh_fail(GSH_ERR_STATE, "PE %d has no address", pe)
+                                             : r;
+}
+
+/* *memory NULL: it has no such region. */
+static enum gsh_result find_remote(struct gsh_loop *loop, int pe, uint64_t off, uint64_t bytes,
+                                   uint8_t **memory)
+{
+    const struct gsh_transport_events *events = &loop->base.options.events;
+    const struct gsh_loop_peer *peer = &loop->peers[pe];
+    enum gsh_result r = GSH_OK;
+    *memory = gsh_loop_region_find(peer->regions, off, bytes);
+    for (uint64_t at = off; *memory == NULL && at - off < bytes && r == GSH_OK &&
+                            events->learn_region != NULL && !peer->is_lost;) {
+        if (gsh_loop_region_left(peer->regions, at) == 0) {
+            r = lose_by(loop, pe, events->learn_region(events->context, pe, at));
+        }
+        const uint64_t left = gsh_loop_region_left(peer->regions, at);
+        at = left > 0 ? at + left : off + bytes; /* there is none */
+    }
+    *memory = gsh_loop_region_find(peer->regions, off, bytes);
+    return r;
+}
+
 static enum gsh_result begin_rma(struct gsh_transport *t, struct gsh_loop_work model, uint64_t off,
                                  bool *is_pending)
 {
     struct gsh_loop *loop = gsh_loop_of(t);
-    if (loop->peers[model.pe].port == NULL) {
-        return gsh_fail(GSH_ERR_STATE, "PE %d has no address", model.pe);
+    enum gsh_result r = need_port(loop, model.pe);
+    if (r == GSH_OK && model.kind != GSH_LOOP_FLUSH) {
+        r = find_remote(loop, model.pe, off, model.bytes, &model.remote);
     }
-    model.remote = gsh_loop_region_find(loop->peers[model.pe].regions, off, model.bytes);
+    if (r != GSH_OK) {
+        return r;
+    }
     if (model.remote == NULL && model.kind != GSH_LOOP_FLUSH) {
         return gsh_fail(GSH_ERR_ARG, "%" PRIu64 " bytes at offset %#" PRIx64 " are no memory of it",
                         model.bytes, off);
@@ -227,8 +273,9 @@ enum gsh_result gsh_loop_send(struct gsh_transport *t, int pe, const void *heade
                                   .bytes = bytes,
                                   .header = header,
                                   .header_bytes = header_bytes};
-    if (peer->port == NULL) {
-        return gsh_fail(GSH_ERR_STATE, "PE %d has no address", pe);
+    const enum gsh_result r = need_port(loop, pe);
+    if (r != GSH_OK) {
+        return r;
     }
     bool is_first = gsh_link_is_alone(&peer->sends);
     struct gsh_loop_work *send = begin(loop, &model);
@@ -318,6 +365,11 @@ static unsigned progress_letters(struct gsh_loop *loop)
             struct gsh_loop_letter *letter = gsh_loop_port_take(loop->port, from);
             if (letter == NULL) {
                 break;
+            }
+            if (loop->peers[from].port == NULL) { /* the answer knows its way */
+                loop->peers[from].port = letter->sender;
+            } else {
+                gsh_loop_port_release(letter->sender);
             }
             o->events.message(o->events.context, from, letter->data, letter->header_bytes,
                               letter->data + letter->header_bytes, letter->bytes);

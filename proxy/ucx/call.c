@@ -113,7 +113,7 @@ void gsh_ucx_op_end(struct gsh_op *op, size_t n, enum gsh_result r)
 static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
 {
     call->is_with_ucx = is_with_ucx;
-    call->peer->paths[call->path].n_flushes += call->is_flush;
+    gsh_ucx_path(call->peer, call->path)->n_flushes += call->is_flush;
     call->peer->n_pieces += call->is_piece;
     append(&call->peer->calls, call);
 }
@@ -121,7 +121,7 @@ static void enlist(struct gsh_ucx_call *call, bool is_with_ucx)
 static void delist(struct gsh_ucx_call *call)
 {
     unlink_call(call);
-    call->peer->paths[call->path].n_flushes -= call->is_flush;
+    gsh_ucx_path(call->peer, call->path)->n_flushes -= call->is_flush;
     call->peer->n_pieces -= call->is_piece;
     call->is_flush = call->is_piece = false;
 }

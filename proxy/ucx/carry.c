@@ -227,7 +227,7 @@ enum gsh_result gsh_ucx_carry_flush(struct gsh_ucx_peer *peer, struct gsh_op *op
     struct gsh_ucx_range range = {0};
     call->is_flush = true;
     range.token = gsh_ucx_await(call);
-    peer->paths[0].is_unflushed = false;
+    peer->path_0.is_unflushed = false;
     *is_pending = true;
     if (peer->transfers == NULL) {
         (void)send_piece(peer, GSH_UCX_FLUSH, &range, NULL, 0, NULL);

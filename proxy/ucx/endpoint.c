@@ -48,13 +48,20 @@ enum gsh_result gsh_ucx_set_pair(struct gsh_transport *t, int pe,
                                  const struct gsh_transport_pairing *pairing, const void *blob,
                                  size_t bytes)
 {
-    enum gsh_result r = gsh_ucx_set_peer(t, pe, blob, bytes);
-    if (r == GSH_OK) {
-        struct gsh_ucx_peer *peer = ((struct gsh_ucx *)t)->peers[pe];
-        peer->pairing = *pairing;
-        peer->is_pair = true;
+    struct gsh_transport_pairing *copy = malloc(sizeof(*copy));
+    enum gsh_result r =
+        copy != NULL ? gsh_ucx_set_peer(t, pe, blob, bytes)
+                     : ((struct gsh_ucx *)t)
+                           ->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d", pe);
+    if (r != GSH_OK) {
+        free(copy);
+        return r;
     }
-    return r;
+    struct gsh_ucx_peer *peer = ((struct gsh_ucx *)t)->peers[pe];
+    *copy = *pairing;
+    free(peer->pairing);
+    peer->pairing = copy;
+    return GSH_OK;
 }
 
 /* ---- how the peer is reached ---- */
@@ -106,7 +113,7 @@ static void log_lanes(struct gsh_ucx *u, const struct gsh_ucx_peer *peer, const 
     char *rest = NULL;
     if (strcmp(lanes, u->lanes) != 0) { /* not repeated for each of a thousand PEs */
         core->log(GSH_LOG_INFO, GSH_LOG_PROXY, "%s %d is reached over UCX by %s%s",
-                  peer->is_pair ? "process" : "PE", peer->pe, lanes,
+                  peer->pairing != NULL ? "process" : "PE", peer->pe, lanes,
                   peer->is_carried ? ", its memory by messages" : "");
         snprintf(u->lanes, sizeof(u->lanes), "%s", lanes);
     }
@@ -162,7 +169,13 @@ static enum gsh_result add_used(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
     return GSH_OK;
 }
 
-/* NULL: the peer is broken. */
+/* Whether UCX is to be given the address again, which is rare, rather than kept. */
+static bool can_learn_again(const struct gsh_ucx_peer *peer)
+{
+    return peer->ucx->base.options.events.learn != NULL && peer->pairing == NULL;
+}
+
+/* NULL: the peer is broken. The peer has an address. */
 static ucp_ep_h connect_endpoint(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
 {
     ucp_ep_params_t params = {
@@ -179,6 +192,10 @@ static ucp_ep_h connect_endpoint(struct gsh_ucx *u, struct gsh_ucx_peer *peer)
         gsh_ucx_break(peer, "cannot connect: %s%s", ucs_status_string(status),
                       gsh_ucx_settings(settings));
         return NULL;
+    }
+    if (can_learn_again(peer)) {
+        free(peer->address);
+        peer->address = NULL;
     }
     return ep;
 }
@@ -213,14 +230,23 @@ static enum gsh_result learn(struct gsh_ucx *u, int pe)
     return is_known || events->learn == NULL ? GSH_OK : events->learn(events->context, pe);
 }
 
+bool gsh_ucx_is_lost_by(struct gsh_ucx_peer *peer, enum gsh_result r)
+{
+    const bool is_lost = r == GSH_ERR_PEER || r == GSH_ERR_TIMEOUT;
+    if (is_lost && !peer->ucx->is_leaving) {
+        gsh_ucx_break(peer, "it does not tell its address or key");
+    }
+    return is_lost && !peer->ucx->is_leaving;
+}
+
 enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out)
 {
     const bool is_in_job = pe >= 0 && pe < u->base.options.n_pes;
     enum gsh_result r = is_in_job ? learn(u, pe) : GSH_OK;
-    if (r != GSH_OK) {
+    struct gsh_ucx_peer *peer = is_in_job ? gsh_ucx_peer(u, pe) : NULL;
+    if (r != GSH_OK && (peer == NULL || !gsh_ucx_is_lost_by(peer, r))) {
         return r;
     }
-    struct gsh_ucx_peer *peer = is_in_job ? u->peers[pe] : NULL;
     if (peer == NULL) {
         return u->core->fail(GSH_ERR_ARG, "far PEs over UCX: PE %d is not known", pe);
     }
@@ -245,8 +271,32 @@ ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path)
     if (path == 0 || peer->ep == NULL) {
         return peer->ep;
     }
-    if (peer->paths[path].ep == NULL) {
-        peer->paths[path].ep = connect_endpoint(peer->ucx, peer);
+    struct gsh_ucx_path *its = gsh_ucx_path(peer, path);
+    const struct gsh_transport_events *events = &peer->ucx->base.options.events;
+    if (its->ep == NULL && peer->address == NULL && can_learn_again(peer) &&
+        events->learn(events->context, peer->pe) != GSH_OK) {
+        gsh_ucx_break(peer, "its address is not to be had a second time");
+        return NULL;
     }
-    return peer->paths[path].ep;
+    if (its->ep == NULL) {
+        its->ep = connect_endpoint(peer->ucx, peer);
+    }
+    return its->ep;
+}
+
+enum gsh_result gsh_ucx_make_path(struct gsh_ucx_peer *peer, unsigned path)
+{
+    const unsigned n = peer->n_other_paths;
+    if (path <= n) {
+        return GSH_OK;
+    }
+    struct gsh_ucx_path *grown = realloc(peer->other_paths, path * sizeof(*grown));
+    if (grown == NULL) {
+        return peer->ucx->core->fail(GSH_ERR_NOMEM, "far PEs over UCX: no memory for PE %d",
+                                     peer->pe);
+    }
+    memset(grown + n, 0, (path - n) * sizeof(*grown));
+    peer->other_paths = grown;
+    peer->n_other_paths = path;
+    return GSH_OK;
 }

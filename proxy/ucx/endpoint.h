@@ -9,8 +9,12 @@
 struct gsh_ucx_peer *gsh_ucx_peer(struct gsh_ucx *u, int pe);
 /* The peer, ready for sending. GSH_ERR_PEER: lost, and reported. GSH_OK with a NULL ep: broken. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_use(struct gsh_ucx *u, int pe, struct gsh_ucx_peer **out);
-/* The endpoint of the path, made on first use; NULL: the peer is broken. */
+/* gsh_ucx_path has the path from now on. */
+GSH_CHECK_RESULT enum gsh_result gsh_ucx_make_path(struct gsh_ucx_peer *peer, unsigned path);
+/* The endpoint of the path, made on first use; NULL: the peer is broken. gsh_ucx_path has it. */
 ucp_ep_h gsh_ucx_use_path(struct gsh_ucx_peer *peer, unsigned path);
+/* A question about the peer has had this result. True: so it is lost, and broken from now on. */
+bool gsh_ucx_is_lost_by(struct gsh_ucx_peer *peer, enum gsh_result r);
 void gsh_ucx_lose(struct gsh_transport *t, int pe, const char *reason);
 enum gsh_result gsh_ucx_set_peer(struct gsh_transport *t, int pe, const void *blob, size_t bytes);
 enum gsh_result gsh_ucx_set_pair(struct gsh_transport *t, int pe,

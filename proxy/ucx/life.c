@@ -39,8 +39,9 @@ static void close_by_force(struct gsh_ucx_peer *peer)
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE};
     gsh_ucx_free_remotes(peer);
-    for (unsigned path = 0; path < GSH_TRANSPORT_PATHS; path++) {
-        ucp_ep_h ep = path == 0 ? peer->ep : peer->paths[path].ep;
+    for (unsigned path = 0; path <= peer->n_other_paths; path++) {
+        const struct gsh_ucx_path *its = gsh_ucx_path(peer, path);
+        ucp_ep_h ep = path == 0 ? peer->ep : its->ep;
         ucs_status_ptr_t request = ep != NULL ? ucp_ep_close_nbx(ep, &param) : NULL;
         if (UCS_PTR_IS_PTR(request)) {
             ucp_request_free(request);
@@ -55,18 +56,18 @@ void gsh_ucx_bury(struct gsh_ucx *u)
         u->broken = peer->next_broken;
         peer->state = GSH_UCX_LOST;
         remove_used(peer);
-        if (peer->reason[0] && !u->is_leaving) {
+        if (peer->reason != NULL && !u->is_leaving) {
             u->base.options.events.lost(u->base.options.events.context, peer->pe, peer->is_silent,
                                         peer->reason);
         }
-        if (peer->ep != NULL && peer->reason[0]) {
+        if (peer->ep != NULL && peer->reason != NULL) {
             u->has_lost = true;
         } else if (peer->ep != NULL) {
             close_by_force(peer);
         }
         peer->ep = NULL;
-        for (unsigned path = 0; path < GSH_TRANSPORT_PATHS; path++) {
-            peer->paths[path].ep = NULL;
+        for (unsigned path = 1; path <= peer->n_other_paths; path++) {
+            gsh_ucx_path(peer, path)->ep = NULL;
         }
         gsh_ucx_end_transfers(peer);
         gsh_ucx_end_calls(peer);
@@ -190,8 +191,8 @@ static void close_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_t de
 {
     bool is_healthy = peer->is_bye_answered || peer->state == GSH_UCX_LEFT;
     gsh_ucx_free_remotes(peer);
-    for (unsigned path = 1; path < GSH_TRANSPORT_PATHS; path++) {
-        close_endpoint(u, &peer->paths[path].ep, is_healthy, deadline_ns);
+    for (unsigned path = 1; path <= peer->n_other_paths; path++) {
+        close_endpoint(u, &gsh_ucx_path(peer, path)->ep, is_healthy, deadline_ns);
     }
     close_endpoint(u, &peer->ep, is_healthy, deadline_ns);
 }
@@ -218,6 +219,9 @@ void gsh_ucx_free_peers(struct gsh_ucx *u)
         gsh_ucx_free_early(peer);
         gsh_ucx_free_transfers(peer);
         gsh_ucx_free_remotes(peer); /* for peers that were lost, or never used */
+        gsh_ucx_forget_reason(peer);
+        free(peer->pairing);
+        free(peer->other_paths);
         free(peer->address);
         free(peer->remotes);
         free(peer);

@@ -4,19 +4,35 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REASON_BYTES 256
+
+static char no_memory[] = "no memory for the reason";
+
+void gsh_ucx_forget_reason(struct gsh_ucx_peer *peer)
+{
+    if (peer->reason != no_memory) {
+        free(peer->reason);
+    }
+    peer->reason = NULL;
+}
 
 void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
 {
     struct gsh_ucx *u = peer->ucx;
+    char reason[REASON_BYTES];
     va_list args;
     if (peer->state == GSH_UCX_BROKEN || peer->state == GSH_UCX_LOST) {
         return;
     }
     va_start(args, format);
-    vsnprintf(peer->reason, sizeof(peer->reason), format, args);
+    vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    if (peer->state == GSH_UCX_LEFT) {
-        peer->reason[0] = '\0';
+    gsh_ucx_forget_reason(peer);
+    if (peer->state != GSH_UCX_LEFT && (peer->reason = strdup(reason)) == NULL) {
+        peer->reason = no_memory;
     }
     peer->state = GSH_UCX_BROKEN;
     peer->next_broken = u->broken;

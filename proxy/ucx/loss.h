@@ -11,7 +11,9 @@ void gsh_ucx_break(struct gsh_ucx_peer *peer, const char *format, ...)
 /* The peer has sent what no PE of this version sends: as above, and nothing more that it sends is
  * carried out. */
 void gsh_ucx_refuse(struct gsh_ucx_peer *peer, const char *why);
-/* As above, with the reason from UCX. */
+/* Nothing is reported of its end: it was expected. Also frees the reason, at last. */
+void gsh_ucx_forget_reason(struct gsh_ucx_peer *peer);
+/* As gsh_ucx_break, with the reason from UCX. */
 void gsh_ucx_break_for(struct gsh_ucx_peer *peer, ucs_status_t status);
 
 #endif

@@ -60,7 +60,7 @@ static void on_control(struct gsh_ucx_peer *peer, enum gsh_ucx_kind kind)
         return;
     case GSH_UCX_BYE:
         if (peer->state == GSH_UCX_BROKEN && !peer->is_refused) {
-            peer->reason[0] = '\0';
+            gsh_ucx_forget_reason(peer);
         }
         if (peer->state == GSH_UCX_USED) {
             peer->state = GSH_UCX_LEFT;

@@ -209,11 +209,29 @@ struct gsh_ucx_remote *gsh_ucx_search_remote(struct gsh_ucx_peer *peer, uint64_t
     return &peer->remotes[i];
 }
 
+/* As find_remote; if there is none, tries to learn it. */
+static enum gsh_result need_remote(struct gsh_ucx_peer *peer, uint64_t off,
+                                   const struct gsh_ucx_remote **remote)
+{
+    const struct gsh_transport_events *events = &peer->ucx->base.options.events;
+    *remote = gsh_ucx_find_remote(peer, off);
+    if (*remote != NULL || events->learn_region == NULL || peer->pairing != NULL) {
+        return GSH_OK;
+    }
+    const enum gsh_result r = events->learn_region(events->context, peer->pe, off);
+    *remote = gsh_ucx_find_remote(peer, off);
+    return gsh_ucx_is_lost_by(peer, r) ? GSH_OK : r;
+}
+
 enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off, uint64_t bytes)
 {
     uint64_t at = off, left = bytes;
-    while (left > 0) {
-        const struct gsh_ucx_remote *remote = gsh_ucx_find_remote(peer, at);
+    while (left > 0 && peer->state != GSH_UCX_BROKEN) {
+        const struct gsh_ucx_remote *remote;
+        const enum gsh_result r = need_remote(peer, at, &remote);
+        if (r != GSH_OK || peer->state == GSH_UCX_BROKEN) {
+            return r;
+        }
         if (remote == NULL) {
             return peer->ucx->core->fail(
                 GSH_ERR_ARG, "far PEs over UCX: [%llu, %llu) is not within the regions of PE %d",
@@ -240,8 +258,8 @@ enum gsh_result gsh_ucx_add_peer_region(struct gsh_transport *t, int pe, uint64_
     }
     memcpy(&remote.address, key, sizeof(remote.address));
     key_bytes -= sizeof(remote.address);
-    const bool has_room =
-        gsh_array_reserve(&peer->remotes, &peer->remotes_room, peer->n_remotes + 1, sizeof(remote));
+    const bool has_room = gsh_array_reserve_least(&peer->remotes, &peer->remotes_room,
+                                                  peer->n_remotes + 1, sizeof(remote));
     remote.key = malloc(key_bytes);
     if (!has_room || remote.key == NULL) {
         free(remote.key);
@@ -276,6 +294,9 @@ enum gsh_result gsh_ucx_remove_peer_region(struct gsh_transport *t, int pe, uint
     }
     size_t i = peer != NULL ? search(peer, off) : 0;
     if (peer == NULL || i == peer->n_remotes || peer->remotes[i].off != off) {
+        if (t->options.events.learn_region != NULL) {
+            return GSH_OK;
+        }
         return u->core->fail(GSH_ERR_ARG,
                              "far PEs over UCX: no region of PE %d begins at offset %llu", pe,
                              (unsigned long long)off);

@@ -28,7 +28,8 @@ static inline struct gsh_ucx_remote *gsh_ucx_find_remote(struct gsh_ucx_peer *pe
     }
     return gsh_ucx_search_remote(peer, off);
 }
-/* Checks that all of [off, off + bytes) is in regions of peer; if not, that is an error. */
+/* Checks that all of [off, off + bytes) is in regions of peer, of which some may be learnt now; if
+ * not, that is an error. GSH_OK, too, if the peer is broken. */
 GSH_CHECK_RESULT enum gsh_result gsh_ucx_check_remote(struct gsh_ucx_peer *peer, uint64_t off,
                                                       uint64_t bytes);
 /* This PE's memory at off, and how many bytes are contiguous; NULL: none. */

@@ -78,7 +78,7 @@ static ucs_status_ptr_t post_piece(bool is_put, struct gsh_ucx_peer *peer, unsig
                                    const struct gsh_ucx_remote *remote, uint64_t off, char *local,
                                    uint64_t bytes, struct gsh_ucx_call *call)
 {
-    ucp_ep_h ep = path == 0 ? peer->ep : peer->paths[path].ep;
+    ucp_ep_h ep = path == 0 ? peer->ep : gsh_ucx_path(peer, path)->ep;
     ucp_rkey_h rkey = gsh_ucx_rkey(remote, path);
     ucp_request_param_t param;
     uint64_t address = remote->address + (off - remote->off);
@@ -97,6 +97,9 @@ static enum gsh_result post_pieces(bool is_put, struct gsh_ucx_peer *peer, unsig
     enum gsh_result r = gsh_ucx_check_remote(peer, off, bytes);
     if (r != GSH_OK) {
         return r;
+    }
+    if (peer->state == GSH_UCX_BROKEN) {
+        return post_to_broken(peer, op, is_pending);
     }
     size_t n = count_pieces(peer, off, bytes);
     r = gsh_ucx_reserve(u, &u->calls, n);
@@ -127,7 +130,7 @@ static enum gsh_result carry(bool is_put, struct gsh_ucx_peer *peer, uint64_t of
     if (r != GSH_OK) {
         return r;
     }
-    if (peer->ep == NULL) {
+    if (peer->ep == NULL || peer->state == GSH_UCX_BROKEN) {
         return post_to_broken(peer, op, is_pending);
     }
     return is_put ? gsh_ucx_carry_put(peer, off, local, bytes, op, is_pending)
@@ -146,7 +149,10 @@ static enum gsh_result post(bool is_put, struct gsh_ucx *u, int pe, unsigned pat
         return r;
     }
     path = peer->is_carried ? 0 : path;
-    peer->paths[path].is_unflushed |= is_put;
+    if (path != 0 && (r = gsh_ucx_make_path(peer, path)) != GSH_OK) {
+        return r;
+    }
+    gsh_ucx_path(peer, path)->is_unflushed |= is_put;
     if (peer->is_carried) {
         return carry(is_put, peer, off, local, bytes, op, is_pending);
     }
@@ -191,7 +197,8 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, unsigned path, st
         return r;
     }
     path = peer->is_carried ? 0 : path;
-    if (!peer->paths[path].is_unflushed && peer->paths[path].n_flushes == 0) {
+    struct gsh_ucx_path *its = gsh_ucx_path(peer, path);
+    if (its == NULL || (!its->is_unflushed && its->n_flushes == 0)) {
         return GSH_OK; /* no put since the last flush, which is complete */
     }
     ucp_ep_h ep = gsh_ucx_use_path(peer, path);
@@ -210,7 +217,7 @@ enum gsh_result gsh_ucx_flush(struct gsh_transport *t, int pe, unsigned path, st
     call->path = (uint8_t)path;
     set_param(&param, call);
     gsh_ucx_op_start(op, 1);
-    peer->paths[path].is_unflushed = false;
+    its->is_unflushed = false;
     *is_pending = gsh_ucx_posted(call, ucp_ep_flush_nbx(ep, &param));
     return GSH_OK;
 }

@@ -107,15 +107,15 @@ struct gsh_ucx_peer {
     bool is_heard;        /* since the last tick */
     unsigned quiet_ticks; /* without a sign of life */
     bool is_bye_answered;
-    bool is_pair; /* a process of no job, by the next */
-    struct gsh_transport_pairing pairing;
-    ucp_ep_h ep; /* NULL: none */
-    void *address;
-    size_t used_index; /* in ucx->used */
+    struct gsh_transport_pairing *pairing; /* a process of no job; NULL: a PE of this one */
+    ucp_ep_h ep;                           /* NULL: none */
+    void *address;                         /* NULL: not known, or events.learn gives it again */
+    size_t used_index;                     /* in ucx->used */
 
     struct gsh_ucx_remote *remotes; /* by off */
     size_t n_remotes, remotes_room, last_remote;
-    struct gsh_ucx_path paths[GSH_TRANSPORT_PATHS];
+    struct gsh_ucx_path path_0, *other_paths; /* gsh_ucx_path; [n_other_paths], from path 1 on */
+    unsigned n_other_paths;
     struct gsh_ucx_link calls;
 
     uint64_t send_sequence, receive_sequence; /* of the next message */
@@ -135,8 +135,18 @@ struct gsh_ucx_peer {
 
     struct gsh_ucx_peer *next_broken;
     bool is_silent; /* broken: it has not answered for the options' timeout_ns */
-    char reason[256];
+    char *reason;   /* broken or lost; NULL: as expected */
 };
+_Static_assert(sizeof(struct gsh_ucx_peer) <= 288, "docs/internals/many-nodes.md");
+
+/* NULL: nothing has used this path to the peer. */
+static inline struct gsh_ucx_path *gsh_ucx_path(struct gsh_ucx_peer *peer, unsigned path)
+{
+    if (path == 0) {
+        return &peer->path_0;
+    }
+    return path <= peer->n_other_paths ? &peer->other_paths[path - 1] : NULL;
+}
 
 struct gsh_ucx {
     struct gsh_transport base;

@@ -79,12 +79,12 @@ static inline uint64_t gsh_ucx_tag(const uint8_t key[GSH_SIPHASH_KEY_BYTES], int
 /* By which the peer knows this process: its PE, or its number in the pair. */
 static inline uint32_t gsh_ucx_own_number(const struct gsh_ucx_peer *peer)
 {
-    return peer->is_pair ? peer->pairing.as : (uint32_t)peer->ucx->base.options.my_pe;
+    return peer->pairing != NULL ? peer->pairing->as : (uint32_t)peer->ucx->base.options.my_pe;
 }
 
 static inline const uint8_t *gsh_ucx_send_key(const struct gsh_ucx_peer *peer)
 {
-    return peer->is_pair ? peer->pairing.send_key : peer->ucx->base.options.key;
+    return peer->pairing != NULL ? peer->pairing->send_key : peer->ucx->base.options.key;
 }
 
 /* The tag of a message that says that it is from a peer with this number. */
@@ -92,8 +92,8 @@ static inline uint64_t gsh_ucx_tag_of(const struct gsh_ucx *u, const struct gsh_
                                       const void *header, const void *data, size_t bytes)
 {
     const struct gsh_ucx_peer *from = u->peers[wire->from_pe];
-    if (from != NULL && from->is_pair) {
-        return gsh_ucx_tag(from->pairing.receive_key, (int)from->pairing.as, wire, header, data,
+    if (from != NULL && from->pairing != NULL) {
+        return gsh_ucx_tag(from->pairing->receive_key, (int)from->pairing->as, wire, header, data,
                            bytes);
     }
     return gsh_ucx_tag(u->base.options.key, u->base.options.my_pe, wire, header, data, bytes);

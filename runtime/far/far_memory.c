@@ -91,19 +91,34 @@ static void forget_peers(struct gsh_instance *pe, const struct gsh_heap_members 
     }
 }
 
-/* Whether the region's keys are in the book, where the proxy finds those that it needs: all PEs
- * have the region. */
+/* Whether the proxy finds the keys that it needs, by asking their PEs, or in the book: all PEs have
+ * the region. */
 static bool is_told(const struct gsh_instance *pe, const struct gsh_heap_members *members)
 {
     return members->pes == NULL && gsh_proxy_learns_late(pe->proxy);
+}
+
+static bool is_looked_up(const struct gsh_instance *pe, const struct gsh_heap_members *members)
+{
+    return is_told(pe, members) && gsh_looks_up(pe);
+}
+
+/* Accepts a region that has none. */
+static void withdraw_key(struct gsh_instance *pe, uint64_t off)
+{
+    if (gsh_looks_up(pe)) {
+        (void)!pe->bootstrap->ops->publish(pe->bootstrap, off, NULL, 0);
+    }
 }
 
 static void forget(struct gsh_instance *pe, const struct gsh_heap_members *members, uint64_t off)
 {
     if (is_told(pe, members)) {
         gsh_proxy_remove_told_region(pe->proxy, off);
+    }
+    if (is_told(pe, members) && !gsh_looks_up(pe)) {
         gsh_book_remove(pe->book, off);
-    } else {
+    } else if (!is_told(pe, members)) {
         forget_peers(pe, members, off, members->pes != NULL ? members->n : pe->n_pes);
     }
 }
@@ -179,6 +194,44 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
     return r;
 }
 
+/* Collective: some PE has failed before it had a heap, and all know; mine: of this PE. */
+static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result mine)
+{
+    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, mine);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+}
+
+static void fold_most(void *into, const void *from)
+{
+    uint64_t a, b;
+    memcpy(&a, into, sizeof(a));
+    memcpy(&b, from, sizeof(b));
+    a = gsh_max_u64(a, b);
+    memcpy(into, &a, sizeof(a));
+}
+
+/* Collective; mine: what this PE has come to. *told: the worst of all PEs. */
+static enum gsh_result combine_told(struct gsh_bootstrap *b, enum gsh_heap_told mine,
+                                    enum gsh_heap_told *told)
+{
+    uint64_t most = (uint64_t)mine;
+    const enum gsh_result r = b->ops->combine(b, &most, sizeof(most), fold_most);
+    *told = r != GSH_OK || most == GSH_HEAP_SOME_FAILED ? GSH_HEAP_SOME_FAILED
+            : most == GSH_HEAP_ALL_WELL                 ? GSH_HEAP_ALL_WELL
+                                                        : GSH_HEAP_OVER;
+    return r;
+}
+
+/* Collective: whether all PEs have the region, whose keys can be looked up then. */
+static enum gsh_result tell_outcome(struct gsh_instance *pe, struct gsh_bootstrap *b, uint64_t off,
+                                    uint64_t bytes, enum gsh_result mine)
+{
+    const enum gsh_result r =
+        combine_told(b, mine == GSH_OK ? GSH_HEAP_ALL_WELL : GSH_HEAP_SOME_FAILED, &pe->far->told);
+    return pe->far->told == GSH_HEAP_ALL_WELL ? gsh_proxy_add_told_region(pe->proxy, off, bytes)
+                                              : r;
+}
+
 /* What all have told. */
 static enum gsh_heap_told judge(const struct region_head *heads, int n)
 {
@@ -191,23 +244,49 @@ static enum gsh_heap_told judge(const struct region_head *heads, int n)
     return told;
 }
 
-/* Collective: some PE has failed before it had a heap, and all know; mine: of this PE. */
-static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result mine)
+/* Collective: the same where all PEs tell all of their keys. */
+static enum gsh_result tell_key(struct gsh_instance *pe, const struct gsh_heap_members *members,
+                                uint64_t off, uint64_t bytes, enum gsh_result mine, const void *key,
+                                size_t key_bytes)
 {
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, mine);
-    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+    struct gsh_bootstrap *b = members->bootstrap;
+    struct region_head *heads = calloc((size_t)members->n, sizeof(*heads));
+    if (heads == NULL) {
+        /* the others wait in the same call: this PE cannot leave them there */
+        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", members->n);
+    }
+    struct region_head head = {.result = (int16_t)mine, .key_bytes = (uint32_t)key_bytes};
+    if (mine == GSH_OK && key_bytes > 0 && key_bytes <= sizeof(head.key)) {
+        memcpy(head.key, key, key_bytes);
+    }
+    enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
+    pe->far->told = r == GSH_OK ? judge(heads, members->n) : GSH_HEAP_SOME_FAILED;
+    if (pe->far->told == GSH_HEAP_ALL_WELL) {
+        r = exchange_keys(pe, members, off, bytes, heads, key);
+    }
+    free(heads);
+    return r;
+}
+
+/* Of a PE without a heap, in place of tell_key. */
+static enum gsh_result tell_failure(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                    enum gsh_result mine)
+{
+    const struct region_head head = {.result = (int16_t)mine, .had_failed = 1};
+    struct region_head *heads = calloc((size_t)b->size, sizeof(*heads));
+    if (heads == NULL) {
+        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", b->size); /* see tell_key() */
+    }
+    const enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
+    free(heads);
+    return r;
 }
 
 enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe, enum gsh_result prior)
 {
-    struct gsh_bootstrap *b = pe->bootstrap;
-    const struct region_head mine = {.result = (int16_t)prior, .had_failed = 1};
-    struct region_head *heads = calloc((size_t)b->size, sizeof(*heads));
-    if (heads == NULL) {
-        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", b->size); /* see came() */
-    }
-    const enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), heads);
-    free(heads);
+    enum gsh_heap_told told;
+    const enum gsh_result r = gsh_looks_up(pe) ? combine_told(pe->bootstrap, GSH_HEAP_OVER, &told)
+                                               : tell_failure(pe, pe->bootstrap, prior);
     return r == GSH_OK ? end_init(pe, prior) : r;
 }
 
@@ -217,36 +296,31 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
                             enum gsh_result prior, const struct gsh_heap_members *members)
 {
     struct gsh_instance *pe = context;
-    struct gsh_bootstrap *b = members->bootstrap;
     const void *key = NULL;
     size_t key_bytes = 0;
-    struct region_head *heads = calloc((size_t)members->n, sizeof(*heads));
-    if (heads == NULL) {
-        gsh_abort(pe, 1, "no host memory for the regions of %d PEs", members->n); /* as above */
-    }
     enum gsh_result mine = prior == GSH_OK && off == 0 ? give_memory(pe, memory) : prior;
     if (mine == GSH_OK) {
         mine = gsh_proxy_add_region(pe->proxy, off, bytes, &key, &key_bytes);
     }
-    struct region_head head = {.result = (int16_t)mine, .key_bytes = (uint32_t)key_bytes};
-    if (mine == GSH_OK && key_bytes > 0 && key_bytes <= sizeof(head.key)) {
-        memcpy(head.key, key, key_bytes);
+    const bool is_added = mine == GSH_OK;
+    if (is_added && is_looked_up(pe, members)) {
+        mine = pe->bootstrap->ops->publish(pe->bootstrap, off, key, key_bytes);
     }
-    enum gsh_result r = b->ops->allgather(b, &head, sizeof(head), heads);
-    pe->far->told = r == GSH_OK ? judge(heads, members->n) : GSH_HEAP_SOME_FAILED;
-    pe->far->alone_off = pe->far->told == GSH_HEAP_ALL_WELL ? UINT64_MAX : off;
-    if (pe->far->told == GSH_HEAP_ALL_WELL) {
-        r = exchange_keys(pe, members, off, bytes, heads, key);
-        if (r != GSH_OK && !gsh_is_loss(r)) {
-            gsh_abort(pe, 1, "the keys of far PEs: %s", gsh_last_error());
-        }
+    enum gsh_result r = is_looked_up(pe, members)
+                            ? tell_outcome(pe, members->bootstrap, off, bytes, mine)
+                            : tell_key(pe, members, off, bytes, mine, key, key_bytes);
+    const bool is_complete = pe->far->told == GSH_HEAP_ALL_WELL;
+    pe->far->alone_off = is_complete ? UINT64_MAX : off;
+    if (is_complete && r != GSH_OK && !gsh_is_loss(r)) {
+        gsh_abort(pe, 1, "the keys of far PEs: %s", gsh_last_error());
     }
-    free(heads);
     if (pe->far->told == GSH_HEAP_OVER) {
         r = end_init(pe, mine);
+    } else {
+        r = mine != GSH_OK ? mine : r;
     }
-    r = mine != GSH_OK && pe->far->told != GSH_HEAP_OVER ? mine : r;
-    if (mine == GSH_OK && r != GSH_OK) {
+    if (is_added && r != GSH_OK) {
+        withdraw_key(pe, off);
         (void)!gsh_proxy_remove_region(pe->proxy, off);
     }
     return r;
@@ -261,6 +335,7 @@ static void goes(void *context, uint64_t off, const struct gsh_heap_members *mem
     if (pe->far->alone_off != off) {
         forget(pe, members, off);
     }
+    withdraw_key(pe, off);
     (void)!gsh_proxy_remove_region(pe->proxy, off);
 }
 
@@ -275,7 +350,8 @@ static void settled(void *context, uint64_t off, const struct gsh_heap_members *
 {
     struct gsh_instance *pe = context;
     struct gsh_bootstrap *node = pe->node_bootstrap;
-    if (is_told(pe, members) && (node == NULL || node->ops->barrier(node) == GSH_OK)) {
+    if (is_told(pe, members) && !gsh_looks_up(pe) &&
+        (node == NULL || node->ops->barrier(node) == GSH_OK)) {
         gsh_book_settle(pe->book, off);
     }
 }
@@ -324,6 +400,16 @@ enum gsh_result gsh_far_check(const struct gsh_instance *pe)
     if ((unsigned)pe->n_pes > GSH_RING_MAX_PES) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "init: %d PEs; the rings can name %u", pe->n_pes,
                         GSH_RING_MAX_PES);
+    }
+    int other = 0; /* the transport finds that only when it needs the PE's address */
+    while (other < pe->n_pes && gsh_is_of_process(pe, other)) {
+        other++;
+    }
+    if (other < pe->n_pes && strcmp(pe->env.transport, "loop") == 0) {
+        return gsh_note(GSH_ERR_UNSUPPORTED,
+                        "init: GSHMEM_TRANSPORT=loop joins threads of one process; PE %d is in "
+                        "another",
+                        other);
     }
     return GSH_OK;
 }

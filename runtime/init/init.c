@@ -20,6 +20,7 @@
 #include "base/process.h"
 #include "base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/descriptors.h"
@@ -326,7 +327,7 @@ static enum gsh_result check_bells(struct gsh_instance *pe, const struct hello *
         first++;
     }
     if (first == pe->n_pes) {
-        gsh_bell_key(&pe->bell, pe->secret);
+        gsh_bell_key(pe->bell, pe->secret);
         return GSH_OK;
     }
     const enum gsh_result mine = (enum gsh_result)all[pe->my_pe].result;
@@ -355,8 +356,7 @@ static enum gsh_result exchange_identities(struct gsh_instance *pe)
     if (mine.is_cpu) {
         gsh_setup_tell(pe, &mine.device);
     }
-    mine.result = pe->n_pes > 1 ? gsh_bell_open(&pe->bell) : GSH_OK;
-    mine.bell = pe->bell.name;
+    mine.result = pe->n_pes > 1 ? gsh_bell_open(&pe->bell, &mine.bell) : GSH_OK;
     enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
     if (r == GSH_OK) {
         r = check_versions(all, pe->n_pes);
@@ -408,19 +408,22 @@ static enum gsh_result enter_node(struct gsh_instance *pe, const struct gsh_page
     return r == GSH_OK ? gsh_net_start(pe) : r;
 }
 
-/* Several nodes. The exchange of addresses tells all PEs what each has come to. *own: what has come
- * of entering the node, of which PEs of other nodes do not know. */
+/* Several nodes. *own: what has come of this PE's part, of which PEs of other nodes do not know. If
+ * they do not look up addresses, an exchange of these has told them of its beginning. */
 static enum gsh_result join_nodes(struct gsh_instance *pe, struct gsh_page_passing *passing,
                                   enum gsh_result *own)
 {
     enum gsh_result mine = gsh_page_open(pe, passing);
     mine = mine == GSH_OK ? gsh_monitor_prepare(pe, &pe->monitor) : mine;
-    const enum gsh_result r = gsh_net_introduce(pe, pe->bootstrap, mine, NULL, NULL);
-    *own = r == GSH_OK ? enter_node(pe, passing) : r;
-    if (r == GSH_OK && *own != GSH_OK) {
+    mine = gsh_net_introduce(pe, pe->bootstrap, mine);
+    if (mine != GSH_OK && !gsh_looks_up(pe)) {
+        return mine; /* of all PEs */
+    }
+    *own = mine == GSH_OK ? enter_node(pe, passing) : mine;
+    if (*own != GSH_OK) {
         gsh_bell_ring_all(pe);
     }
-    return r;
+    return GSH_OK;
 }
 
 /* What needs no other PE. */
@@ -574,6 +577,9 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
     r = exchange_identities(pe);
+    if (r == GSH_OK && pe->n_nodes == 1 && pe->bootstrap->ops->forgo != NULL) {
+        pe->bootstrap->ops->forgo(pe->bootstrap);
+    }
     if (r == GSH_OK) {
         gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);
         free_proxy_of_kernels(pe, had_threads);

@@ -267,8 +267,22 @@ static void on_waiting(void *context, const char *call, int pe, uint64_t since_n
 static enum gsh_result look_up(void *context, int pe, uint64_t number, const void **blob,
                                size_t *bytes)
 {
-    const struct gsh_net *net = context;
-    return gsh_book_look_up(net->pe->book, number, pe, blob, bytes);
+    struct gsh_net *net = context;
+    struct gsh_bootstrap *b = net->pe->bootstrap;
+    const uint64_t limit_ns = net->pe->env.proxy_timeout_ns;
+    if (!gsh_looks_up(net->pe)) {
+        return gsh_book_look_up(net->pe->book, number, pe, blob, bytes);
+    }
+    free(net->looked_up);
+    net->looked_up = NULL;
+    /* meanwhile this PE answers nobody, so others must not take it for lost */
+    const enum gsh_result r = b->ops->look_up(
+        b, pe, number, limit_ns != 0 ? limit_ns / 2 : b->timeout_ns, &net->looked_up, bytes);
+    if (r != GSH_OK) {
+        gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "%s", gsh_last_error());
+    }
+    *blob = net->looked_up;
+    return r;
 }
 
 static enum gsh_result create_book(struct gsh_instance *pe)
@@ -373,40 +387,10 @@ static enum gsh_result exchange_long(struct gsh_instance *pe, struct gsh_bootstr
     return r;
 }
 
-/* Gathers greetings, and in the same exchange what PEs tell of their devices, if attr is not NULL.
- */
-static enum gsh_result gather(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                              const struct gsh_net_greeting *greeting,
-                              const struct gsh_device_attr *attr, struct gsh_device_attr *attrs)
-{
-    struct {
-        struct gsh_device_attr attr;
-        struct gsh_net_greeting greeting;
-    } mine = {.greeting = *greeting}, *all;
-    struct gsh_net_greeting *greetings = pe->net->greetings;
-    if (attr == NULL) {
-        return b->ops->allgather(b, greeting, sizeof(*greeting), greetings);
-    }
-    all = calloc((size_t)pe->n_pes, sizeof(*all));
-    if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for the addresses of %d PEs", pe->n_pes);
-    }
-    mine.attr = *attr;
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        greetings[i] = all[i].greeting;
-        attrs[i] = all[i].attr;
-    }
-    free(all);
-    return r;
-}
-
 /* Returns the same on all PEs, as long as none is lost. mine: what this PE has come to; had_failed:
  * that was before it had a network. */
 static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bootstrap *b,
-                                          bool had_failed, enum gsh_result mine,
-                                          const struct gsh_device_attr *attr,
-                                          struct gsh_device_attr *attrs)
+                                          bool had_failed, enum gsh_result mine)
 {
     const void *address = NULL;
     size_t bytes = 0, max = 0;
@@ -424,7 +408,7 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
         memcpy(own.address, address, bytes);
     }
     int first = 0;
-    enum gsh_result r = gather(pe, b, &own, attr, attrs);
+    enum gsh_result r = b->ops->allgather(b, &own, sizeof(own), greetings);
     for (; r == GSH_OK && first < pe->n_pes && greetings[first].result == GSH_OK; first++) {
         max = gsh_max_u64(max, greetings[first].bytes);
     }
@@ -436,9 +420,19 @@ static enum gsh_result exchange_addresses(struct gsh_instance *pe, struct gsh_bo
     return r;
 }
 
+/* Others can look up this PE's address from now on. */
+static enum gsh_result publish_address(struct gsh_instance *pe)
+{
+    const void *address = NULL;
+    size_t bytes = 0;
+    const enum gsh_result r = gsh_proxy_address(pe->proxy, &address, &bytes);
+    return r == GSH_OK
+               ? pe->bootstrap->ops->publish(pe->bootstrap, GSH_PROXY_ADDRESS, address, bytes)
+               : r;
+}
+
 enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap,
-                                  enum gsh_result prior, const struct gsh_device_attr *attr,
-                                  struct gsh_device_attr *attrs)
+                                  enum gsh_result prior)
 {
     pe->net = calloc(1, sizeof(*pe->net));
     if (pe->net == NULL) {
@@ -448,7 +442,10 @@ enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap 
     pe->net->lost_pe = -1;
     enum gsh_result mine = prior == GSH_OK ? gsh_far_check(pe) : prior;
     mine = mine == GSH_OK ? create_proxy(pe) : mine;
-    return exchange_addresses(pe, bootstrap, prior != GSH_OK, mine, attr, attrs);
+    if (gsh_looks_up(pe)) {
+        return mine == GSH_OK ? publish_address(pe) : mine;
+    }
+    return exchange_addresses(pe, bootstrap, prior != GSH_OK, mine);
 }
 
 static enum gsh_result set_peers(struct gsh_instance *pe)
@@ -457,6 +454,9 @@ static enum gsh_result set_peers(struct gsh_instance *pe)
     const bool are_long = net->long_addresses != NULL;
     const uint8_t *addresses = are_long ? net->long_addresses : net->greetings[0].address;
     const size_t stride = are_long ? net->long_bytes : sizeof(net->greetings[0]);
+    if (gsh_looks_up(pe)) {
+        return GSH_OK;
+    }
     enum gsh_result r = create_book(pe);
     if (r == GSH_OK && gsh_proxy_learns_late(pe->proxy)) {
         return gsh_book_add(pe->book, GSH_PROXY_ADDRESS,
@@ -513,6 +513,7 @@ void gsh_net_destroy(struct gsh_instance *pe)
     gsh_book_destroy(&pe->book);
     if (pe->net != NULL) {
         free_told(pe->net);
+        free(pe->net->looked_up);
     }
     free(pe->net);
     pe->net = NULL;

@@ -7,17 +7,14 @@
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 
-struct gsh_device_attr;
 struct gsh_instance;
 
-/* Collective over `bootstrap`: makes pe->proxy, and gathers the addresses of all PEs. prior: the
- * outcome of this PE's part of init so far, of which the others do not know. If it failed, or a PE
- * fails here, all PEs return the failure, as long as none is lost. attr: what this PE tells of its
- * device in the same exchange, and attrs, [n_pes], receives what each does; both NULL, on all PEs:
- * they tell that later. */
+/* Makes pe->proxy. prior: the outcome of this PE's part of init so far, of which the others do not
+ * know. If gsh_looks_up, it publishes this PE's address, is not collective, and returns this PE's
+ * own outcome. Else it is collective over `bootstrap`, and gathers the addresses of all PEs: if
+ * prior is a failure, or a PE fails here, all PEs return the failure, as long as none is lost. */
 GSH_CHECK_RESULT enum gsh_result
-gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result prior,
-                  const struct gsh_device_attr *attr, struct gsh_device_attr *attrs);
+gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap, enum gsh_result prior);
 /* Not collective: keeps what PEs have told of their addresses, with the node's pages, and starts
  * the proxy. */
 GSH_CHECK_RESULT enum gsh_result gsh_net_start(struct gsh_instance *pe);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "bootstrap/shm.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/host_wait.h"
 #include "runtime/instance/instance.h"

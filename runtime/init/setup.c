@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "runtime/far/far.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/binding.h"
 #include "runtime/instance/end.h"
 #include "runtime/instance/instance.h"
@@ -394,7 +395,7 @@ static enum gsh_result fail_alone(struct gsh_instance *pe, const struct gsh_boot
                                   enum gsh_result mine)
 {
     gsh_bell_ring_all(pe);
-    if (!gsh_node_leave(pe) && !pe->bell.is_open) {
+    if (!gsh_node_leave(pe) && pe->bell == NULL) {
         gsh_abort(pe, 1, "%s", gsh_last_error());
     }
     return first != NULL ? gsh_far_tell_failed(pe, mine) : gsh_blame(mine, "init");

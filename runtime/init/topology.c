@@ -286,7 +286,7 @@ static enum gsh_result number_slots(struct gsh_instance *pe)
 /* Collective, over the job's bootstrap, which is not the network's. */
 static enum gsh_result make_net(struct gsh_instance *pe)
 {
-    enum gsh_result r = gsh_net_introduce(pe, pe->job_bootstrap, GSH_OK, NULL, NULL);
+    enum gsh_result r = gsh_net_introduce(pe, pe->job_bootstrap, GSH_OK);
     if (r == GSH_OK) {
         r = gsh_init_vote(pe, GSH_STEP_NET, gsh_net_start(pe));
         gsh_net_settle(pe);

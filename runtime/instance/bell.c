@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -20,6 +21,13 @@ enum { NAME_CHARACTERS = 5 };
 #define FULL_TRIES  2000
 #define FULL_NAP_NS 1000000
 
+struct gsh_bell {
+    int fd;
+    bool has_rung;
+    uint8_t key[GSH_KEY_BYTES];
+};
+
+/* name: its characters, the first in the lowest byte. */
 static socklen_t address_of(uint64_t name, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -29,11 +37,14 @@ static socklen_t address_of(uint64_t name, struct sockaddr_un *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + NAME_CHARACTERS);
 }
 
-enum gsh_result gsh_bell_open(struct gsh_bell *bell)
+enum gsh_result gsh_bell_open(struct gsh_bell **out, uint64_t *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t bytes = sizeof(address);
-    *bell = (struct gsh_bell){.is_open = true};
+    struct gsh_bell *bell = calloc(1, sizeof(*bell));
+    if (bell == NULL) {
+        return gsh_note(GSH_ERR_NOMEM, "init: no memory for a socket for PEs of the host");
+    }
     bell->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (bell->fd >= 0) {
         gsh_private_fd_add(bell->fd);
@@ -41,21 +52,34 @@ enum gsh_result gsh_bell_open(struct gsh_bell *bell)
     if (bell->fd < 0 || bind(bell->fd, (struct sockaddr *)&address, sizeof(sa_family_t)) != 0 ||
         getsockname(bell->fd, (struct sockaddr *)&address, &bytes) != 0) {
         const int saved = errno;
-        gsh_bell_close(bell);
+        gsh_bell_close(&bell);
         return gsh_note(GSH_ERR_SYSTEM, "init: a socket for PEs of the host: %s", strerror(saved));
     }
+    *name = 0;
     for (int i = 0; i < NAME_CHARACTERS; i++) {
-        bell->name |= (uint64_t)(uint8_t)address.sun_path[1 + i] << (8 * i);
+        *name |= (uint64_t)(uint8_t)address.sun_path[1 + i] << (8 * i);
     }
+    *out = bell;
     return GSH_OK;
 }
 
-void gsh_bell_close(struct gsh_bell *bell)
+void gsh_bell_close(struct gsh_bell **bell)
 {
-    if (bell->is_open && bell->fd >= 0) {
-        gsh_private_fd_close(&bell->fd);
+    struct gsh_bell *b = *bell;
+    *bell = NULL;
+    if (b == NULL) {
+        return;
     }
-    explicit_bzero(bell, sizeof(*bell));
+    if (b->fd >= 0) {
+        gsh_private_fd_close(&b->fd);
+    }
+    explicit_bzero(b, sizeof(*b));
+    free(b);
+}
+
+int gsh_bell_fd(const struct gsh_bell *bell)
+{
+    return bell->fd;
 }
 
 void gsh_bell_key(struct gsh_bell *bell, const uint8_t secret[GSH_SECRET_BYTES])
@@ -81,9 +105,12 @@ bool gsh_bell_is_true(const uint8_t key[GSH_KEY_BYTES], int to, const void *data
 
 bool gsh_bell_has_rung(struct gsh_instance *pe)
 {
-    struct gsh_bell *bell = &pe->bell;
+    struct gsh_bell *bell = pe->bell;
     uint8_t data[sizeof(struct gsh_bell_message) + 1];
-    while (bell->is_open && !bell->has_rung) {
+    if (bell == NULL) {
+        return false;
+    }
+    while (!bell->has_rung) {
         const ssize_t n = recv(bell->fd, data, sizeof(data), MSG_DONTWAIT);
         if (n < 0 && errno != EINTR) {
             break;
@@ -95,7 +122,7 @@ bool gsh_bell_has_rung(struct gsh_instance *pe)
         return true;
     }
     struct gsh_bootstrap *b = pe->bootstrap;
-    const bool has_lost = bell->is_open && b->ops->has_lost != NULL && b->ops->has_lost(b);
+    const bool has_lost = b->ops->has_lost != NULL && b->ops->has_lost(b);
     if (has_lost) {
         (void)gsh_note(GSH_ERR_PEER, "another PE has ended");
     }
@@ -108,9 +135,9 @@ static void ring(const struct gsh_instance *pe, int other)
     struct sockaddr_un address;
     const socklen_t bytes = address_of(gsh_near_of(pe, other)->bell, &address);
     struct gsh_bell_message m = {.from = pe->my_pe, .to = other};
-    m.tag = tag_of(pe->bell.key, &m);
+    m.tag = tag_of(pe->bell->key, &m);
     for (int i = 0; i < FULL_TRIES; i++) {
-        const ssize_t n = sendto(pe->bell.fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT,
+        const ssize_t n = sendto(pe->bell->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT,
                                  (struct sockaddr *)&address, bytes);
         if (n >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)) {
             return; /* a PE without a bell waits for nobody */
@@ -121,7 +148,7 @@ static void ring(const struct gsh_instance *pe, int other)
 
 void gsh_bell_ring_all(struct gsh_instance *pe)
 {
-    for (int i = 0; pe->bell.is_open && i < pe->n_pes; i++) {
+    for (int i = 0; pe->bell != NULL && i < pe->n_pes; i++) {
         if (i != pe->my_pe && gsh_near_of(pe, i) != NULL) {
             ring(pe, i);
         }

@@ -13,13 +13,7 @@
 
 struct gsh_instance;
 
-/* Zeros: none. */
-struct gsh_bell {
-    bool is_open, has_rung;
-    int fd;
-    uint64_t name; /* characters of its abstract name, the first in the lowest byte */
-    uint8_t key[GSH_KEY_BYTES];
-};
+struct gsh_bell;
 
 /* What travels. */
 struct gsh_bell_message {
@@ -28,10 +22,12 @@ struct gsh_bell_message {
 };
 _Static_assert(sizeof(struct gsh_bell_message) == 16, "no padding");
 
-/* Of this PE, before its job has a secret; noted. */
-GSH_CHECK_RESULT enum gsh_result gsh_bell_open(struct gsh_bell *bell);
-/* Accepts one that is not open. */
-void gsh_bell_close(struct gsh_bell *bell);
+/* Of this PE, before its job has a secret; noted. *name: what it tells the others. */
+GSH_CHECK_RESULT enum gsh_result gsh_bell_open(struct gsh_bell **out, uint64_t *name);
+/* Accepts NULL. */
+void gsh_bell_close(struct gsh_bell **bell);
+/* Has input when somebody has rung. */
+int gsh_bell_fd(const struct gsh_bell *bell);
 /* Once there is a secret, and nobody has rung yet. */
 void gsh_bell_key(struct gsh_bell *bell, const uint8_t secret[GSH_SECRET_BYTES]);
 

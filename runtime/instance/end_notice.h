@@ -39,6 +39,7 @@ struct gsh_net {
     struct gsh_net_greeting *greetings; /* [n_pes] */
     uint8_t *long_addresses;            /* [n_pes] of long_bytes each, or NULL */
     size_t long_bytes;
+    void *looked_up; /* the newest; under the proxy's lock */
 };
 
 /* Tells the job that PE origin ends it, along the connections that collective calls use. PEs that

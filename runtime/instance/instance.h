@@ -11,13 +11,13 @@
 #include "bootstrap/fdpass.h"
 #include "wire/state.h"
 #include "heap/heap.h"
-#include "runtime/instance/bell.h"
 #include "runtime/instance/device_ops.h"
 #include "base/lock.h"
 #include "base/env.h"
 #include "base/keys.h"
 #include "base/coll_table.h"
 
+struct gsh_bell;
 struct gsh_book;
 struct gsh_buffers;
 struct gsh_contexts;
@@ -72,7 +72,7 @@ struct gsh_instance {
     struct gsh_peer *peers;     /* [n_pes] */
     struct gsh_near *near;      /* by node_index; gsh_near_of */
     uint64_t *host_of_node;     /* [n_nodes] boot id and network namespace */
-    struct gsh_bell bell;       /* while init waits for others of the node */
+    struct gsh_bell *bell;      /* while init waits for others of the node, else NULL */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
     int page_fd;
@@ -154,6 +154,13 @@ static inline uint64_t gsh_host_of(const struct gsh_instance *pe, int other)
 static inline bool gsh_is_of_process(const struct gsh_instance *pe, int other)
 {
     return pe->peers[other].process == pe->peers[pe->my_pe].process;
+}
+
+/* Whether PEs look up each other's addresses and keys one by one, where they first need them; the
+ * same on all PEs. Else all tell all (book.h). */
+static inline bool gsh_looks_up(const struct gsh_instance *pe)
+{
+    return pe->n_nodes > 1 && pe->bootstrap->ops->look_up != NULL;
 }
 
 /* Whether target, which has been checked, is not mapped here. Then gsh_peer_address returns NULL,

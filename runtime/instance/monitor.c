@@ -27,6 +27,7 @@
 #include "base/util.h"
 #include "bootstrap/uds.h"
 #include "bootstrap/socket.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/end_notice.h"
 #include "runtime/instance/descriptors.h"
@@ -261,14 +262,15 @@ static void wake(struct gsh_monitor *w)
  * GSH_ERR_PEER, noted, if another PE of the node has failed. */
 static enum gsh_result wait_for(struct gsh_monitor *w, int fd, int most_ms, uint64_t deadline_ns)
 {
-    struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
-                          {.fd = w->pe->bell.is_open ? w->pe->bell.fd : -1, .events = POLLIN}};
+    struct pollfd p[2] = {
+        {.fd = fd, .events = POLLIN},
+        {.fd = w->pe->bell != NULL ? gsh_bell_fd(w->pe->bell) : -1, .events = POLLIN}};
     int limit_ms = gsh_deadline_poll_ms(deadline_ns);
     if (limit_ms == 0) {
         return GSH_ERR_TIMEOUT;
     }
     limit_ms = gsh_poll_ms_at_most(limit_ms, most_ms);
-    (void)poll(p, 2, w->pe->bell.is_open ? gsh_poll_ms_at_most(limit_ms, BELL_MS) : limit_ms);
+    (void)poll(p, 2, w->pe->bell != NULL ? gsh_poll_ms_at_most(limit_ms, BELL_MS) : limit_ms);
     return gsh_bell_has_rung(w->pe) ? GSH_ERR_PEER : GSH_OK;
 }
 

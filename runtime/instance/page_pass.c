@@ -13,6 +13,7 @@
 #include "base/pages.h"
 #include "base/util.h"
 #include "bootstrap/socket.h"
+#include "runtime/instance/bell.h"
 #include "runtime/instance/book.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
@@ -32,8 +33,9 @@ static bool is_beside(const struct gsh_instance *pe, int other)
 /* Of the node's book, whole pages. */
 static uint64_t book_bytes(const struct gsh_instance *pe)
 {
-    return pe->n_nodes > 1 ? gsh_align_up((uint64_t)pe->n_pes * GSH_BOOK_PE_BYTES, gsh_page_size())
-                           : 0;
+    return pe->n_nodes > 1 && !gsh_looks_up(pe)
+               ? gsh_align_up((uint64_t)pe->n_pes * GSH_BOOK_PE_BYTES, gsh_page_size())
+               : 0;
 }
 
 /* Of a PE's file, whose page has `bytes`: the book is behind the first one's. */
@@ -263,8 +265,8 @@ enum gsh_result gsh_page_open(struct gsh_instance *pe, struct gsh_page_passing *
     if (p.n > 0) {
         r = gsh_fdpass_create(pe->secret, pe->my_pe, pe->env.bootstrap_timeout_ns, &pe->fdpass);
     }
-    if (r == GSH_OK && p.n > 0 && pe->bell.is_open) {
-        gsh_fdpass_heed(pe->fdpass, pe->bell.fd, has_rung, pe);
+    if (r == GSH_OK && p.n > 0 && pe->bell != NULL) {
+        gsh_fdpass_heed(pe->fdpass, gsh_bell_fd(pe->bell), has_rung, pe);
     }
     if (r == GSH_OK && p.n > 0) {
         const bool meets_all = !p.is_one_file || pe->outlives_deaths;

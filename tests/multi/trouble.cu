@@ -162,6 +162,8 @@ static int pe_main(int argc, char **argv)
         return fail_alone();
     if (is(&s, "few_files") && is_second())
         leave_files(11);
+    if (is(&s, "few_files_far") && is_second())
+        leave_files(13);
     if (is(&s, "differ_range") && is_second())
         setenv("GSHMEM_HEAP_RANGE", "8G", 1);
     if (is(&s, "differ_keep") && is_second())

@@ -241,6 +241,10 @@ NEAR = {
 }
 # With all data staged.
 STAGED = {"GSHMEM_STAGE": "always"}
+# On several nodes of two PEs: PE 0 waits for PE 1, which has failed before they have met.
+FAR_PAIRS = {
+    "few_files_far": (r"PE 0.*init failed on PE 1: .*(ulimit -n|Too many open files)", 1, {}, "run"),
+}
 # Missing transports.
 FAR = {
     "no_transport": (r"GSHMEM_TRANSPORT=pigeon.*auto, ucx, loop", 1, {"GSHMEM_TRANSPORT": "pigeon"},
@@ -463,6 +467,8 @@ def main():
     cases = dict(CASES, **WARNINGS)
     cases.update(CHECKS if options.checks else UNCHECKED)
     cases.update(FAR if options.node_pes else NEAR)
+    if options.node_pes == 2:
+        cases.update(FAR_PAIRS)
     if options.program.endswith("_cuda"):
         cases = {name: case for name, case in cases.items() if name not in CPU_ONLY}
     names = [name for name in options.cases or cases

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bootstrap/uid.h"
+#include "bootstrap/uid_wire.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "perftest/sim/goal.h"
@@ -24,7 +25,7 @@ enum { MAX_PES = 512, N_STAGES = 5 };
 
 /* What a PE has sent by the end of each stage of the job. */
 struct sent {
-    struct gsh_bootstrap_counts tcp;
+    struct gsh_bootstrap_counts tcp, asked;
     struct gsh_proxy_sent far;
 };
 
@@ -38,6 +39,7 @@ static void note(int rank, int stage)
 {
     const struct gsh_instance *pe = gsh_instance_bound();
     sent[rank][stage].tcp = pe->bootstrap->counts;
+    sent[rank][stage].asked = pe->bootstrap->asked;
     sent[rank][stage].far = gsh_proxy_sent(pe->proxy);
 }
 
@@ -92,7 +94,7 @@ static void compare(const struct sim *s, int n, const char *const *names, int st
     struct sim_counts real = {0}, simulated = sum(s, names);
     for (int rank = 0; rank < n; rank++) {
         const struct sent *now = &sent[rank][stage];
-        const struct sent before = stage > 0 ? now[-1] : (struct sent){{0}, {0}};
+        const struct sent before = stage > 0 ? now[-1] : (struct sent){{0}, {0}, {0}};
         real.messages += is_tcp ? now->tcp.messages - before.tcp.messages
                                 : now->far.messages - before.far.messages;
         real.bytes +=
@@ -106,7 +108,7 @@ static void compare(const struct sim *s, int n, const char *const *names, int st
 static void test_counts(int n, int node_pes)
 {
     static const char *const
-        tcp[] = {"rendezvous", "links", "identities", "addresses", "heap", NULL},
+        tcp[] = {"rendezvous", "links", "identities", "heap", NULL},
         *const none[] = {"nothing over the proxy", NULL}, *const malloc_small[] = {"malloc", NULL},
         *const malloc_large[] = {"malloc that grows", NULL}, *const sync[] = {"sync_all", NULL},
         *const split[] = {"team_split", NULL};
@@ -124,8 +126,6 @@ static void test_counts(int n, int node_pes)
     model.node_pes = node_pes;
     model.message_max = (double)message_max;
     model.team_units = (double)team_units;
-    model.address_bytes = 16; /* of the transport within a process */
-    model.key_bytes = 8;
     struct sim *s = sim_create(&model, n, 1);
     sim_add_init(s);
     sim_add_malloc(s);
@@ -133,6 +133,11 @@ static void test_counts(int n, int node_pes)
     sim_add_sync(s);
     sim_add_split(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    /* Who tells where partners are: of each, at most as many as there are rounds. */
+    const uint64_t rounds = (uint64_t)gsh_uid_rounds(n);
+    for (int rank = 0; rank < n; rank++) {
+        CHECK(sent[rank][0].asked.messages <= rounds * rounds);
+    }
     compare(s, n, tcp, 0, true);
     compare(s, n, none, 0, false);
     compare(s, n, malloc_small, 1, false);
@@ -146,18 +151,13 @@ static void test_counts(int n, int node_pes)
  * of one process do. */
 static int process_main(void)
 {
-    static const char *const tcp[] = {"rendezvous", "links", "identities",
-                                      "addresses",  "heap",  NULL};
-    const void *address = NULL;
-    size_t bytes = 0;
+    static const char *const tcp[] = {"rendezvous", "links", "identities", "heap", NULL};
     struct sim_model model;
     gshmem_init();
     const struct gsh_instance *pe = gsh_instance_bound();
     const uint64_t n = (uint64_t)gshmem_n_pes();
-    CHECK_EQ(gsh_proxy_address(pe->proxy, &address, &bytes), GSH_OK);
     sim_model_init(&model);
     model.node_pes = pe->env.node_pes;
-    model.address_bytes = (double)bytes;
     struct sim *s = sim_create(&model, (int)n, 1);
     sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));

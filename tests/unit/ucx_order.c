@@ -251,6 +251,9 @@ static void count_line(enum gsh_log_level level, enum gsh_log_subsys subsys, con
     n_lines += level <= GSH_LOG_WARN;
 }
 
+/* Events of the transports to come; NULL: none. */
+static enum gsh_result (*learns)(void *context, int pe);
+
 static struct gsh_transport *create(int me)
 {
     static const struct gsh_ucx_core core = {
@@ -260,6 +263,7 @@ static struct gsh_transport *create(int me)
     memcpy(options.key, key, sizeof(key));
     options.events.message = on_message;
     options.events.lost = on_lost;
+    options.events.learn = learns;
     lost_reason[0] = '\0';
     n_sent = n_received = n_fetches = 0;
     if (!CHECK_EQ(gsh_ucx_plugin_1()->create(&core, &options, &t), GSH_OK)) {
@@ -440,6 +444,50 @@ const char *__lsan_default_suppressions(void)
     return "leak:libuc";
 }
 
+/* An address is not kept once there is a connection; another path's is made of it, told anew. */
+static struct gsh_transport *asker, *asked_for;
+static unsigned n_learnt;
+static bool is_forgotten;
+
+static enum gsh_result tell_address(void *context, int pe)
+{
+    (void)context;
+    n_learnt++;
+    if (!is_forgotten) {
+        connect_to(asker, pe, asked_for);
+    }
+    return is_forgotten ? GSH_ERR_PEER : GSH_OK;
+}
+
+static void test_address(void)
+{
+    struct gsh_ucx_peer *peer = NULL;
+    asked_for = create(0);
+    learns = tell_address;
+    asker = create(1);
+    learns = NULL;
+    n_lost = 0;
+    CHECK_EQ(gsh_ucx_use((struct gsh_ucx *)asker, 0, &peer), GSH_OK);
+    CHECK(peer->ep != NULL && peer->address == NULL);
+    CHECK_EQ(n_learnt, 1);
+    CHECK_EQ(gsh_ucx_make_path(peer, 3), GSH_OK);
+    CHECK(gsh_ucx_path(peer, 4) == NULL && gsh_ucx_path(peer, 3)->ep == NULL);
+    ucp_ep_h ep = gsh_ucx_use_path(peer, 3);
+    CHECK(ep != NULL && ep != peer->ep && gsh_ucx_use_path(peer, 3) == ep);
+    CHECK(peer->address == NULL);
+    CHECK_EQ(n_learnt, 2);
+    is_forgotten = true;
+    CHECK_EQ(gsh_ucx_make_path(peer, 4), GSH_OK);
+    CHECK(gsh_ucx_path(peer, 3)->ep == ep && gsh_ucx_use_path(peer, 4) == NULL);
+    CHECK_EQ(n_learnt, 3);
+    asker->ops->progress(asker);
+    CHECK_EQ(n_lost, 1);
+    CHECK_STR(lost_reason, "its address is not to be had a second time");
+    end(asker);
+    end(asked_for);
+    free_letters();
+}
+
 static void test_features(void)
 {
     static const struct {
@@ -580,7 +628,7 @@ static void test_refused(enum trouble trouble)
     CHECK(is_pending);
     unsigned asked = n_sent - 1;
     if (trouble == GOT_FOR_FLUSH) {
-        known(t, 0)->paths[0].is_unflushed = true;
+        known(t, 0)->path_0.is_unflushed = true;
         CHECK_EQ(t->ops->flush(t, 0, 0, &flush, &is_pending), GSH_OK);
         asked = n_sent - 1;
     }
@@ -753,6 +801,7 @@ int main(void)
     test_never_sent();
     test_window();
     test_features();
+    test_address();
     for (enum trouble trouble = 0; trouble < N_TROUBLES; trouble++) {
         n_lost = 0;
         last_refusal[0] = '\0';
