@@ -48,9 +48,11 @@ void sim_add_init(struct sim *s)
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
     gather(s, "identities", tcp, 128 + DEVICE_BYTES); /* versions, processes, hosts, settings */
     sim_keep(s, n * sizeof(struct gsh_peer));
-    sim_keep(s, n * sizeof(int)); /* the members of team WORLD */
+    const uint64_t node_pes = (uint64_t)sim_model_of(s)->node_pes;
+    /* of each node: host_of_node; its leader and where it begins, of WORLD; the same, and the PE,
+     * of the team of like places */
+    sim_keep(s, (n + node_pes - 1) / node_pes * (sizeof(uint64_t) + 5 * sizeof(int)));
     work(s, "heap", m->open);
-    sim_keep(s, n * (sizeof(int32_t) + sizeof(uint8_t))); /* slots, and routes */
     work(s, "heap", m->reserve);
     grow(s, "heap", tcp); /* and that all have met their node and the network */
 }
@@ -90,7 +92,7 @@ static void split(struct sim *s, enum sim_group members, uint64_t n_members)
             (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .bytes = bitmap});
     sim_add(s, "team_split",
             (struct sim_call){.kind = SIM_BALLOT, .way = SIM_FAR, .group = members});
-    sim_keep(s, n_members * sizeof(int));
+    sim_keep(s, members == SIM_WORLD ? 0 : n_members * sizeof(int)); /* its list */
 }
 
 void sim_add_split(struct sim *s)

@@ -72,7 +72,7 @@ void *gsh_peer_address(struct gsh_instance *pe, const char *call, const void *sy
     if (gsh_is_far(pe, target)) {
         return NULL;
     }
-    int slots = pe->slot_of[target] - pe->my_slot;
+    int slots = pe->near[pe->peers[target].node_index].slot - pe->my_slot;
     return (void *)(pe->state.base + off + (uint64_t)((int64_t)slots * (int64_t)pe->state.stride));
 }
 

@@ -102,7 +102,7 @@ int gsh_context_member(uint64_t handle, const char *call, int target)
         gsh_abort(pe, 1, "%s: PE %d is out of range: the context's team has PEs 0 to %d", call,
                   target, team->n_pes - 1);
     }
-    return team->pes[target];
+    return gsh_team_pe(team, target);
 }
 
 int gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)

@@ -3,6 +3,8 @@
  * purpose. */
 #include "runtime/layer.h"
 
+#include <stdlib.h>
+
 #include "heap/registrable.h"
 #include "runtime/context/context.h"
 #include "runtime/init/buffers.h"
@@ -24,6 +26,7 @@ int gshmemx_layer_is_symmetric(const void *memory, size_t bytes)
 struct members {
     struct gsh_team_bootstrap bootstrap;
     struct gsh_agreement group;
+    int *all; /* the group's, if the team has no list; the heap's NULL is something else */
 };
 
 static enum gsh_result find_members(struct gsh_instance *pe, const char *call, gshmem_team_t team,
@@ -36,11 +39,15 @@ static enum gsh_result find_members(struct gsh_instance *pe, const char *call, g
     }
     gsh_team_bootstrap_init(&m->bootstrap, pe, t, call);
     r = gsh_agreement_init(&m->group, &m->bootstrap.base);
-    if (r != GSH_OK) {
+    m->all = calloc((size_t)t->n_pes, sizeof(*m->all));
+    if (r != GSH_OK || m->all == NULL) {
         /* the others wait in the same call: this PE cannot leave them there */
         gsh_abort(pe, 1, "%s: no host memory for the votes of %d PEs", call, t->n_pes);
     }
-    m->group.pes = t->pes;
+    for (int i = 0; i < t->n_pes; i++) {
+        m->all[i] = gsh_team_pe(t, i);
+    }
+    m->group.pes = m->all;
     m->group.call = call;
     return GSH_OK;
 }
@@ -54,6 +61,7 @@ int gshmemx_layer_register(const char *call, gshmem_team_t team, void *memory, s
     if (r == GSH_OK) {
         r = gsh_buffers_add_among(pe, &m.group, memory, bytes, alias);
         gsh_agreement_finish(&m.group);
+        free(m.all);
     }
     if (gsh_is_loss(r) && !gsh_is_death(pe)) {
         gsh_require(pe, call, r);
@@ -70,6 +78,7 @@ int gshmemx_layer_unregister(const char *call, gshmem_team_t team, void *alias, 
     if (r == GSH_OK) {
         r = gsh_buffers_remove_among(pe, &m.group, alias, bytes);
         gsh_agreement_finish(&m.group);
+        free(m.all);
     }
     if (gsh_is_loss(r) && !gsh_is_death(pe)) {
         gsh_require(pe, call, r);

@@ -34,7 +34,7 @@ bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, in
     }
     n = pes == NULL ? t->n_pes : n;
     pes = pes == NULL ? t->pes : pes;
-    while (me < n && pes[me] != pe->my_pe) {
+    while (me < n && (pes != NULL ? pes[me] : me) != pe->my_pe) {
         me++;
     }
     if (me < n) {
@@ -50,10 +50,11 @@ uint64_t *gshmemx_layer_team_words(gshmem_team_t team, int member)
 {
     const struct gsh_instance *pe = gsh_instance_need_device("gshmemx_layer_team_words");
     const struct gsh_team *t = gsh_team_find(pe, team);
-    if (t == NULL || member < 0 || member >= t->n_pes || gsh_page_of(pe, t->pes[member]) == NULL) {
+    if (t == NULL || member < 0 || member >= t->n_pes ||
+        gsh_page_of(pe, gsh_team_pe(t, member)) == NULL) {
         return NULL;
     }
-    return gsh_page_dialect_words(pe, t->pes[member], (uint32_t)t->handle);
+    return gsh_page_dialect_words(pe, gsh_team_pe(t, member), (uint32_t)t->handle);
 }
 
 bool gshmemx_layer_wait_poll(const char *call, int target, struct gshmemx_layer_wait *wait)

@@ -12,7 +12,7 @@ void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe_in_team)
     struct gsh_instance *pe = gsh_instance_need("gshmem_team_ptr");
     const struct gsh_team *t = gsh_team_find(pe, team);
     bool is_member = t != NULL && pe_in_team >= 0 && pe_in_team < t->n_pes;
-    return is_member ? gshmem_ptr(dest, t->pes[pe_in_team]) : NULL;
+    return is_member ? gshmem_ptr(dest, gsh_team_pe(t, pe_in_team)) : NULL;
 }
 
 void gshmem_team_destroy(gshmem_team_t team)

@@ -103,7 +103,7 @@ static char *own_table(const struct gsh_instance *pe, const struct numbered_team
 
 static char *owners_table(const struct gsh_instance *pe, const struct numbered_team *m)
 {
-    int64_t slots = pe->slot_of[m->owner] - pe->my_slot;
+    int64_t slots = gsh_heap_slot_of(pe, m->owner) - pe->my_slot;
     return own_table(pe, m) + slots * (int64_t)pe->state.stride;
 }
 

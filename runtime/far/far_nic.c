@@ -440,9 +440,7 @@ enum gsh_result gsh_far_nic_create(struct gsh_instance *pe)
     } else {
         pe->far->nic = nic;
         gsh_trace_kernels_count_nic_by(gsh_far_nic_count);
-        for (int i = 0; i < pe->n_pes; i++) {
-            pe->route_of[i] = gsh_is_far(pe, i) ? GSH_ROUTE_NIC : pe->route_of[i];
-        }
+        pe->far_route = GSH_ROUTE_NIC;
         tell_names(nic);
     }
     return r;

@@ -179,7 +179,7 @@ uint64_t gsh_far_nic_state(const struct gsh_instance *pe, uint64_t device_table,
     for (int i = 0; i < pe->n_pes; i++) {
         const bool is_of_run = (uint32_t)(i - state->run_first_pe) < (uint32_t)state->run_n;
         flags &=
-            is_of_run || pe->route_of[i] == GSH_ROUTE_NIC ? ~0u : ~(uint32_t)GSH_NIC_ALL_OTHERS;
+            is_of_run || gsh_route_to(pe, i) == GSH_ROUTE_NIC ? ~0u : ~(uint32_t)GSH_NIC_ALL_OTHERS;
     }
     return GSH_NIC_STATE(device_table, flags, nic->n_queues);
 }

@@ -136,10 +136,11 @@ static bool is_as_wanted(const struct gsh_hang_wait *w, uint64_t value, unsigned
 /* The address of another near PE's copy; 0: it is not mapped. */
 static uint64_t copy_of(const struct gsh_instance *pe, uint64_t address, int other)
 {
-    if (pe->slot_of[other] < 0) {
+    const int32_t slot = gsh_heap_slot_of(pe, other);
+    if (slot < 0) {
         return 0;
     }
-    return address + (uint64_t)((int64_t)pe->slot_of[other] - pe->my_slot) * pe->state.stride;
+    return address + (uint64_t)((int64_t)slot - pe->my_slot) * pe->state.stride;
 }
 
 /* What other words are, beside that of a wait. */
@@ -553,7 +554,7 @@ static void put_about(struct part *p)
         peers.peers.first = i;
         peers.peers.n = (int32_t)gsh_min_u64((uint64_t)n, GSH_ARRAY_LEN(r.peers.process));
         for (int k = 0; k < peers.peers.n; k++) {
-            peers.peers.process[k] = pe->peers[i + k].process;
+            peers.peers.process[k] = gsh_process_of(pe, i + k);
             peers.peers.node[k] = pe->peers[i + k].node;
         }
         pass_on(p, &peers, GSH_HANG_PEERS);

@@ -176,7 +176,7 @@ static void number_nodes(struct gsh_instance *pe, struct host *hosts, const stru
             host->n_node_pes = 0;
         }
         pe->peers[i].node = host->node;
-        pe->peers[i].node_index = host->n_node_pes++;
+        pe->peers[i].node_index = (unsigned)host->n_node_pes++;
     }
 }
 
@@ -204,6 +204,26 @@ static enum gsh_result make_near(struct gsh_instance *pe)
                             : gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
 }
 
+static enum gsh_result list_host(struct gsh_instance *pe, const struct hello *all)
+{
+    const uint64_t host = all[pe->my_pe].host_hash;
+    size_t n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        n += all[i].host_hash == host;
+    }
+    pe->host_pes = calloc(n, sizeof(*pe->host_pes));
+    if (pe->host_pes == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
+    }
+    for (int i = 0; i < pe->n_pes; i++) {
+        if (all[i].host_hash == host) {
+            pe->host_pes[pe->n_host_pes++] =
+                (struct gsh_host_pe){.process = all[i].process, .pe = i};
+        }
+    }
+    return GSH_OK;
+}
+
 static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
 {
     struct host *hosts = calloc(host_hosts(pe->n_pes), sizeof(*hosts));
@@ -221,8 +241,8 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_peer *p = &pe->peers[i];
         r = check_hello(all, i);
-        p->process = all[i].process;
-        pe->is_one_process = pe->is_one_process && p->process == all[pe->my_pe].process;
+        p->is_of_process = all[i].process == all[pe->my_pe].process;
+        pe->is_one_process = pe->is_one_process && p->is_of_process;
         pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
     }
     number_nodes(pe, hosts, all);
@@ -231,6 +251,9 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *a
     }
     if (r == GSH_OK) {
         r = make_near(pe);
+    }
+    if (r == GSH_OK) {
+        r = list_host(pe, all);
     }
     for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
         struct gsh_near *near = gsh_near_of(pe, i);
@@ -501,6 +524,7 @@ static void destroy(struct gsh_instance *pe)
     free(pe->attrs);
     free(pe->near);
     free(pe->host_of_node);
+    free(pe->host_pes);
     free(pe->peers);
     free(pe->lock_holders);
     if (pe->bootstrap != NULL) {

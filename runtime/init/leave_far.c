@@ -19,7 +19,7 @@
 static bool has_far_traffic(const struct gsh_instance *pe)
 {
     return gsh_deaths_are_single(pe) && pe->proxy != NULL && pe->far != NULL &&
-           pe->peers[pe->my_pe].process == gsh_process_id() && !gsh_page_is_leaving(pe->page);
+           gsh_process_of(pe, pe->my_pe) == gsh_process_id() && !gsh_page_is_leaving(pe->page);
 }
 
 static void *settle(void *instance)

@@ -223,7 +223,8 @@ static enum gsh_result make_heap(struct gsh_instance *pe, struct gsh_bootstrap *
 static void write_routes(const struct gsh_instance *pe, struct gsh_peer_route *routes)
 {
     for (int p = 0; p < pe->n_pes; p++) {
-        routes[p] = (struct gsh_peer_route){.slot = pe->slot_of[p], .route = pe->route_of[p]};
+        routes[p] =
+            (struct gsh_peer_route){.slot = gsh_heap_slot_of(pe, p), .route = gsh_route_to(pe, p)};
     }
 }
 
@@ -305,7 +306,7 @@ static void find_run(const struct gsh_instance *pe, struct gsh_state *state)
     }
     state->run_first_pe = first;
     state->run_n = end - first;
-    state->run_first_slot = pe->slot_of[first];
+    state->run_first_slot = gsh_heap_slot_of(pe, first);
 }
 
 static enum gsh_result upload_state(struct gsh_instance *pe)
@@ -508,11 +509,7 @@ void gsh_setup_undo(struct gsh_instance *pe)
         pe->device_ops = NULL;
     }
     pe->alloc_table = NULL;
-    free(pe->slot_of);
-    free(pe->route_of);
     free(pe->pe_of_slot);
-    pe->slot_of = NULL;
-    pe->route_of = NULL;
     pe->pe_of_slot = NULL;
     pe->is_device_ready = false;
     gsh_store_release_u32(&pe->is_set_up, 0);

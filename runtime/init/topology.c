@@ -262,24 +262,28 @@ static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
 
 static enum gsh_result number_slots(struct gsh_instance *pe)
 {
-    pe->slot_of = calloc((size_t)pe->n_pes, sizeof(*pe->slot_of));
-    pe->route_of = calloc((size_t)pe->n_pes, sizeof(*pe->route_of));
-    pe->pe_of_slot = calloc((size_t)pe->n_pes, sizeof(*pe->pe_of_slot));
-    if (pe->slot_of == NULL || pe->route_of == NULL || pe->pe_of_slot == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_pes);
-    }
+    pe->my_domain = pe->peers[pe->my_pe].domain;
+    pe->far_route = GSH_ROUTE_RING;
     pe->n_slots = 0;
     for (int i = 0; i < pe->n_pes; i++) {
-        bool is_near = pe->peers[i].domain == pe->peers[pe->my_pe].domain;
-        pe->slot_of[i] = is_near ? pe->n_slots : -1;
-        pe->route_of[i] = is_near ? GSH_ROUTE_NEAR : GSH_ROUTE_RING;
-        if (is_near) {
-            pe->pe_of_slot[pe->n_slots++] = i;
-        } else if (gsh_near_of(pe, i) != NULL) {
-            gsh_near_of(pe, i)->route_name = NULL; /* the other may not reach this PE */
+        pe->n_slots += !gsh_is_far(pe, i);
+    }
+    pe->pe_of_slot = calloc((size_t)pe->n_slots, sizeof(*pe->pe_of_slot));
+    if (pe->pe_of_slot == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d slots", pe->n_slots);
+    }
+    int n = 0;
+    for (int i = 0; i < pe->n_pes; i++) {
+        struct gsh_near *near = gsh_near_of(pe, i);
+        if (near != NULL && gsh_is_far(pe, i)) {
+            near->slot = -1;
+            near->route_name = NULL; /* the other may not reach this PE */
+        } else if (near != NULL) {
+            near->slot = n;
+            pe->pe_of_slot[n++] = i;
         }
     }
-    pe->my_slot = pe->slot_of[pe->my_pe];
+    pe->my_slot = gsh_heap_slot_of(pe, pe->my_pe);
     return GSH_OK;
 }
 

@@ -102,9 +102,9 @@ bool gsh_deaths_lose(struct gsh_instance *pe, uint64_t begin, uint64_t bytes)
 static void mark(struct gsh_instance *pe, int dead, enum gsh_death death)
 {
     /* releases: pair with the acquires in gsh_is_death_at; seq_cst: with open_reports */
-    uint32_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-    while (was < (uint32_t)death) {
-        if (__atomic_compare_exchange_n(word, &was, (uint32_t)death, false, __ATOMIC_SEQ_CST,
+    uint8_t *word = &pe->peers[dead].death, was = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    while (was < (uint8_t)death) {
+        if (__atomic_compare_exchange_n(word, &was, (uint8_t)death, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST)) {
             __atomic_fetch_add(&pe->n_deaths, 1, __ATOMIC_RELEASE);
             return;

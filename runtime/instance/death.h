@@ -51,8 +51,9 @@ bool gsh_deaths_have_reached_kernels(const struct gsh_instance *pe);
 /* The time between the two steps. */
 void gsh_deaths_await_moment(void);
 
-/* Whether for some PE of the list death has gone at least that far, or all PEs are lost. Any
- * thread. A caller that afterwards reads what the PE wrote before it died sees it. */
+/* Whether for some PE of the list, or of all if it is NULL, death has gone at least that far, or
+ * all PEs are lost. Any thread. A caller that afterwards reads what the PE wrote before it died
+ * sees it. */
 static inline bool gsh_is_death_at(const struct gsh_instance *pe, const int *pes, int n,
                                    enum gsh_death least)
 {
@@ -61,7 +62,8 @@ static inline bool gsh_is_death_at(const struct gsh_instance *pe, const int *pes
         return false;
     }
     for (int i = 0; i < n; i++) {
-        if (gsh_load_acquire_u32(&pe->peers[pes[i]].death) >= (uint32_t)least) {
+        if (__atomic_load_n(&pe->peers[pes != NULL ? pes[i] : i].death, __ATOMIC_ACQUIRE) >=
+            (uint8_t)least) {
             return true;
         }
     }

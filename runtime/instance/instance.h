@@ -35,14 +35,20 @@ struct gsh_monitor;
 
 /* What a PE keeps of each PE of the job: few bytes, since there may be very many. */
 struct gsh_peer {
-    uint64_t process; /* gsh_process_id */
-    int node;         /* index of its node, in order of first appearance */
-    int node_index;   /* its place in its node, by PE number */
-    uint32_t death;   /* enum gsh_death of death.h; atomic */
+    int node;   /* index of its node, in order of first appearance */
     int domain; /* from device set-up on: PEs of equal number have mapped each other's heaps; never
                    beyond a node */
+    unsigned node_index : 23;   /* its place in its node, by PE number */
+    unsigned is_of_process : 1; /* this PE's, whatever its node */
+    uint8_t death;              /* enum gsh_death of death.h; atomic */
 };
-_Static_assert(sizeof(struct gsh_peer) == 24, "docs/internals/many-nodes.md");
+_Static_assert(sizeof(struct gsh_peer) == 12, "docs/internals/many-nodes.md");
+
+/* What a PE keeps besides of each PE of its host. */
+struct gsh_host_pe {
+    uint64_t process; /* gsh_process_id */
+    int pe;
+};
 
 /* What a PE keeps besides of each PE of its node. */
 struct gsh_near {
@@ -51,7 +57,9 @@ struct gsh_near {
     uint8_t *page_words;           /* what follows that (team/page.h) */
     struct gsh_shm_area *area;     /* for a bootstrap over pages */
     uint64_t bell;                 /* the name of its bell, in init */
-    const char *route_name; /* from device set-up on: how its memory is reached; NULL: it is far */
+    /* from device set-up on */
+    const char *route_name; /* how its memory is reached; NULL: it is far */
+    int32_t slot;           /* -1: no mapping here */
 };
 
 struct gsh_instance {
@@ -66,12 +74,14 @@ struct gsh_instance {
     /* of the job; only what keys.h derives from it leaves this process */
     uint8_t secret[GSH_SECRET_BYTES];
 
-    bool is_of_dialect;         /* made by a dialect, not by the program */
-    bool is_one_process;        /* all PEs are threads of this process */
-    bool needs_no_choice;       /* all devices are CPUs, so init sets them up */
-    struct gsh_peer *peers;     /* [n_pes] */
-    struct gsh_near *near;      /* by node_index; gsh_near_of */
-    uint64_t *host_of_node;     /* [n_nodes] boot id and network namespace */
+    bool is_of_dialect;           /* made by a dialect, not by the program */
+    bool is_one_process;          /* all PEs are threads of this process */
+    bool needs_no_choice;         /* all devices are CPUs, so init sets them up */
+    struct gsh_peer *peers;       /* [n_pes] */
+    struct gsh_near *near;        /* by node_index; gsh_near_of */
+    uint64_t *host_of_node;       /* [n_nodes] boot id and network namespace */
+    struct gsh_host_pe *host_pes; /* [n_host_pes], by PE number; gsh_process_of */
+    int n_host_pes;
     struct gsh_bell *bell;      /* while init waits for others of the node, else NULL */
     struct gsh_fdpass *fdpass;  /* NULL when the whole job is this process */
     struct gsh_host_page *page; /* own shared page: control, host sync */
@@ -109,11 +119,11 @@ struct gsh_instance {
     char device_name[64];
     uint64_t module_generation; /* gsh_modules_fill's: what had registered at the last fill */
     int *pe_of_slot;            /* [n_slots] */
-    int32_t *slot_of;           /* [n_pes]; -1: no mapping here */
-    uint8_t *route_of;          /* [n_pes], enum gsh_route */
     int n_slots, my_slot;
-    bool has_whole_lines; /* all PEs whose heaps are mapped reach each other over NVLink */
-    struct gsh_far *far;  /* what the proxy has of this PE's memory, and the rings, or NULL */
+    int my_domain;            /* as peers[my_pe].domain */
+    enum gsh_route far_route; /* to PEs that are not mapped here */
+    bool has_whole_lines;     /* all PEs whose heaps are mapped reach each other over NVLink */
+    struct gsh_far *far;      /* what the proxy has of this PE's memory, and the rings, or NULL */
     struct gsh_heap *heap;
     struct gsh_coll_table coll_table;
     struct gsh_state state;              /* as uploaded */
@@ -153,7 +163,21 @@ static inline uint64_t gsh_host_of(const struct gsh_instance *pe, int other)
 /* Whatever its node. */
 static inline bool gsh_is_of_process(const struct gsh_instance *pe, int other)
 {
-    return pe->peers[other].process == pe->peers[pe->my_pe].process;
+    return pe->peers[other].is_of_process;
+}
+/* 0: the PE is on another host. */
+static inline uint64_t gsh_process_of(const struct gsh_instance *pe, int other)
+{
+    int low = 0, high = pe->n_host_pes;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (pe->host_pes[middle].pe < other) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < pe->n_host_pes && pe->host_pes[low].pe == other ? pe->host_pes[low].process : 0;
 }
 
 /* Whether PEs look up each other's addresses and keys one by one, where they first need them; the
@@ -167,7 +191,16 @@ static inline bool gsh_looks_up(const struct gsh_instance *pe)
  * and far.h has the calls. */
 static inline bool gsh_is_far(const struct gsh_instance *pe, int target)
 {
-    return pe->route_of[target] != GSH_ROUTE_NEAR;
+    return pe->peers[target].domain != pe->my_domain;
+}
+static inline enum gsh_route gsh_route_to(const struct gsh_instance *pe, int target)
+{
+    return gsh_is_far(pe, target) ? pe->far_route : GSH_ROUTE_NEAR;
+}
+/* -1: the PE is not mapped here. */
+static inline int32_t gsh_heap_slot_of(const struct gsh_instance *pe, int target)
+{
+    return gsh_is_far(pe, target) ? -1 : pe->near[pe->peers[target].node_index].slot;
 }
 
 /* The rest of gsh_symmetric_off: an address outside the heap. */

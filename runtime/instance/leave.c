@@ -69,7 +69,7 @@ void gsh_leave(struct gsh_instance *pe, int status, const char *how)
  */
 static bool is_missed(const struct gsh_instance *pe)
 {
-    return pe != NULL && pe->n_pes > 1 && pe->peers[pe->my_pe].process == gsh_process_id() &&
+    return pe != NULL && pe->n_pes > 1 && gsh_process_of(pe, pe->my_pe) == gsh_process_id() &&
            !pe->outlives_deaths && !gsh_page_is_leaving(pe->page);
 }
 

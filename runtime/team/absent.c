@@ -94,7 +94,7 @@ bool gsh_absent_find_team(struct gsh_instance *pe, int number, struct gsh_absent
             : teams->of_unit[number];
     if (team != NULL) {
         *out = (struct gsh_absent_team){.n_pes = team->n_pes,
-                                        .first = team->pes[0],
+                                        .first = gsh_team_pe(team, 0),
                                         .stride = team->is_regular ? team->stride : 0};
     }
     gsh_lock_give(&teams->lock);
@@ -324,8 +324,8 @@ static int *members_of(struct gsh_instance *pe, int team, int *n)
         *n = t->n_pes;
         pes = malloc((size_t)t->n_pes * sizeof(*pes));
     }
-    if (pes != NULL) {
-        memcpy(pes, t->pes, (size_t)t->n_pes * sizeof(*pes));
+    for (int i = 0; pes != NULL && i < t->n_pes; i++) {
+        pes[i] = gsh_team_pe(t, i);
     }
     gsh_lock_give(&teams->lock);
     return pes;

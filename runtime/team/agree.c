@@ -45,16 +45,21 @@ struct exchange {
     const char *call;
     uint64_t key, list;
     const bool *stop;
-    const int *pes;
+    const int *pes; /* NULL: all PEs */
     int n;
     uint64_t start_ns;
 };
+
+static int pe_at(const int *pes, int i)
+{
+    return pes != NULL ? pes[i] : i;
+}
 
 static uint64_t hash_list(const int *pes, int n)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (int i = 0; i < n; i++) {
-        h = (h ^ (uint32_t)pes[i]) * 0x100000001b3u; /* FNV-1a */
+        h = (h ^ (uint32_t)pe_at(pes, i)) * 0x100000001b3u; /* FNV-1a */
     }
     return h;
 }
@@ -181,7 +186,7 @@ static bool has_sent(const struct exchange *x, int from)
 static void take_all(const struct exchange *x)
 {
     for (int i = 0; i < x->n; i++) {
-        const int from = x->pes[i];
+        const int from = pe_at(x->pes, i);
         if (from != x->pe->my_pe && gsh_page_of(x->pe, from) != NULL && has_sent(x, from)) {
             take_from(x, from);
         }
@@ -392,7 +397,7 @@ void gsh_team_agree(const struct gsh_team_agreement *a, const int *pes, int n, i
                          .n = n};
     /* Nothing is sent once a member is known to be dead: others may have gone on to the next. */
     for (struct gsh_leg leg = {0}; !is_lost(&x) && gsh_leg_next(&leg, n, me, 1);) {
-        int to = pes[leg.to], from = pes[leg.from];
+        int to = pe_at(pes, leg.to), from = pe_at(pes, leg.from);
         x.start_ns = 0;
         if (gsh_page_of(pe, to) != NULL) {
             send_near(&x, to, ballot);

@@ -152,7 +152,7 @@ static int *list_strided(const struct gsh_team_agreement *a, const struct gsh_te
     }
     *me = -1;
     for (int i = 0; i < size; i++) {
-        pes[i] = parent->pes[start + i * stride];
+        pes[i] = gsh_team_pe(parent, start + i * stride);
         *me = pes[i] == a->pe->my_pe ? i : *me;
     }
     return pes;

@@ -146,13 +146,13 @@ static bool sync_nodes(struct arrival a)
     const struct gsh_team_split *nodes = &a.team->nodes;
     const bool are_many = nodes->n_near > FLAGS_FOR_ALL;
     if (nodes->my_near != 0) {
-        int leader = a.team->pes[nodes->near[0]];
+        int leader = gsh_team_pe(a.team, gsh_team_near(nodes, 0));
         const uint64_t *released = &words(&a, leader)->released;
         return are_many ? await_leader(a, leader, released) : await_flag(a, leader, released);
     }
     bool have_come = true;
     for (int i = 1; have_come && i < nodes->n_near; i++) {
-        int member_pe = a.team->pes[nodes->near[i]];
+        int member_pe = gsh_team_pe(a.team, gsh_team_near(nodes, i));
         have_come = await_flag(a, member_pe, &words(&a, member_pe)->epoch);
     }
     if (!have_come) {
@@ -181,7 +181,8 @@ enum gsh_result gsh_host_sync(struct gsh_instance *pe, struct gsh_team *team, co
         have_come = sync_nodes(a);
     } else {
         for (int i = 0; have_come && i < team->n_pes; i++) {
-            have_come = await_flag(a, team->pes[i], &words(&a, team->pes[i])->epoch);
+            const int member_pe = gsh_team_pe(team, i);
+            have_come = await_flag(a, member_pe, &words(&a, member_pe)->epoch);
         }
     }
     return have_come ? GSH_OK : gsh_note_death(call);

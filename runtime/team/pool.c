@@ -98,7 +98,7 @@ static int max_members_on_node(const struct gsh_instance *pe, const struct gsh_t
         return pe->teams->max_node_pes; /* the others may have found less; agree.c detects that */
     }
     for (int i = 0; i < team->n_pes; i++) {
-        int n = ++n_members[pe->peers[team->pes[i]].node];
+        int n = ++n_members[pe->peers[gsh_team_pe(team, i)].node];
         most = n > most ? n : most;
     }
     free(n_members);
@@ -109,7 +109,8 @@ static bool are_mapped(const struct gsh_instance *pe, const struct gsh_team *tea
 {
     bool all = true;
     for (int i = 1; i < team->n_pes; i++) {
-        all = all && pe->peers[team->pes[i]].domain == pe->peers[team->pes[0]].domain;
+        all =
+            all && pe->peers[gsh_team_pe(team, i)].domain == pe->peers[gsh_team_pe(team, 0)].domain;
     }
     return all;
 }

@@ -33,9 +33,9 @@ enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct 
         return gsh_note(GSH_ERR_NOMEM, "no memory for a team");
     }
     for (int i = 0; i < team->n_pes; i++) {
-        int group = group_of(pe, team->pes[i]);
+        int group = group_of(pe, gsh_team_pe(team, i));
         if (number_of[group] == 0) {
-            s.leaders[s.n_groups] = team->pes[i];
+            s.leaders[s.n_groups] = gsh_team_pe(team, i);
             number_of[group] = ++s.n_groups;
         }
         next[number_of[group] - 1]++;
@@ -46,13 +46,20 @@ enum gsh_result gsh_team_split_make(const struct gsh_instance *pe, const struct 
     }
     s.my_group = number_of[group_of(pe, pe->my_pe)] - 1;
     for (int i = 0; i < team->n_pes; i++) {
-        int g = number_of[group_of(pe, team->pes[i])] - 1;
+        int g = number_of[group_of(pe, gsh_team_pe(team, i))] - 1;
         if (i == team->my_index) {
             s.my_near = next[g] - s.begins[g];
         }
         s.members[next[g]++] = i;
     }
-    s.near = s.members + s.begins[s.my_group];
+    bool is_in_order = true;
+    for (int i = 0; i < team->n_pes; i++) {
+        is_in_order = is_in_order && s.members[i] == i;
+    }
+    if (is_in_order) { /* as is usual */
+        free(s.members);
+        s.members = NULL;
+    }
     s.n_near = s.begins[s.my_group + 1] - s.begins[s.my_group];
     free(number_of);
     free(next);
@@ -96,6 +103,10 @@ enum gsh_result gsh_team_make(struct gsh_instance *pe, const int *pes, int n_pes
         team->pes[i] = pes[i];
         team->my_index = pes[i] == pe->my_pe ? i : team->my_index;
         team->is_regular = team->is_regular && pes[i] == pes[0] + i * team->stride;
+    }
+    if (team->is_regular && n_pes == pe->n_pes && pes[0] == 0) {
+        free(team->pes);
+        team->pes = NULL;
     }
     enum gsh_result r = gsh_team_split_make(pe, team, node_of, &team->nodes);
     if (r != GSH_OK) {
@@ -246,12 +257,12 @@ int gshmem_team_n_pes(gshmem_team_t team)
 static int index_of(const struct gsh_team *team, int world_pe)
 {
     if (team->is_regular) {
-        int distance = world_pe - team->pes[0];
+        int distance = world_pe - gsh_team_pe(team, 0);
         int i = team->stride == 0 ? 0 : distance / team->stride;
         return i >= 0 && i < team->n_pes && i * team->stride == distance ? i : -1;
     }
     for (int i = 0; i < team->n_pes; i++) {
-        if (team->pes[i] == world_pe) {
+        if (gsh_team_pe(team, i) == world_pe) {
             return i;
         }
     }
@@ -265,7 +276,7 @@ int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t d
     if (from == NULL || to == NULL || src_pe < 0 || src_pe >= from->n_pes) {
         return -1;
     }
-    return index_of(to, from->pes[src_pe]);
+    return index_of(to, gsh_team_pe(from, src_pe));
 }
 
 int gshmem_team_get_config(gshmem_team_t team, long config_mask, gshmem_team_config_t *config)

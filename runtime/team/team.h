@@ -24,11 +24,18 @@ struct gsh_instance;
 struct gsh_team_split {
     int n_groups, my_group;
     int *leaders;        /* [n_groups], PE numbers */
-    int *members;        /* [n_pes], indexes in the team, group by group, leaders first */
+    int *members;        /* [n_pes], indexes in the team, group by group, leaders first; NULL: the
+                          * team is in this order, so each is its own index */
     int *begins;         /* [n_groups + 1], in members */
     int n_near, my_near; /* this PE's group and its place there; 0 is the leader */
-    int *near;           /* [n_near], in members */
 };
+
+/* The index in the team of a member of this PE's group. */
+static inline int gsh_team_near(const struct gsh_team_split *split, int near)
+{
+    const int at = split->begins[split->my_group] + near;
+    return split->members != NULL ? split->members[at] : at;
+}
 
 /* What a team takes of the pool: consecutive units that hold its tables and then its channels. It
  * depends only on members and nodes, so it is the same on all members. */
@@ -54,7 +61,7 @@ struct gsh_team_buffers {
 struct gsh_team {
     gshmem_team_t handle;
     int n_pes, my_index;
-    int *pes;        /* [n_pes], PE numbers in team order */
+    int *pes;        /* [n_pes], PE numbers in team order; NULL: all PEs, in their own order */
     bool is_regular; /* pes[i] = pes[0] + i * stride */
     int stride;
     int num_contexts; /* as asked for */
@@ -69,6 +76,12 @@ struct gsh_team {
     struct gsh_team_state state; /* as kernels have it */
     bool is_mapped;              /* every member's heap is */
 };
+
+/* The number of a member. */
+static inline int gsh_team_pe(const struct gsh_team *team, int index)
+{
+    return team->pes != NULL ? team->pes[index] : index;
+}
 
 /* A PE's teams. */
 struct gsh_teams {
@@ -211,7 +224,8 @@ static inline uint64_t gsh_ballot_bytes(const struct gsh_teams *teams)
 {
     return (GSH_BALLOT_OWN_WORDS + GSH_BALLOT_MAX_WORDS) * sizeof(uint64_t) + teams->n_units / 8;
 }
-/* Each PE of the list calls with the same list and key; me: its index in the list. Takes
+/* Each PE of the list, or of all if it is NULL, calls with the same list and key; me: its index in
+ * the list. Takes
  * ceil(log2(n)) rounds, and is also a barrier. Ends the job if a PE does not arrive in time, or
  * arrives with another list. Once *a->stop is set it returns early, and the key must not be used
  * again. If a PE of the list has died, and the job outlives that (instance/death.h), it returns

@@ -30,14 +30,15 @@ static enum gsh_result clear_heap(struct gsh_instance *pe, uint64_t off, size_t 
     return gsh_clear(pe, (void *)(uintptr_t)(gsh_heap_base(pe->heap) + off), bytes);
 }
 
-/* Adds n words after those written so far. Returns their address; 0: n is 0, no table. */
+/* Adds n words after those written so far; values NULL: 0, 1, 2, .... Returns their address; 0: n
+ * is 0, no table. */
 static uint64_t add_table(const struct gsh_instance *pe, const struct gsh_team *team,
                           int32_t *tables, size_t *n_words, const int *values, int n)
 {
     uint64_t at = gsh_heap_base(pe->heap) + team->first_off + team->layout.tables_off +
                   *n_words * sizeof(int32_t);
     for (int i = 0; i < n; i++) {
-        tables[(*n_words)++] = values[i];
+        tables[(*n_words)++] = values != NULL ? values[i] : i;
     }
     return n > 0 ? at : 0;
 }
@@ -60,7 +61,7 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .handle = team->handle,
         .n_pes = team->n_pes,
         .my_index = team->my_index,
-        .first_pe = team->pes[0],
+        .first_pe = gsh_team_pe(team, 0),
         .pe_stride = team->stride,
         .n_channels = team->layout.n_channels,
         .sync_off = team->channels_off,
@@ -78,11 +79,8 @@ static enum gsh_result describe(const struct gsh_instance *pe, struct gsh_team *
         .work_slot_bytes = l->work_slot_bytes,
         .near_begin = split.begins[split.my_group],
         .n_stripes = split.n_near,
-        .is_node_by_node = 1,
+        .is_node_by_node = split.members == NULL,
     };
-    for (int i = 0; i < team->n_pes; i++) {
-        state->is_node_by_node = state->is_node_by_node && split.members[i] == i;
-    }
     for (int g = 0; g < split.n_groups; g++) {
         int n = split.begins[g + 1] - split.begins[g];
         state->n_stripes = n < state->n_stripes ? n : state->n_stripes;

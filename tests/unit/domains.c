@@ -37,7 +37,7 @@ static void try(int n, int node_pes, uint32_t sight)
 {
     int domains[MAX_PES], n_nodes = (n + node_pes - 1) / node_pes, wrong = 0;
     for (int p = 0; p < n; p++) {
-        peers[p] = (struct gsh_peer){.node = p % n_nodes, .node_index = p / n_nodes};
+        peers[p] = (struct gsh_peer){.node = p % n_nodes, .node_index = (unsigned)(p / n_nodes)};
     }
     size_t words = gsh_domains_words(peers, n);
     CHECK_EQ(words, (size_t)(n - 1) / (size_t)n_nodes / 64 + 1);

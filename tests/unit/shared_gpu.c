@@ -32,7 +32,7 @@ static void set_up(struct gsh_instance *pe)
     for (int i = 0; i < N; i++) {
         hosts[i / NODE] = (uint64_t)(i / NODE);
         peers[i].node = i / NODE;
-        peers[i].process = (uint64_t)(i / NODE); /* this PE is the first */
+        peers[i].is_of_process = i / NODE == 0; /* this PE is the first */
         attrs[i].is_cuda = true;
         attrs[i].ordinal = i % NODE;
         attrs[i].uuid[3] = (uint8_t)(i % NODE);

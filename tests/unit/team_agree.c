@@ -46,7 +46,7 @@ static void make_job(void)
         for (int i = 0; i < n_made; i++) {
             instances[i].near[owner].page = page;
             instances[i].near[owner].page_words = (uint8_t *)page + GSH_PAGE_HEAD_BYTES;
-            instances[i].peers[owner].node_index = owner;
+            instances[i].peers[owner].node_index = (unsigned)owner;
         }
     }
     for (int i = 0; i < n_made; i++) {
@@ -71,7 +71,7 @@ static void end_job(void)
 /* As the thread that hears of deaths does. */
 static void hear(int pe, int dead)
 {
-    gsh_store_release_u32(&instances[pe].peers[dead].death, GSH_DEATH_HOST);
+    __atomic_store_n(&instances[pe].peers[dead].death, (uint8_t)GSH_DEATH_HOST, __ATOMIC_RELEASE);
     __atomic_fetch_add(&instances[pe].n_deaths, 1, __ATOMIC_RELEASE);
 }
 
