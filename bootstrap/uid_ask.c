@@ -298,29 +298,40 @@ static void keep_contact(struct gsh_uid_asking *a, uint32_t rank, const struct g
     pthread_mutex_unlock(&a->lock);
 }
 
+/* To whom the reply of `from` refers; only nearer to the rank. */
+static enum gsh_result read_referral(const struct gsh_uid_asking *a, const struct stop *from,
+                                     uint32_t rank, const struct reply *reply, struct stop *next)
+{
+    if (reply->told.kind != GSH_UID_TOLD_RANK || reply->n != sizeof(next->at)) {
+        return GSH_ERR_PEER;
+    }
+    *next = (struct stop){.rank = reply->told.value, .below = UINT32_MAX};
+    memcpy(&next->at, reply->bytes, sizeof(next->at));
+    if (next->rank >= (uint32_t)a->n_ranks) {
+        return GSH_ERR_BUG;
+    }
+    const uint32_t step = distance(a, from->rank, next->rank);
+    const bool is_nearer = step > 0 && step <= distance(a, from->rank, rank) && step < from->below;
+    return is_nearer ? GSH_OK : GSH_ERR_BUG;
+}
+
 /* To whom a rank on the way refers; this one refers itself. */
 static enum gsh_result next_stop(struct gsh_uid_asking *a, const struct stop *from, uint32_t rank,
                                  uint64_t deadline_ns, struct stop *next)
 {
     struct reply reply;
-    *next = (struct stop){.below = UINT32_MAX};
     if (from->rank == (uint32_t)a->rank) {
         const int k = choose_partner(a, rank, from->below);
-        next->rank = k >= 0 ? rank_of_partner(a, k) : 0;
-        next->at = a->partners[k >= 0 ? k : 0];
-        return k >= 0 ? GSH_OK : GSH_ERR_PEER;
+        if (k < 0) {
+            return GSH_ERR_PEER;
+        }
+        *next =
+            (struct stop){.rank = rank_of_partner(a, k), .below = UINT32_MAX, .at = a->partners[k]};
+        return GSH_OK;
     }
     const struct gsh_uid_question q = {.below = from->below};
-    enum gsh_result r = ask(a, &from->at, rank, &q, deadline_ns, &reply);
-    if (r != GSH_OK || reply.told.kind != GSH_UID_TOLD_RANK || reply.n != sizeof(next->at)) {
-        return r != GSH_OK ? r : GSH_ERR_PEER;
-    }
-    next->rank = reply.told.value;
-    memcpy(&next->at, reply.bytes, sizeof(next->at));
-    const uint32_t step =
-        next->rank < (uint32_t)a->n_ranks ? distance(a, from->rank, next->rank) : 0;
-    return step > 0 && step <= distance(a, from->rank, rank) && step < from->below ? GSH_OK
-                                                                                   : GSH_ERR_BUG;
+    const enum gsh_result r = ask(a, &from->at, rank, &q, deadline_ns, &reply);
+    return r == GSH_OK ? read_referral(a, from, rank, &reply, next) : r;
 }
 
 /* Finds where the rank can be asked. Goes back where there is no way on. */

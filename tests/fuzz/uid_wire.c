@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ids as bytes and as text, hellos and answers that anybody may send: only what was sealed with the
- * job's secret passes, whole or in pieces, and what passes is what was sent. */
+ * job's secret passes, whole or in pieces, and what passes is what was sent. Questions of ranks,
+ * and what ranks tell: no referral leads further away, and bytes come whole. */
 #include "tests/fuzz/fuzz.h"
 
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "bootstrap/uid.h"
+#include "bootstrap/uid_ask.c"
 #include "bootstrap/uid_wire.h"
 
 enum { DAMAGE = 1, SHORT = 2, FORGED = 4 };
@@ -119,11 +121,52 @@ static void fuzz_answer(struct fuzz_input *in, unsigned mode)
     close(fds[1]);
 }
 
+/* A question, and a rank's answer to one, by ranks of a job of any size. */
+static void fuzz_referral(struct fuzz_input *in)
+{
+    struct gsh_uid_asking a = {.n_ranks = 1 + (int)fuzz_take(in, 2)};
+    const uint32_t n = (uint32_t)a.n_ranks;
+    uint8_t payload[GSH_ANSWER_MAX_PAYLOAD];
+    a.rounds = gsh_uid_rounds(a.n_ranks);
+    a.rank = (int)(fuzz_take(in, 2) % n);
+    const uint32_t rank = (uint32_t)fuzz_take(in, 2) % n;
+    struct stop from = {.rank = (uint32_t)a.rank, .below = (uint32_t)fuzz_take(in, 4)}, next;
+    struct reply reply = {.n = refer(&a, rank, from.below, payload)};
+    FUZZ_CHECK(reply.n >= sizeof(reply.told) && reply.n <= sizeof(payload));
+    memcpy(&reply.told, payload, sizeof(reply.told));
+    reply.n -= sizeof(reply.told);
+    enum gsh_result r = read_referral(&a, &from, rank, &reply, &next);
+    FUZZ_CHECK((r == GSH_OK) == (reply.told.kind == GSH_UID_TOLD_RANK));
+    reply.told.kind = (uint32_t)fuzz_take(in, 1) % 6;
+    reply.told.value = (uint32_t)fuzz_take(in, 4);
+    reply.n = fuzz_take(in, 1) % 2 ? sizeof(next.at) : fuzz_take(in, 2) % sizeof(reply.bytes);
+    r = read_referral(&a, &from, rank, &reply, &next);
+    FUZZ_CHECK(r != GSH_OK ||
+               (next.rank < n && distance(&a, next.rank, rank) < distance(&a, from.rank, rank)));
+}
+
+/* Answers about the same bytes, one after another. */
+static void fuzz_told(struct fuzz_input *in)
+{
+    uint8_t *all = NULL;
+    size_t n = 0, got = 0;
+    enum gsh_result r = GSH_OK;
+    do {
+        struct reply reply = {
+            .told = {.kind = 1 + (fuzz_take(in, 1) == 255), .value = (uint32_t)fuzz_take(in, 3)}};
+        reply.n = fuzz_take(in, 2) % (GSH_UID_TOLD_MAX_BYTES + 1);
+        fuzz_take_bytes(in, reply.bytes, reply.n);
+        r = take_bytes(&reply, &all, &n, &got);
+        FUZZ_CHECK(r != GSH_OK || (got <= n && n <= GSH_UID_PUBLISH_MAX_BYTES));
+    } while (r == GSH_OK && got < n && in->bytes > 0);
+    free(all);
+}
+
 /* First byte: what is made of the rest, and how it is damaged. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, bytes};
-    unsigned mode = (unsigned)fuzz_take(&in, 1), what = mode >> 3 & 3;
+    unsigned mode = (unsigned)fuzz_take(&in, 1), what = mode >> 3 & 7;
     mode &= 7;
     if (what == 0) {
         fuzz_id(&in, mode);
@@ -131,6 +174,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         fuzz_hello(&in, mode);
     } else if (what == 2) {
         fuzz_answer(&in, mode);
+    } else if (what == 4) {
+        fuzz_referral(&in);
+    } else if (what == 5) {
+        fuzz_told(&in);
     } else {
         char *text = fuzz_take_text(&in);
         check_text(text);

@@ -98,8 +98,11 @@ static void check_told(struct gsh_bootstrap *b, int rank, uint64_t number, size_
 {
     void *bytes = NULL;
     size_t n = 1, wrong = 0;
-    CHECK_EQ(b->ops->look_up(b, rank, number, 60 * SECOND, &bytes, &n), GSH_OK);
-    CHECK_EQ(n, expected);
+    if (!CHECK_EQ(b->ops->look_up(b, rank, number, 60 * SECOND, &bytes, &n), GSH_OK) ||
+        !CHECK_EQ(n, expected)) {
+        free(bytes);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         wrong += ((const uint8_t *)bytes)[i] != conform_byte(rank, i, (int)number);
     }
