@@ -21,4 +21,8 @@ ENTRY(gsh_kernel_lines_read_sums_of_two)
 ENTRY(gsh_kernel_lines_read_of_two)
 ENTRY(gsh_kernel_pieces_move)
 ENTRY(gsh_kernel_pieces_sums_of_two)
+ENTRY(gsh_kernel_lines_short_move)
+ENTRY(gsh_kernel_lines_short_sums)
+ENTRY(gsh_kernel_lines_short_move_by_4)
+ENTRY(gsh_kernel_lines_short_sums_by_4)
 #undef ENTRY

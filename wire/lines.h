@@ -47,7 +47,9 @@
 /* The numbers of the kernels, behind those of wire/coll.h: for items that move data alone; for
  * those that add up float, half or bfloat16 of two members; both again for many rounds; and for all
  * items of two members, or of more. Those that read do the same for two members, of which one may
- * read the other's source, and those of pieces for two members whose data may go in pieces. */
+ * read the other's source, those of pieces for two members whose data may go in pieces, and the
+ * short ones for one item of two members with a single round, whose addresses and sizes are
+ * multiples of 8, or of 4. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
     GSH_COLL_KERNEL_lines_sums_of_two,
@@ -60,6 +62,10 @@ enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_read_of_two,
     GSH_COLL_KERNEL_pieces_move,
     GSH_COLL_KERNEL_pieces_sums_of_two,
+    GSH_COLL_KERNEL_lines_short_move,
+    GSH_COLL_KERNEL_lines_short_sums,
+    GSH_COLL_KERNEL_lines_short_move_by_4,
+    GSH_COLL_KERNEL_lines_short_sums_by_4,
     GSH_COLL_ALL_KERNELS
 };
 
@@ -180,6 +186,10 @@ void gsh_kernel_lines_read_sums_of_two_on_cpu(void *args);
 void gsh_kernel_lines_read_of_two_on_cpu(void *args);
 void gsh_kernel_pieces_move_on_cpu(void *args);
 void gsh_kernel_pieces_sums_of_two_on_cpu(void *args);
+void gsh_kernel_lines_short_move_on_cpu(void *args);
+void gsh_kernel_lines_short_sums_on_cpu(void *args);
+void gsh_kernel_lines_short_move_by_4_on_cpu(void *args);
+void gsh_kernel_lines_short_sums_by_4_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

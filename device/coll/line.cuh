@@ -61,6 +61,15 @@ __device__ __forceinline__ bool is_plain_part(const uint8_t *block, uint64_t byt
 {
     return (reinterpret_cast<uint64_t>(block) & 7) == 0 && at + part_span <= bytes;
 }
+/* Where word w of the part at `at` lies in its block, and whether it is there. */
+__device__ __forceinline__ uint64_t word_off(uint64_t at, uint32_t w)
+{
+    return at + (uint64_t)(8 * line_threads) * w;
+}
+__device__ __forceinline__ bool is_there(uint64_t bytes, uint64_t at, uint32_t index, uint32_t w)
+{
+    return has_word(index, w) && word_off(at, w) < bytes;
+}
 
 __device__ GSHMEM_NOINLINE inline line_part load_odd_words(const uint8_t *block, uint64_t bytes,
                                                            uint64_t at, uint32_t index)
@@ -68,8 +77,8 @@ __device__ GSHMEM_NOINLINE inline line_part load_odd_words(const uint8_t *block,
     line_part p;
     GSHMEM_UNROLL
     for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
-        p.word[w] = has_word(index, w) && off < bytes ? load_bytes(block + off, bytes - off) : 0;
+        const uint64_t off = word_off(at, w);
+        p.word[w] = is_there(bytes, at, index, w) ? load_bytes(block + off, bytes - off) : 0;
     }
     return p;
 }
@@ -78,8 +87,8 @@ __device__ GSHMEM_NOINLINE inline void store_odd_words(uint8_t *block, uint64_t 
 {
     GSHMEM_UNROLL
     for (uint32_t w = 0; w < part_words; w++) {
-        const uint64_t off = at + (uint64_t)(8 * line_threads) * w;
-        if (has_word(index, w) && off < bytes)
+        const uint64_t off = word_off(at, w);
+        if (is_there(bytes, at, index, w))
             store_bytes(block + off, bytes - off, p.word[w]);
     }
 }
@@ -94,9 +103,9 @@ __device__ __forceinline__ line_part load_words(const uint8_t *block, uint64_t b
         return load_odd_words(block, bytes, at, index);
     GSHMEM_UNROLL
     for (uint32_t w = 0; w < part_words; w++)
-        p.word[w] = has_word(index, w) ? load_plain(reinterpret_cast<const uint64_t *>(
-                                             block + at + (uint64_t)(8 * line_threads) * w))
-                                       : 0;
+        p.word[w] = has_word(index, w)
+                        ? load_plain(reinterpret_cast<const uint64_t *>(block + word_off(at, w)))
+                        : 0;
     return p;
 }
 __device__ __forceinline__ void store_words(uint8_t *block, uint64_t bytes, uint64_t at,
@@ -109,8 +118,7 @@ __device__ __forceinline__ void store_words(uint8_t *block, uint64_t bytes, uint
     GSHMEM_UNROLL
     for (uint32_t w = 0; w < part_words; w++)
         if (has_word(index, w))
-            store_plain(reinterpret_cast<uint64_t *>(block + at + (uint64_t)(8 * line_threads) * w),
-                        p.word[w]);
+            store_plain(reinterpret_cast<uint64_t *>(block + word_off(at, w)), p.word[w]);
 }
 __device__ __forceinline__ line_part load_part(const uint8_t *block, uint64_t bytes, uint64_t line,
                                                uint32_t index)

@@ -35,6 +35,7 @@
 
 #include "lines_pieces.cuh"
 #include "lines_read.cuh"
+#include "lines_short.cuh"
 #include "lines_streams.cuh"
 #include "lines_sums.cuh"
 

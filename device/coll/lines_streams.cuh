@@ -111,10 +111,11 @@ template <arithmetic computes, class Context> struct line_streams : line_worker<
                                                     const line_part &its_part,
                                                     uint64_t scalar) const
     {
-        line_terms sum = open_part<computes>(t.element, all.me == 0 ? mine : its_part);
+        const bool am_first = all.me == 0;
+        line_terms sum = open_part<computes>(t.element, chosen(am_first, mine, its_part));
         if (all.n > 1)
             fold<computes>(t.fold, t.element, sum,
-                           open_part<computes>(t.element, all.me == 0 ? its_part : mine));
+                           open_part<computes>(t.element, chosen(am_first, its_part, mine)));
         if (computes == arithmetic::any && t.scaling == GSH_LINES_DIVIDED)
             divide_terms(t.element, sum, scalar);
         return close_part<computes>(t.element, sum);

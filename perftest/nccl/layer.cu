@@ -176,7 +176,10 @@ static void time_kernels(const rank *r)
 
 static void time_gin(const rank *r)
 {
-    for (size_t bytes : sizes(8, 1 << 20))
+    std::vector<size_t> blocks = sizes(8, 1 << 20);
+    if (!is_quick) /* 16 KiB, and 4 MiB of two ranks as nccl-tests counts them */
+        blocks.insert(blocks.end(), {8 << 10, 16 << 10, 2 << 20, 4 << 20});
+    for (size_t bytes : blocks)
         time_on_stream(r, "gin_all_to_all", bytes, 1, [&] {
             LAUNCH(all_to_all_kernel, 1, 64, r->stream, r->dev, r->win, r->half, bytes);
         });

@@ -10,6 +10,9 @@
 
 /* Groups of a full block, each of which has a line to each member at a time. */
 #define GROUPS (GSH_LINES_THREADS_MAX / GSH_LINE_THREADS)
+/* Lines of a block, at least, of an item that is alone in its launch: the link is faster than a few
+ * multiprocessors. */
+#define LINES_ALONE 16u
 /* What goes in pieces has rounds of a multiple of so many lines, so that each block's part begins
  * at a multiple of 128 bytes. */
 #define PIECES_LINES 16u
@@ -231,11 +234,12 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
 /* Says which blocks have which lines. Items that follow each other have other blocks as long as
  * there are some: these work at the same time. */
 static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
-                      struct gsh_block_limit limit, struct gsh_lines_item *t, uint32_t *next_block,
-                      uint32_t *n_threads)
+                      struct gsh_block_limit limit, bool is_alone, struct gsh_lines_item *t,
+                      uint32_t *next_block, uint32_t *n_threads)
 {
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
-    const uint32_t per_block = n_others < GROUPS ? GROUPS / n_others : 1;
+    const uint32_t usual = n_others < GROUPS ? GROUPS / n_others : 1;
+    const uint32_t per_block = is_alone && usual > LINES_ALONE ? LINES_ALONE : usual;
     const unsigned best = gsh_lines_blocks(inbox, n_lines, per_block);
     const struct gsh_lines_rounds p =
         gsh_lines_plan(inbox, n_lines, gsh_block_limit_apply(limit, best, inbox->n_channels));
@@ -299,6 +303,34 @@ static enum gsh_lines_kernel kernel_of(const struct gsh_lines_item *t, int n_mem
     }
     return t->n_rounds < GSH_LINES_LONG ? GSH_COLL_KERNEL_lines_sums_of_two
                                         : GSH_COLL_KERNEL_lines_long_sums_of_two;
+}
+
+/* Of what power of two all that the item says of memory is a multiple. */
+static uint64_t alignment_of(const struct gsh_lines_item *t)
+{
+    const uint64_t all = t->dest | t->source | t->result | t->own_dest | t->source_step |
+                         t->dest_step | t->block_bytes;
+    return all & -all;
+}
+
+/* Whether the shortest kernels can carry out the item, alone in its launch. The other member may
+ * take another kernel. */
+static bool is_short(const struct gsh_lines_inbox *inbox, const struct gsh_lines_item *t,
+                     int n_members)
+{
+    const bool is_sum = t->way == GSH_LINES_ADD && t->scaling == GSH_LINES_NOT_SCALED &&
+                        is_usual_sum(t->fold, t->element, t->scaling);
+    return n_members == 2 && t->n_rounds == 1 && t->lines <= GROUPS && t->may_read == 0 &&
+           t->may_piece == 0 && (t->way == GSH_LINES_MOVE || is_sum) && alignment_of(t) >= 4 &&
+           (inbox->line_bytes == GSH_LINE_BYTES_CPU || inbox->line_room == GSH_LINE_ROOM_WHOLE);
+}
+static enum gsh_lines_kernel short_kernel_of(const struct gsh_lines_item *t)
+{
+    const bool is_move = t->way == GSH_LINES_MOVE;
+    if (alignment_of(t) >= 8) {
+        return is_move ? GSH_COLL_KERNEL_lines_short_move : GSH_COLL_KERNEL_lines_short_sums;
+    }
+    return is_move ? GSH_COLL_KERNEL_lines_short_move_by_4 : GSH_COLL_KERNEL_lines_short_sums_by_4;
 }
 
 static bool is_of_moves(uint32_t kernel)
@@ -365,11 +397,14 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
         if (t->may_piece != 0) {
             share_out_pieces(pe, inbox, calls[i].blocks, t, &l);
         } else {
-            share_out(inbox, n_others, calls[i].blocks, t, &next_block, &l.n_threads);
+            share_out(inbox, n_others, calls[i].blocks, n == 1, t, &next_block, &l.n_threads);
             l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
         }
         const uint32_t kernel = kernel_of(t, team->n_pes);
         l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);
+    }
+    if (n == 1 && is_short(inbox, &args.item[0], team->n_pes)) {
+        l.kernel = short_kernel_of(&args.item[0]);
     }
     return site.is_on_stream ? pe->device_ops->stream_coll(pe, &l, site.stream)
                              : pe->device_ops->coll(pe, &l);

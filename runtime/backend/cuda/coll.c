@@ -39,6 +39,10 @@ static const struct kernel_location locations[GSH_COLL_ALL_KERNELS] = {
     [GSH_COLL_KERNEL_lines_read_of_two] = {"gsh_kernel_lines_read_of_two", LINES},
     [GSH_COLL_KERNEL_pieces_move] = {"gsh_kernel_pieces_move", LINES},
     [GSH_COLL_KERNEL_pieces_sums_of_two] = {"gsh_kernel_pieces_sums_of_two", LINES},
+    [GSH_COLL_KERNEL_lines_short_move] = {"gsh_kernel_lines_short_move", LINES},
+    [GSH_COLL_KERNEL_lines_short_sums] = {"gsh_kernel_lines_short_sums", LINES},
+    [GSH_COLL_KERNEL_lines_short_move_by_4] = {"gsh_kernel_lines_short_move_by_4", LINES},
+    [GSH_COLL_KERNEL_lines_short_sums_by_4] = {"gsh_kernel_lines_short_sums_by_4", LINES},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
     GSH_COLL_PART_1_KERNELS(ROW)
 #undef ROW
