@@ -29,6 +29,7 @@ struct message {
         for (size_t i = 0; where->rank == from && i < bytes; i++)
             v[i] = byte_of(from, to, number, i);
         CUDA_OK(cudaMemcpy(p, v.data(), bytes, cudaMemcpyDefault));
+        CUDA_OK(cudaStreamSynchronize(0)); /* up to 64 KiB are on their way; streams do not wait */
     }
     void check() const
     {
@@ -256,6 +257,7 @@ static void test_signals(const place *p)
     for (size_t i = 0; i < 2 * count; i++)
         v[i] = p->rank * 100000 + (int)i;
     CUDA_OK(cudaMemcpy(source, v.data(), 2 * count * sizeof(int), cudaMemcpyDefault));
+    CUDA_OK(cudaStreamSynchronize(0));
     const size_t mine = p->rank * count * sizeof(int);
     std::vector<ncclWaitSignalDesc_t> two, one;
     for (int peer = 0; peer < p->n; peer++) {
