@@ -287,8 +287,8 @@ static bool uid_has_lost(struct gsh_bootstrap *b)
     struct pollfd links[2 * GSH_UID_MAX_ROUNDS];
     bool has_lost = u->is_failed;
     for (int k = 0; k < u->rounds; k++) {
-        links[2 * k] = (struct pollfd){.fd = u->out[k], .events = POLLRDHUP};
-        links[2 * k + 1] = (struct pollfd){.fd = u->in[k], .events = POLLRDHUP};
+        links[2 * (size_t)k] = (struct pollfd){.fd = u->out[k], .events = POLLRDHUP};
+        links[2 * (size_t)k + 1] = (struct pollfd){.fd = u->in[k], .events = POLLRDHUP};
     }
     (void)poll(links, 2 * (nfds_t)u->rounds, 0);
     for (int i = 0; i < 2 * u->rounds; i++) {
