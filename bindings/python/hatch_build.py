@@ -45,7 +45,8 @@ def without_links(included, scratch):
     for path, inside in included.items():
         if not os.path.islink(path):
             has_soname = path in targets and any(os.path.dirname(p) == os.path.dirname(path) and os.path.islink(p) and
-                                                 os.path.realpath(p) == path for p in included)
+                                                 not p.endswith('.so') and os.path.realpath(p) == path
+                                                 for p in included)
             if not has_soname:
                 yield path, inside
         elif path.endswith('.so'):
