@@ -11,7 +11,7 @@
 #include "gshmem/version.h"
 #include "proxy/transport.h"
 
-#define GSH_UCX_PLUGIN_ENTRY "gsh_ucx_plugin_1"
+#define GSH_UCX_PLUGIN_ENTRY "gsh_ucx_plugin_2"
 
 /* base of the libgshmem that opened the plug-in. */
 struct gsh_ucx_core {
@@ -34,6 +34,6 @@ struct gsh_ucx_plugin {
 };
 
 /* The plug-in's only symbol. */
-const struct gsh_ucx_plugin *gsh_ucx_plugin_1(void);
+const struct gsh_ucx_plugin *gsh_ucx_plugin_2(void);
 
 #endif

@@ -310,7 +310,7 @@ static enum gsh_result ucx_create(const struct gsh_ucx_core *core,
     return GSH_OK;
 }
 
-__attribute__((visibility("default"))) const struct gsh_ucx_plugin *gsh_ucx_plugin_1(void)
+__attribute__((visibility("default"))) const struct gsh_ucx_plugin *gsh_ucx_plugin_2(void)
 {
     static const struct gsh_ucx_plugin plugin = {.version = GSHMEM_VENDOR_STRING,
                                                  .ucx_version = ucp_get_version_string,

@@ -320,7 +320,7 @@ static void begin(void)
     const void *region_key;
     size_t bytes;
     memcpy(options.key, key, sizeof(key));
-    FUZZ_CHECK(gsh_ucx_plugin_1()->create(&core, &options, &t) == GSH_OK);
+    FUZZ_CHECK(gsh_ucx_plugin_2()->create(&core, &options, &t) == GSH_OK);
     for (uint64_t r = 0; r < 2; r++) {
         regions[r] = calloc(1, REGION);
         FUZZ_CHECK(t->ops->add_region(t, regions[r], r * REGION, REGION, &region_key, &bytes) ==

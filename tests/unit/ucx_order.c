@@ -266,7 +266,7 @@ static struct gsh_transport *create(int me)
     options.events.learn = learns;
     lost_reason[0] = '\0';
     n_sent = n_received = n_fetches = 0;
-    if (!CHECK_EQ(gsh_ucx_plugin_1()->create(&core, &options, &t), GSH_OK)) {
+    if (!CHECK_EQ(gsh_ucx_plugin_2()->create(&core, &options, &t), GSH_OK)) {
         exit(1);
     }
     return t;
