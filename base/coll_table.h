@@ -25,7 +25,7 @@ struct gsh_coll_table {
      * than sums_in_pieces bytes. */
     uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat, read_above;
     uint32_t pieces_above, reduce_in_pieces, sums_in_pieces;
-    bool has_helpers; /* all GPUs have room for twice max_blocks, which is best for pieces */
+    bool has_helpers; /* all GPUs have room for two calls in pieces with them */
 };
 
 extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;

@@ -36,7 +36,7 @@
  * of one block here. */
 #define GSH_PIECE_BYTES        4096u
 #define GSH_PIECES_OF_WARP     4u
-#define GSH_PIECES_THREADS     512u
+#define GSH_PIECES_THREADS     1024u
 #define GSH_PIECES_BLOCKS_CUDA 64u
 #define GSH_PIECES_BLOCKS_CPU  1u
 #define GSH_PIECES_WARPS_CUDA  32u
