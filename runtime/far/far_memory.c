@@ -194,13 +194,6 @@ static enum gsh_result exchange_keys(struct gsh_instance *pe,
     return r;
 }
 
-/* Collective: some PE has failed before it had a heap, and all know; mine: of this PE. */
-static enum gsh_result end_init(struct gsh_instance *pe, enum gsh_result mine)
-{
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, mine);
-    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
-}
-
 static void fold_most(void *into, const void *from)
 {
     uint64_t a, b;
@@ -287,7 +280,7 @@ enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe, enum gsh_result pri
     enum gsh_heap_told told;
     const enum gsh_result r = gsh_looks_up(pe) ? combine_told(pe->bootstrap, GSH_HEAP_OVER, &told)
                                                : tell_failure(pe, pe->bootstrap, prior);
-    return r == GSH_OK ? end_init(pe, prior) : r;
+    return r == GSH_OK ? gsh_init_vote_failed(pe, GSH_STEP_READY, prior) : r;
 }
 
 /* The others rely on this PE from the exchange on, so what then fails ends the job. The result is
@@ -315,7 +308,7 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
         gsh_abort(pe, 1, "the keys of far PEs: %s", gsh_last_error());
     }
     if (pe->far->told == GSH_HEAP_OVER) {
-        r = end_init(pe, mine);
+        r = gsh_init_vote_failed(pe, GSH_STEP_READY, mine);
     } else {
         r = mine != GSH_OK ? mine : r;
     }

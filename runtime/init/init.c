@@ -353,9 +353,7 @@ static enum gsh_result check_bells(struct gsh_instance *pe, const struct hello *
         gsh_bell_key(pe->bell, pe->secret);
         return GSH_OK;
     }
-    const enum gsh_result mine = (enum gsh_result)all[pe->my_pe].result;
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_BELLS, mine);
-    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+    return gsh_init_vote_failed(pe, GSH_STEP_BELLS, (enum gsh_result)all[pe->my_pe].result);
 }
 
 static enum gsh_result exchange_identities(struct gsh_instance *pe)

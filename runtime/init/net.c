@@ -355,8 +355,7 @@ static enum gsh_result fail_of(struct gsh_instance *pe, struct gsh_bootstrap *b,
     if (its->bytes == 0) {
         return fail_same(pe, b, first, (enum gsh_result)its->result);
     }
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_ADDRESSES, mine);
-    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+    return gsh_init_vote_failed(pe, GSH_STEP_ADDRESSES, mine);
 }
 
 static void free_told(struct gsh_net *net)

@@ -149,11 +149,7 @@ static enum gsh_result tell_earlier(struct gsh_instance *pe, const struct gsh_de
     while (first < pe->n_pes && all[first].had_failed == 0) {
         first++;
     }
-    if (first == pe->n_pes) {
-        return GSH_OK;
-    }
-    const enum gsh_result r = gsh_init_vote(pe, GSH_STEP_READY, prior);
-    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+    return first == pe->n_pes ? GSH_OK : gsh_init_vote_failed(pe, GSH_STEP_READY, prior);
 }
 
 /* prior: this PE's outcome before, of which the others do not know. */

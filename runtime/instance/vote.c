@@ -21,3 +21,10 @@ enum gsh_result gsh_init_vote(struct gsh_instance *pe, enum gsh_init_step step,
     }
     return r;
 }
+
+enum gsh_result gsh_init_vote_failed(struct gsh_instance *pe, enum gsh_init_step step,
+                                     enum gsh_result mine)
+{
+    const enum gsh_result r = gsh_init_vote(pe, step, mine);
+    return r != GSH_OK ? r : gsh_note(GSH_ERR_PEER, "votes: a PE has changed its vote");
+}

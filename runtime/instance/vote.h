@@ -27,5 +27,8 @@ enum gsh_init_step {
  * that PE has only noted it, rank 0 prints it in that PE's words. */
 GSH_CHECK_RESULT enum gsh_result gsh_init_vote(struct gsh_instance *pe, enum gsh_init_step step,
                                                enum gsh_result mine);
+/* The same where all know that one has failed, and are to learn which, and why: never GSH_OK. */
+GSH_CHECK_RESULT enum gsh_result
+gsh_init_vote_failed(struct gsh_instance *pe, enum gsh_init_step step, enum gsh_result mine);
 
 #endif
