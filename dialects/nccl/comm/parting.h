@@ -25,7 +25,7 @@ bool gsh_nccl_find_words(const struct ncclComm *comm, uint64_t **words);
 enum gsh_nccl_left_alone {
     GSH_NCCL_TOGETHER, /* none of the following */
     GSH_NCCL_AHEAD,    /* one that has ended its work has made fewer collectives than this rank, and
-                          the    others wait for theirs, or have ended it */
+                          the others wait for theirs, or have ended it */
     GSH_NCCL_DESERTED, /* besides, all others have ended it, so that they write nothing more */
 };
 /* Any thread, while this rank makes no calls. */
