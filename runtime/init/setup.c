@@ -457,10 +457,7 @@ static enum gsh_result finish_set_up(struct gsh_instance *pe, enum gsh_result r,
 
 enum gsh_result gsh_setup_device(struct gsh_instance *pe)
 {
-    uint64_t stride_bytes = 0;
-    enum gsh_result r = exchange_attrs(pe, GSH_OK, &stride_bytes);
-    r = r == GSH_OK ? begin_heap(pe, NULL, GSH_OK, stride_bytes) : r;
-    return finish_set_up(pe, r, stride_bytes);
+    return gsh_setup_in_init(pe, GSH_OK);
 }
 
 enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior)
