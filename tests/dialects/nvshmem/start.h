@@ -26,13 +26,16 @@
         }                                                                      \
     } while (0)
 
-/* As NVSHMEM's own programs do: after init, selects the GPU by the number in the node. */
+/* As NVSHMEM's own programs do: after init, selects the GPU by the number in the node. With
+ * GSHMEM_NODE_PES, nodes are parts of one host. */
 static inline void start_pe(void)
 {
     int n_devices = 0;
     START();
+    const int number =
+        getenv("GSHMEM_NODE_PES") ? nvshmem_my_pe() : nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE);
     CUDA(cudaGetDeviceCount(&n_devices));
-    CUDA(cudaSetDevice(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) % n_devices));
+    CUDA(cudaSetDevice(number % n_devices));
 }
 
 #endif
