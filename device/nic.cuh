@@ -140,7 +140,7 @@ __device__ GSHMEM_NOINLINE_BODY void nic_put_pieces(const Context &c, rank_in_gr
         begin_batch(c, b, p->pe, p->call);
         add_inline(c, b, p->remote + p->at, p->source + p->at,
                    left < GSH_WQ_INLINE2_MAX ? (uint32_t)left : GSH_WQ_INLINE2_MAX);
-        call_indirect<post<Context>>(c, b);
+        call_noinline<post<Context>>(c, b);
         p->at += p->step;
     }
 }
@@ -173,7 +173,7 @@ __device__ GSHMEM_NOINLINE_BODY void nic_put_part(const Context &c, rank_in_grou
                                                   bool is_blocking, const char *call)
 {
     if (me.size == 1 && is_element(source, bytes)) {
-        call_indirect<nic_p<Context>>(c, dest, element_at(source, bytes), (uint32_t)bytes, pe,
+        call_noinline<nic_p<Context>>(c, dest, element_at(source, bytes), (uint32_t)bytes, pe,
                                       call);
     } else if (bytes <= GSH_WQ_INLINE2_MAX || !is_for_nic(c, source)) {
         call_noinline<nic_put_pieces<Context>>(c, me, dest, source, bytes, pe, call);
@@ -224,7 +224,7 @@ __device__ GSHMEM_NOINLINE_BODY void nic_get_pieces(const Context &c, rank_in_gr
             p->at += p->step;
         char *const to = p->dest + at;
         spill(n, to);
-        const uint64_t word = call_indirect<nic_g<Context>>(
+        const uint64_t word = call_noinline<nic_g<Context>>(
             c, reinterpret_cast<const void *>(p->remote + at), n, p->pe, p->call);
         for (uint32_t k = 0; k < n; k++)
             to[k] = (char)(word >> (8 * k));

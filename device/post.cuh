@@ -492,7 +492,7 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
         position = position >> 1;
     }
     if (is_late)
-        return call_indirect<post_late<Context>>(c, e, index, position, group, call);
+        return call_noinline<post_late<Context>>(c, e, index, position, group, call);
     position += rank;
     write_short_entry(e, entries, depth, number, key, position, true);
     if (!is_one)
@@ -500,7 +500,7 @@ __device__ __forceinline__ uint64_t post_at_once(const Context &c, short_entry e
     if (rank == 0) {
         const uint64_t end = position + size;
         if (!is_next || !publish_next(c, q, position, end))
-            call_indirect<publish_later<Context>>(c, index, position, end, call);
+            call_noinline<publish_later<Context>>(c, index, position, end, call);
     }
     if (!is_one)
         sync_group(group);
@@ -516,7 +516,7 @@ __device__ GSHMEM_NOINLINE_BODY uint64_t post_together(const Context &c, short_e
 {
     const uint32_t here = threads_here();
     if (!is_same(here, index))
-        return call_indirect<post_by_queue<Context>>(c, e, index, is_loose, call);
+        return call_noinline<post_by_queue<Context>>(c, e, index, is_loose, call);
     return post_at_once<false>(c, e, index, here, is_loose, call);
 }
 
@@ -526,7 +526,7 @@ __device__ __forceinline__ uint64_t post_short(const Context &c, short_entry e, 
                                                bool is_loose, const char *call)
 {
     if (size_of(threads_here()) > 1)
-        return call_indirect<post_together<Context>>(c, e, index, is_loose, call);
+        return call_noinline<post_together<Context>>(c, e, index, is_loose, call);
     return post_at_once<true>(c, e, index, own_group(), is_loose, call);
 }
 
