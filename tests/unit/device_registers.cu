@@ -3,11 +3,15 @@
  * gives them: alone_* make one kind of call, coll_* a collective, mix_* two or three kinds in a
  * loop. Nothing runs. PART: 1 is all but contexts and collectives, 2 contexts, 3 collectives; if it
  * is not defined, all of them. 4: copies again, which are compiled for device linking. 5: kernels
- * whose copies have no shared memory. LOOPS leaves out alone_*. ptxas compiles what is called
- * through pointers once more for each kernel of the file, and the parts have different such
- * functions. */
+ * whose copies have no shared memory. 6: kernels that post to a NIC. LOOPS leaves out alone_*.
+ * ptxas compiles what is called through pointers once more for each kernel of the file, and the
+ * parts have different such functions. */
 #if defined(PART) && PART == 5
 #define GSHMEM_ARENA_BYTES 0
+#endif
+#if defined(PART) && PART == 6
+#define GSHMEM_WITH_NIC   1
+#define GSHMEM_BATCH_PUTS 16
 #endif
 #include <gshmem_device.cuh>
 
@@ -314,5 +318,20 @@ extern "C" __global__ void mix_gather_put_warp(const float *rows, float *inbox, 
                                    rows + (long)row_of[i] * width + warp * part, part, pe);
     }
 }
+
+#endif
+#if defined(PART) && PART == 6
+
+/* ---- what posts to a NIC --------------------------------------------------------------------- */
+
+KERNEL(nic_copies, gshmemx_float_put_block(dest, source, n, pe);
+       gshmemx_float_get_block(dest, source, n, pe); gshmemx_barrier_all_block())
+KERNEL(nic_words,
+       gshmemx_float_put_signal_block(dest, source, n, signal, value, GSHMEM_SIGNAL_ADD, pe);
+       *out = gshmem_uint64_atomic_fetch_add(signal, value, pe);
+       gshmem_float_p(dest, gshmem_float_g(source, pe), pe))
+KERNEL(nic_batch, gshmem::begin_batch();
+       for (size_t i = 0; i < n; i++) gshmem_ctx_float_put_nbi(ctx, dest + i, source + i, 1, pe);
+       gshmem::end_batch())
 
 #endif

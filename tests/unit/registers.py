@@ -7,6 +7,9 @@ GSHMEM_NEAR_ONLY; these, and the file's parts, are compiled in parallel. With -r
 many as the largest function that it may call, when device code is linked: at most 64, with the arena and
 without. For the first of the architectures all kernels are compiled, for the others those whose limit is 64.
 
+And how deep the stacks of kernels that post to a NIC are: ptxas must know it, since CUDA gives a kernel what
+ptxas says. It takes calls through pointers of the same type for a recursion, and then counts without them.
+
 usage: registers.py SOURCE ARCH,ARCH... NVCC ARGS..."""
 
 import concurrent.futures
@@ -36,19 +39,33 @@ EXCEPT_80 = {  # where ptxas needs a few more for the same
     "alone_ctx_put_warp": 50,
     "alone_barrier_thread": 50, "alone_team_sync_thread": 50, "mix_put_signal_thread_wait": 66,
 }
+STACK = (512, 4096)  # bytes; with less, calls have been left out
 USED = re.compile(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", re.S)
+STACK_OF = re.compile(r"Compiling entry function '(\w+)'.*?Used \d+ registers([^\n]*)", re.S)
+CUMULATIVE = re.compile(r"(\d+) bytes cumulative stack")
 USED_LINKED = re.compile(r"Function properties for '(\w+)':.*?used (\d+) registers", re.S)
 
 
-def registers(source, arch, compiler):
-    """{kernel: registers}"""
+def messages(source, arch, compiler):
+    """What ptxas says of the kernels."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             compiler + ["-arch=" + arch, "-cubin", "-Xptxas", "-v", "-o", os.path.join(folder, "cubin"), source],
             capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return {name: int(n) for name, n in USED.findall(done.stderr)}
+    return done.stderr
+
+
+def registers(source, arch, compiler):
+    """{kernel: registers}"""
+    return {name: int(n) for name, n in USED.findall(messages(source, arch, compiler))}
+
+
+def stacks(source, arch, compiler):
+    """{kernel: bytes}"""
+    found = STACK_OF.findall(messages(source, arch, compiler))
+    return {name: int(of.group(1)) if (of := CUMULATIVE.search(rest)) else 0 for name, rest in found}
 
 
 def linked_registers(source, arch, compiler):
@@ -89,10 +106,13 @@ def main():
     source, archs, *compiler = sys.argv[1:]
     n_wrong = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        found = [(arch, start(pool, source, arch, compiler, i == 0)) for i, arch in enumerate(archs.split(","))]
+        archs = archs.split(",")
+        found = [(arch, start(pool, source, arch, compiler, i == 0)) for i, arch in enumerate(archs)]
+        deep = pool.submit(stacks, source, archs[-1], [*compiler, "-DPART=6"])
         for arch, modes in found:
             for what, parts in modes.items():
                 n_wrong += check(what, arch, parts)
+        n_wrong += check_stacks(archs[-1], deep.result())
     sys.exit(1 if n_wrong else 0)
 
 
@@ -110,6 +130,17 @@ def check(what, arch, parts):
             print(f"{name}: {n} registers, may have {limit} ({what}, {arch})")
     print(f"{what}, {arch}: {len(of)} kernels, at most {max(of.values())} registers", flush=True)
     return n_wrong
+
+
+def check_stacks(arch, of):
+    """How many kernels have a stack of which ptxas does not know enough, or one that is too deep."""
+    if not of:
+        sys.exit("registers.py: ptxas names no kernel that posts to a NIC")
+    wrong = {name: n for name, n in of.items() if not STACK[0] <= n <= STACK[1]}
+    for name, n in sorted(wrong.items()):
+        print(f"{name}: a stack of {n} bytes, expected {STACK[0]} to {STACK[1]} ({arch})")
+    print(f"NIC, {arch}: {len(of)} kernels, stacks of at most {max(of.values())} bytes", flush=True)
+    return len(wrong)
 
 
 main()
