@@ -18,6 +18,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
     .pieces_above = 64u << 10,
     .reduce_in_pieces = 64u << 10,
     .sums_in_pieces = 64u << 10,
+    .swaps_in_pieces = 64u << 10,
 };
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
@@ -36,7 +37,7 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .pieces_above = 24u << 20,
     .reduce_in_pieces = 12u << 20,
     .sums_in_pieces = 24u << 20,
-    .has_helpers = true,
+    .swaps_in_pieces = 96u << 20,
 };
 
 struct entry {
@@ -62,6 +63,7 @@ static const struct entry entries[] = {
     {"pieces_above", offsetof(struct gsh_coll_table, pieces_above), 0, 1u << 30},
     {"pieces_reduce", offsetof(struct gsh_coll_table, reduce_in_pieces), 0, 1u << 30},
     {"pieces_sums", offsetof(struct gsh_coll_table, sums_in_pieces), 0, 1u << 30},
+    {"pieces_swap", offsetof(struct gsh_coll_table, swaps_in_pieces), 0, 1u << 30},
     {"grid", offsetof(struct gsh_coll_table, max_blocks), 1, 1024},
 };
 
@@ -86,8 +88,9 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
             t->read_above);
     fprintf(out,
             "  in a dialect    of two ranks one streams in pieces through slots above %u\n"
-            "                  bytes, in a reduce above %u, and both in an all-reduce above %u\n",
-            t->pieces_above, t->reduce_in_pieces, t->sums_in_pieces);
+            "                  bytes, in a reduce above %u, and both in an all-reduce above %u,\n"
+            "                  in an all-gather or all-to-all of blocks above %u\n",
+            t->pieces_above, t->reduce_in_pieces, t->sums_in_pieces, t->swaps_in_pieces);
     fprintf(out,
             "  otherwise       %u bytes for each block, up to %u blocks, and on at most half of a\n"
             "                  GPU's multiprocessors\n"
@@ -143,8 +146,8 @@ static enum gsh_result set(const char *text, size_t length, struct gsh_coll_tabl
         return gsh_fail(GSH_ERR_ARG,
                         "init: GSHMEM_COLLECTIVES: '%.*s' is not NAME=BYTES with thread, warp, "
                         "block, blocks, per_block, far, far_piece, lines_above, lines, sums_above, "
-                        "sums, lines_flat, read_above, pieces_above, pieces_reduce or "
-                        "pieces_sums, nor grid=NUMBER",
+                        "sums, lines_flat, read_above, pieces_above, pieces_reduce, pieces_sums "
+                        "or pieces_swap, nor grid=NUMBER",
                         (int)length, text);
     }
     if (value < e->least || value > e->most) {

@@ -21,11 +21,11 @@ struct gsh_coll_table {
      * bytes more than it must be. Of more than read_above bytes that one of two members gives the
      * other in a dialect's reduce or broadcast, lines only say when the other may read them, if
      * they lie in symmetric memory. Else they go in pieces if they are more than pieces_above
-     * bytes, in a reduce more than reduce_in_pieces, as does an all-reduce of two members of more
-     * than sums_in_pieces bytes. */
+     * bytes, in a reduce more than reduce_in_pieces. So does what both of two members give each
+     * other: in an all-reduce of more than sums_in_pieces bytes, and in an all-gather or
+     * all-to-all of blocks of more than swaps_in_pieces. */
     uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat, read_above;
-    uint32_t pieces_above, reduce_in_pieces, sums_in_pieces;
-    bool has_helpers; /* all GPUs have room for two calls in pieces with them */
+    uint32_t pieces_above, reduce_in_pieces, sums_in_pieces, swaps_in_pieces;
 };
 
 extern const struct gsh_coll_table gsh_coll_table_cpu, gsh_coll_table_cuda;
@@ -35,8 +35,8 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *table);
 
 /* Changes the table as the text says: NAME=BYTES,... with the names thread, warp, block, blocks,
  * per_block, far, far_piece, lines_above, lines, sums_above, sums, lines_flat, read_above,
- * pieces_above, pieces_reduce and pieces_sums, and grid=NUMBER, with blanks between them.
- * GSH_ERR_ARG, with a message, for other text. */
+ * pieces_above, pieces_reduce, pieces_sums and pieces_swap, and grid=NUMBER, with blanks between
+ * them. GSH_ERR_ARG, with a message, for other text. */
 GSH_CHECK_RESULT enum gsh_result gsh_coll_table_read(const char *text,
                                                      struct gsh_coll_table *table);
 

@@ -98,13 +98,14 @@ __global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
     run<gshmem::detail::line_ways::read_of_two>(a);
 }
 
-__global__ void __launch_bounds__(GSH_PIECES_THREADS)
+/* Two blocks have room on a multiprocessor: the blocks of two calls and their helpers. */
+__global__ void __launch_bounds__(GSH_PIECES_THREADS, 2)
     gsh_kernel_pieces_move(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_in_pieces<false>(a);
 }
 
-__global__ void __launch_bounds__(GSH_PIECES_THREADS)
+__global__ void __launch_bounds__(GSH_PIECES_THREADS, 2)
     gsh_kernel_pieces_sums_of_two(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_in_pieces<true>(a);

@@ -36,7 +36,7 @@
  * of one block here. */
 #define GSH_PIECE_BYTES        4096u
 #define GSH_PIECES_OF_WARP     4u
-#define GSH_PIECES_THREADS     1024u
+#define GSH_PIECES_THREADS     512u
 #define GSH_PIECES_BLOCKS_CUDA 64u
 #define GSH_PIECES_BLOCKS_CPU  1u
 #define GSH_PIECES_WARPS_CUDA  32u
@@ -141,7 +141,7 @@ struct gsh_lines_item {
     uint8_t may_read;     /* of two members one gives, and says first whether the other may read it
                              where it lies; the same on both */
     uint8_t may_piece;    /* two members' data go in pieces; the same on both */
-    uint8_t has_helpers;  /* each of its blocks has a helper, n_blocks further on */
+    uint8_t has_helpers;  /* each of its blocks has a helper, half of the grid further on */
     uint8_t shares_slots; /* with other communicators: both agree first who has them */
 };
 GSH_STATIC_ASSERT(sizeof(struct gsh_lines_item) == 128, "gsh_lines_item is wire");

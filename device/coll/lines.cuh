@@ -114,30 +114,43 @@ __device__ __forceinline__ void run_lines(const Context &c, const gsh_kernel_lin
         store_plain(count, so_far);
 }
 
-/* The same for an item of two members that is alone in its launch, and goes in pieces if both get
- * the slots (lines_pieces.cuh). Behind the item's blocks the grid may have a helper for each. */
+/* The same for items of two members that go in pieces if both get the slots (lines_pieces.cuh).
+ * Behind the items' blocks the grid may have a helper for each. */
 template <bool is_add, class Context>
 __device__ __forceinline__ void run_in_pieces(const Context &c, const gsh_kernel_lines_args &h)
 {
     constexpr arithmetic computes = arithmetic::float_sums;
-    const gsh_lines_item &t = h.item[0];
-    const line_worker<computes, Context> worker(c, h, t);
-    const line_pieces<computes, Context> pieces(worker);
-    if (blockIdx.x >= (uint32_t)t.n_blocks) {
-        leave_if_given_up(c, load_has_left(c));
-        pieces.template help<is_add>(blockIdx.x - (uint32_t)t.n_blocks,
-                                     blockIdx.x - (uint32_t)t.n_blocks);
-        return;
-    }
-    uint64_t *const count =
-        reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + blockIdx.x;
-    uint64_t so_far = load_plain(count);
+    using worker = line_worker<computes, Context>;
+    using pieces = line_pieces<computes, Context>;
+    const uint32_t n_blocks = h.item[0].has_helpers != 0 ? gridDim.x / 2 : gridDim.x;
+    const bool is_helper = blockIdx.x >= n_blocks;
+    const uint32_t block = is_helper ? blockIdx.x - n_blocks : blockIdx.x;
+    uint64_t *const count = reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + block;
+    const uint64_t before = is_helper ? 0 : load_plain(count);
+    uint64_t so_far = before;
     leave_if_given_up(c, load_has_left(c));
-    if (!pieces.template run_pieces<is_add>(blockIdx.x, so_far))
-        so_far = line_streams<computes, Context>(worker).template run_streams<is_add, true>(
-            blockIdx.x, so_far);
+    const pieces first(worker(c, h, h.item[0]));
+    const bool has_slots =
+        is_helper ? first.await_agreed(block) : first.agree(block, block, so_far);
+    GSHMEM_NO_UNROLL
+    for (uint32_t i = 0; i < h.n_items; i++) {
+        const gsh_lines_item &t = h.item[i];
+        if (block >= (uint32_t)t.n_blocks)
+            continue;
+        const worker w(c, h, t);
+        if (has_slots) {
+            pieces(w).template run_part<is_add>(block, is_helper ? 1 : 0);
+        } else if (!is_helper) {
+            if (so_far != before)
+                group_block().sync();
+            so_far = line_streams<computes, Context>(w).template run_streams<is_add, true>(block,
+                                                                                           so_far);
+        }
+    }
+    if (has_slots)
+        first.leave(block);
     group_block().sync(); /* all threads have read the count */
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0 && !is_helper)
         store_plain(count, so_far);
 }
 

@@ -13,14 +13,16 @@
  * - An all-reduce is a reduce-scatter and an all-gather at once: in step i a warp gives piece i of
  *   what the other adds up, adds up its own piece i - 1 and gives the sum, and takes sum i - 2. It
  *   begins a step when the other has ended the one before.
+ * - Both give, and take what the other gives: in step i a warp gives piece i and takes piece i - 1,
+ *   and it waits as in an all-reduce. In the last step it does neither.
  * - So before the first step of an item in which a warp stores, the other has taken all but perhaps
  *   the last piece or sum of the items before; these are not where the warp stores next.
  * - Slots that several communicators of the two share have locks. A block locks its part of the
  *   own slots first, if it is free, tells the other member's in a line whether it has, and tells
  *   its helper in a word of the inbox what has been agreed. If not both have, lines carry the
- *   block's part of the data, from the next round on. Nothing waits for a lock. A member that has
- *   agreed holds its lock until its block is through, so both agree on the same items in the same
- *   order, and count alike. */
+ *   block's part of the launch's items, from the next round on. Nothing waits for a lock. A member
+ *   that has agreed holds its lock until its block is through, so both agree on the same launches
+ * in the same order, and count alike. */
 #ifndef GSHMEM_COLL_LINES_PIECES_CUH
 #define GSHMEM_COLL_LINES_PIECES_CUH
 
@@ -139,6 +141,7 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
     {
         if (w.thread == 0 && steps > 0)
             store_plain(w.counted, w.before + steps);
+        group_warp().sync(); /* the next item's begins with it */
     }
     __device__ __forceinline__ static uint8_t *slot(uint8_t *slots, uint64_t step)
     {
@@ -215,6 +218,8 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
     /* On GPUs. Else pieces are handled as if none were whole. */
     __device__ __forceinline__ bool is_all_aligned() const
     {
+        if (t.way == GSH_LINES_MOVE && gives(other()) && takes(other()))
+            return !is_cpu_device && is_aligned(source(other()), dest(other()), dest(other()));
         const uint8_t *const to = reinterpret_cast<const uint8_t *>(
             t.way == GSH_LINES_MOVE ? (gives(other()) ? t.own_dest : t.dest) : t.result);
         return !is_cpu_device &&
@@ -399,6 +404,59 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             to.of[i] = sum_of(element, all.me == 0, mine.of[i], theirs.of[i]);
     }
 
+    /* ---- both give, and take what the other gives ---- */
+
+    /* A piece of my own block, or what is left of it, `at` bytes from its beginning. */
+    __device__ __forceinline__ void keep_own(const streamer &w, uint64_t at) const
+    {
+        const uint8_t *const from = source(all.me) + at;
+        uint8_t *const to = reinterpret_cast<uint8_t *>(t.own_dest) + at;
+        if (!is_cpu_device && is_aligned(from, to, to) && is_whole(w.end - at)) {
+            units<units_of_thread> x;
+            load<false>(x, from + w.thread * unit);
+            store(to + w.thread * unit, x);
+        } else {
+            handle_tail<false>(to, from, nullptr, nullptr, w.end - at, 0, true);
+        }
+    }
+    __device__ __forceinline__ void swap(const streamer &w) const
+    {
+        const bool are_aligned = is_all_aligned();
+        const uint64_t steps = w.n > 0 ? w.n + 2 : 0, own_at = w.thread * unit;
+        const uint8_t *const from = source(other());
+        uint8_t *const to = dest(other());
+        uint64_t at = w.first; /* of step i's piece */
+        GSHMEM_NO_UNROLL
+        for (uint64_t i = 0; i < steps; i++, at += w.step) {
+            const uint64_t step = w.before + i;
+            const bool is_plain = i < w.n && are_aligned && is_whole(w.end - at);
+            units<units_of_thread> x = {}; /* so that it is not kept from step to step */
+            if (is_plain)
+                load<false>(x, from + at + own_at);
+            await_count(w, step);
+            uint8_t *const out = slot(w.there, step);
+            if (is_plain)
+                store(out + own_at, x);
+            else if (i < w.n)
+                handle_tail<false>(nullptr, from + at, nullptr, out, w.end - at, 0, true);
+            if (i > 0 && i <= w.n) {
+                const uint64_t off = at - w.step;
+                const uint8_t *const theirs = slot(w.here, step - 1);
+                if (are_aligned && is_whole(w.end - off)) {
+                    units<units_of_thread> y;
+                    load<true>(y, theirs + own_at);
+                    store(to + off + own_at, y);
+                } else {
+                    handle_tail<false>(to + off, nullptr, theirs, nullptr, w.end - off, 0, true);
+                }
+            }
+            tell_count(w, step + 1);
+            if (t.own_dest != 0 && i < w.n) /* while the count is on its way */
+                keep_own(w, at);
+        }
+        end_warp(w, steps);
+    }
+
     /* ---- both add up one half, and give the other the sum ---- */
 
     /* half: the bytes of the first half; end: of the second. */
@@ -479,20 +537,13 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
                 const uint64_t some = ((end - begin + 1) / 2 + 127) / 128 * 128;
                 const uint64_t first = some < end - begin ? some : end - begin;
                 share(begin_warp(block, half, begin, first), first, end);
+            } else {
+                swap(begin_warp(block, half, begin, end - begin));
             }
         } else if (i_give) {
             give(begin_warp(block, half, begin, end - begin));
         } else {
             take<is_add>(begin_warp(block, half, begin, end - begin));
-        }
-    }
-    /* All of a block's warps are through: it or its helper. */
-    __device__ __forceinline__ void leave(uint32_t block) const
-    {
-        group_block().sync();
-        if (threadIdx.x == 0) {
-            fence_gpu(); /* pairs with the fence of the thread that locks next */
-            atomic_add(lock(block), ~0u);
         }
     }
     /* What a block tells its helper; how many times the helper has been told. */
@@ -505,16 +556,13 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
         return told(number) + in.n_channels;
     }
 
-    /* Carries the block's part of the item out, if both members get their slots; else lines are to
-     * carry it out. Counts the rounds that it has taken. block: of the item, and of the slots. */
-    template <bool is_add>
-    __device__ __forceinline__ bool run_pieces(uint32_t block, uint64_t &so_far) const
+    /* Whether both members get the slots of the block, until it leaves; else lines are to carry the
+     * launch's items out. Counts the rounds that it has taken. number: of the block's channel. */
+    __device__ __forceinline__ bool agree(uint32_t block, uint32_t number, uint64_t &so_far) const
     {
         bool is_first = false;
-        if (t.shares_slots == 0) {
-            run_part<is_add>(block, 0);
+        if (t.shares_slots == 0)
             return true;
-        }
         if (threadIdx.x == 0) {
             is_first = atomic_compare_swap(lock(block), 0u, t.has_helpers != 0 ? 2u : 1u) == 0;
             /* What the last holders have counted is seen, by the helper, too. Pairs with the fence
@@ -525,25 +573,18 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
         const bool has_both =
             exchange(++so_far, has_mine ? 1 : 0, true, true, false, false) != 0 && has_mine;
         if (t.has_helpers != 0 && threadIdx.x == 0) {
-            uint64_t *const word = told(blockIdx.x);
+            uint64_t *const word = told(number);
             store_relaxed(word, (load_plain(word) / 2 + 1) * 2 + (has_both ? 1 : 0));
         }
-        if (has_both) {
-            run_part<is_add>(block, 0);
-            leave(block);
-        } else if (has_mine && threadIdx.x == 0) {
+        if (has_mine && !has_both && threadIdx.x == 0)
             store_relaxed(lock(block), 0u); /* nothing has been counted */
-        }
         return has_both;
     }
-    /* The helper of a block that has that channel. */
-    template <bool is_add>
-    __device__ __forceinline__ void help(uint32_t block, uint32_t number) const
+    /* The same for the helper of that block. */
+    __device__ __forceinline__ bool await_agreed(uint32_t number) const
     {
-        if (t.shares_slots == 0) {
-            run_part<is_add>(block, 1);
-            return;
-        }
+        if (t.shares_slots == 0)
+            return true;
         const uint64_t n = load_plain(heard(number)) + 1;
         bool is_agreed = false;
         if (threadIdx.x == 0) {
@@ -555,12 +596,19 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             /* Pairs with the fence of the block that tells: what holders before it have counted. */
             fence_gpu();
         }
-        if (any_of_block(is_agreed)) {
-            run_part<is_add>(block, 1);
-            leave(block);
-        }
+        is_agreed = any_of_block(is_agreed);
         if (threadIdx.x == 0)
             store_plain(heard(number), n);
+        return is_agreed;
+    }
+    /* All of a block's warps are through: it or its helper. */
+    __device__ __forceinline__ void leave(uint32_t block) const
+    {
+        group_block().sync();
+        if (t.shares_slots != 0 && threadIdx.x == 0) {
+            fence_gpu(); /* pairs with the fence of the thread that locks next */
+            atomic_add(lock(block), ~0u);
+        }
     }
 };
 

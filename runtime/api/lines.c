@@ -178,24 +178,36 @@ static bool is_usual_sum(enum gsh_lines_fold fold, enum gsh_element element,
             element == GSH_ELEMENT_bfloat16);
 }
 
-/* Whether the data are to go in pieces, of a call that is alone in its launch. */
+static bool is_swap(const struct gsh_lines_call *c)
+{
+    return c->kind == GSH_LINES_ALL_GATHER || c->kind == GSH_LINES_ALL_TO_ALL;
+}
+
+/* Whether the data are to go in pieces. */
 static bool is_in_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
                          const struct gsh_lines_call *c, int n)
 {
     const uint32_t above = c->kind == GSH_LINES_ALL_REDUCE  ? pe->coll_table.sums_in_pieces
                            : c->kind == GSH_LINES_REDUCE    ? pe->coll_table.reduce_in_pieces
                            : c->kind == GSH_LINES_BROADCAST ? pe->coll_table.pieces_above
+                           : is_swap(c)                     ? pe->coll_table.swaps_in_pieces
                                                             : UINT32_MAX;
     return c->pieces != NULL && n == 2 && c->bytes > above && inbox->slot_lines >= PIECES_LINES &&
-           (c->kind == GSH_LINES_BROADCAST ||
+           (c->kind == GSH_LINES_BROADCAST || is_swap(c) ||
             (c->scaling == GSH_LINES_NOT_SCALED &&
              is_usual_sum(fold_of(c->op, c->element), c->element, c->scaling))) &&
            !may_be_read(pe, c, n);
 }
 
+/* Whether the second call can share the launch of the first, if both go in pieces. */
+static bool is_like(const struct gsh_lines_call *a, const struct gsh_lines_call *b)
+{
+    return a->kind == b->kind && a->pieces == b->pieces && a->shares_pieces == b->shares_pieces;
+}
+
 static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
                      const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *c,
-                     struct gsh_lines_item *t)
+                     bool may_piece, struct gsh_lines_item *t)
 {
     const uint64_t n = (uint64_t)team->n_pes;
     const uint64_t n_lines = gsh_lines_divide_up(c->bytes, inbox->line_bytes);
@@ -218,7 +230,7 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
         t->may_read = 1;
         t->readable = c->readable != NULL ? gsh_symmetric_off(pe, c->readable) + 1 : 0;
     }
-    t->may_piece = is_in_pieces(pe, inbox, c, (int)n);
+    t->may_piece = may_piece;
     t->shares_slots = t->may_piece && c->shares_pieces;
     if (may_share && !is_flat(pe, c, n)) {
         set_add_and_give(team, c, n_lines, inbox->line_bytes, t);
@@ -254,10 +266,10 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
     *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
 }
 
-/* The same for an item that goes in pieces, alone in its launch. */
+/* The same for items that go in pieces: each has all blocks that it has a use for. */
 static void share_out_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
                              struct gsh_block_limit limit, struct gsh_lines_item *t,
-                             struct gsh_coll_launch *l)
+                             bool *has_helpers)
 {
     const bool is_cuda = pe->device_ops->memory != GSH_MEMORY_HOST;
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
@@ -271,10 +283,7 @@ static void share_out_pieces(const struct gsh_instance *pe, const struct gsh_lin
     t->n_rounds = (uint32_t)gsh_lines_divide_up(gsh_lines_divide_up(n_lines, p.n_blocks), t->lines);
     t->n_blocks = (uint16_t)p.n_blocks;
     t->first_block = 0;
-    t->has_helpers =
-        pe->coll_table.has_helpers && (limit.most == 0 || limit.most >= 2 * p.n_blocks);
-    l->n_blocks = p.n_blocks * (t->has_helpers ? 2 : 1);
-    l->n_threads = GSH_PIECES_THREADS;
+    *has_helpers = *has_helpers && is_cuda && (limit.most == 0 || limit.most >= 2 * p.n_blocks);
 }
 
 /* The smallest kernel that can carry the item out; those of_two and of_more can carry out any, if
@@ -376,32 +385,39 @@ uint64_t gsh_lines_pieces_bytes(const struct gsh_instance *pe, uint64_t *zeroes)
 static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_instance *pe,
                                       const struct gsh_team *team,
                                       const struct gsh_lines_inbox *inbox,
-                                      const struct gsh_lines_call *calls, int n)
+                                      const struct gsh_lines_call *calls, int n, bool are_in_pieces)
 {
     struct gsh_kernel_lines_args args; /* large: only what is there is filled in */
     struct gsh_coll_launch l = {.kernel = GSH_COLL_KERNEL_lines_move, .team = team, .lines = &args};
     const uint32_t n_others = team->n_pes > 1 ? (uint32_t)team->n_pes - 1 : 1;
     uint32_t next_block = 0;
+    bool has_helpers = true;
     args.team = team->state;
     args.inbox = *inbox;
-    args.inbox.pieces =
-        n == 1 && calls->pieces != NULL ? gsh_symmetric_off(pe, calls->pieces) + 1 : 0;
+    args.inbox.pieces = are_in_pieces ? gsh_symmetric_off(pe, calls->pieces) + 1 : 0;
     args.n_items = (uint32_t)n;
     args.reserved = 0;
     gsh_waits_copy_call(args.call, sizeof(args.call), site.call);
     const uint32_t site_number = gsh_waits_site_number();
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
-        set_item(pe, team, inbox, &calls[i], t);
+        set_item(pe, team, inbox, &calls[i], are_in_pieces, t);
         t->site = calls[i].site != 0 ? calls[i].site : site_number;
-        if (t->may_piece != 0) {
-            share_out_pieces(pe, inbox, calls[i].blocks, t, &l);
+        if (are_in_pieces) {
+            share_out_pieces(pe, inbox, calls[i].blocks, t, &has_helpers);
+            l.n_threads = GSH_PIECES_THREADS;
         } else {
             share_out(inbox, n_others, calls[i].blocks, n == 1, t, &next_block, &l.n_threads);
-            l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
         }
+        l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
         const uint32_t kernel = kernel_of(t, team->n_pes);
         l.kernel = i == 0 ? kernel : kernel_of_both(l.kernel, kernel, team->n_pes);
+    }
+    if (are_in_pieces && has_helpers) {
+        for (int i = 0; i < n; i++) {
+            args.item[i].has_helpers = 1;
+        }
+        l.n_blocks *= 2;
     }
     if (n == 1 && is_short(inbox, &args.item[0], team->n_pes)) {
         l.kernel = short_kernel_of(&args.item[0]);
@@ -416,13 +432,13 @@ enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance 
 {
     enum gsh_result r = GSH_OK;
     for (int first = 0, end; r == GSH_OK && first < n; first = end) {
+        const bool are_in_pieces = is_in_pieces(pe, inbox, &calls[first], team->n_pes);
         end = first + 1;
-        if (!is_in_pieces(pe, inbox, &calls[first], team->n_pes)) {
-            while (end < n && !is_in_pieces(pe, inbox, &calls[end], team->n_pes)) {
-                end++;
-            }
+        while (end < n && is_in_pieces(pe, inbox, &calls[end], team->n_pes) == are_in_pieces &&
+               (!are_in_pieces || is_like(&calls[first], &calls[end]))) {
+            end++;
         }
-        r = launch_at_once(site, pe, team, inbox, &calls[first], end - first);
+        r = launch_at_once(site, pe, team, inbox, &calls[first], end - first, are_in_pieces);
     }
     return r;
 }

@@ -67,8 +67,8 @@ bool gsh_lines_inbox_in(const struct gsh_instance *pe, const struct gsh_team *te
  * 0.
  */
 uint64_t gsh_lines_pieces_bytes(const struct gsh_instance *pe, uint64_t *zeroes);
-/* One launch of at most GSH_LINES_ITEMS_MAX calls, or one for each call that goes in pieces; bytes
- * of none is 0. */
+/* At most GSH_LINES_ITEMS_MAX calls, bytes of none 0: one launch, or several if some go in pieces.
+ * These go together where they follow each other and are of one kind. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe, const struct gsh_team *team,
                  const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *calls, int n);

@@ -180,13 +180,6 @@ static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_attr *
             pe->coll_table.max_blocks = half;
         }
     }
-    /* Two calls with helpers do not fit on most GPUs. If they met in another order on another PE,
-     * each would hold the multiprocessors that the other one waits for. */
-    for (int i = 0; i < pe->n_pes; i++) {
-        if ((uint32_t)attrs[i].n_sms < 4 * pe->coll_table.max_blocks) {
-            pe->coll_table.has_helpers = false;
-        }
-    }
 }
 
 /* ---- domains ---- */

@@ -705,9 +705,9 @@ static __device__ float pieces_value(int pe, size_t i, long r)
 }
 
 /* Two PEs stream data in pieces through slots (device/coll/lines_pieces.cuh), one way, the other
- * way, and as sums: each gets what the other had when the call began. Two replicas share a lock and
- * slots; the one that does not get them sends lines. Behind the replicas' blocks come their
- * helpers, which learn by flags of the source, and say that they are through. */
+ * way, as sums, and both ways: each gets what the other had when the call began. Two replicas share
+ * a lock and slots; the one that does not get them sends lines. Behind the replicas' blocks come
+ * their helpers, which learn by flags of the source, and say that they are through. */
 template <shape_kernel kind = pieces>
 __global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
 {
@@ -746,12 +746,13 @@ __global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
     t.fold = GSH_LINES_FOLD_sum_float;
     uint64_t *const count = reinterpret_cast<uint64_t *>(m.pieces) + replica;
     for (long r = 1; r <= rounds; r++) {
-        const int giver = (int)(r % 3); /* 2: both */
-        const bool i_give = giver == 2 || giver == me, i_take = giver == 2 || giver != me;
-        t.root = giver == 2 ? 0 : giver;
-        t.way = giver == 2 ? GSH_LINES_ADD : GSH_LINES_MOVE;
+        const int giver = (int)(r % 4); /* 2: both, as sums; 3: both */
+        const bool is_sum = giver == 2, do_both = giver >= 2;
+        const bool i_give = do_both || giver == me, i_take = do_both || giver != me;
+        t.root = do_both ? 0 : giver;
+        t.way = is_sum ? GSH_LINES_ADD : GSH_LINES_MOVE;
         t.gives = i_give ? GSH_LINES_ALL : GSH_LINES_NOBODY;
-        t.takes = giver == 2 ? GSH_LINES_ALL : i_take ? GSH_LINES_ROOT : GSH_LINES_NOBODY;
+        t.takes = do_both ? GSH_LINES_ALL : i_take ? GSH_LINES_ROOT : GSH_LINES_NOBODY;
         if (!is_helper)
             for (size_t i = threadIdx.x; i < n_floats; i += blockDim.x)
                 source[i] = pieces_value(me, i, r);
@@ -764,24 +765,25 @@ __global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
         const line_worker<computes, context> worker(c, h, t);
         const line_pieces<computes, context> streamed(worker);
         const line_streams<computes, context> lined(worker);
+        uint64_t so_far = *count;
+        const bool has_slots =
+            is_helper ? streamed.await_agreed(replica) : streamed.agree(block, replica, so_far);
+        if (has_slots && is_sum)
+            streamed.run_part<true>(block, is_helper ? 1 : 0);
+        else if (has_slots)
+            streamed.run_part<false>(block, is_helper ? 1 : 0);
+        else if (!is_helper && is_sum)
+            so_far = lined.run_streams<true, true>(block, so_far);
+        else if (!is_helper)
+            so_far = lined.run_streams<false, true>(block, so_far);
+        if (has_slots)
+            streamed.leave(block);
+        __syncthreads();
         if (is_helper) {
-            if (giver == 2)
-                streamed.help<true>(block, replica);
-            else
-                streamed.help<false>(block, replica);
-            __syncthreads();
             if (threadIdx.x == 0)
                 store_release(is_done, (uint64_t)r);
             continue;
         }
-        uint64_t so_far = *count;
-        if (giver == 2) {
-            if (!streamed.run_pieces<true>(block, so_far))
-                so_far = lined.run_streams<true, true>(block, so_far);
-        } else if (!streamed.run_pieces<false>(block, so_far)) {
-            so_far = lined.run_streams<false, true>(block, so_far);
-        }
-        __syncthreads();
         if (threadIdx.x == 0)
             *count = so_far;
         while (load_acquire(is_done) < (uint64_t)r)
@@ -789,8 +791,9 @@ __global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
         spin_done();
         for (size_t i = threadIdx.x; i < n_floats && i_take; i += blockDim.x)
             EXPECT_AT(v, dest[i],
-                      giver == 2 ? pieces_value(0, i, r) + pieces_value(1, i, r)
-                                 : pieces_value(giver, i, r),
+                      is_sum    ? pieces_value(0, i, r) + pieces_value(1, i, r)
+                      : do_both ? pieces_value(1 - me, i, r)
+                                : pieces_value(giver, i, r),
                       r);
         __syncthreads();
     }
