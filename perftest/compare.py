@@ -14,6 +14,7 @@ second's: below 1 the first is faster. Exit status 1: a program failed."""
 import argparse
 import csv
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -40,9 +41,12 @@ def run_one(options, program, side, folder):
                build / "perftest" / f"{program}_{side}", f"--json={result}", *options.rest]
     if options.quick:
         command.append("--quick")
+    environment = dict(os.environ)
+    if any(option.startswith("--lent=") for option in options.rest):  # else NVSHMEM leaves what it is given alone
+        environment.setdefault("NVSHMEM_TMA_POLICY", "ENABLE")
     print("$", *command, flush=True)
     try:
-        status = subprocess.run(command, timeout=options.timeout, check=False).returncode
+        status = subprocess.run(command, env=environment, timeout=options.timeout, check=False).returncode
     except subprocess.TimeoutExpired:
         status = f"none within {options.timeout} s"
     except OSError as error:
