@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The NCCL layer's speed, compared with NCCL's: this source builds with either, unchanged.
  *
- *     PROGRAM [--quick] [--no-gin] [--against FILE]
+ *     PROGRAM [--quick] [--no-gin|--gin] [--against FILE]
  *
  * One rank per GPU, two on the CPU device, each a thread. It prints rows of a name, bytes and
  * microseconds: the median of rank 0's samples. FILE holds the output of the same program built
  * with the other library; each row then ends with the ratio of this time to that one. Work on a
  * stream is timed between events around 20 calls; kernels, over 20 launches of 50 barriers or one
- * exchange each; host calls, by the host's clock. */
+ * exchange each; host calls, by the host's clock. --gin: GIN's
+ * rows alone. */
 #include <algorithm>
 #include <chrono>
 #include <cuda_runtime.h>
@@ -44,7 +45,7 @@ constexpr int calls = 20, barriers = 50;
 
 static pthread_barrier_t meeting;
 static std::map<std::string, double> against;
-static bool is_quick;
+static bool is_quick, has_gin = true, is_gin_alone;
 
 struct rank {
     ncclComm_t comm;
@@ -177,8 +178,9 @@ static void time_kernels(const rank *r)
 static void time_gin(const rank *r)
 {
     std::vector<size_t> blocks = sizes(8, 1 << 20);
-    if (!is_quick) /* 16 KiB, and 4 MiB of two ranks as nccl-tests counts them */
-        blocks.insert(blocks.end(), {8 << 10, 16 << 10, 2 << 20, 4 << 20});
+    if (!is_quick) /* nccl-tests calls twice as much of two ranks 16 KiB, and 4 MiB */
+        blocks.insert(blocks.end(),
+                      {8 << 10, 16 << 10, 64 << 10, 128 << 10, 1 << 20, 2 << 20, 4 << 20});
     for (size_t bytes : blocks)
         time_on_stream(r, "gin_all_to_all", bytes, 1, [&] {
             LAUNCH(all_to_all_kernel, 1, 64, r->stream, r->dev, r->win, r->half, bytes);
@@ -241,7 +243,7 @@ static void time_calls(const rank *r)
     });
 }
 
-static void run(const ncclUniqueId *id, int number, int n, bool has_gin)
+static void run(const ncclUniqueId *id, int number, int n)
 {
     rank r = {};
     int n_gpus = 0;
@@ -263,10 +265,12 @@ static void run(const ncclUniqueId *id, int number, int n, bool has_gin)
         reqs.ginSignalCount = 1;
     }
     NCCL(ncclDevCommCreate(r.comm, &reqs, &r.dev));
-    time_kernels(&r);
+    if (!is_gin_alone)
+        time_kernels(&r);
     if (has_gin)
         time_gin(&r);
-    time_calls(&r);
+    if (!is_gin_alone)
+        time_calls(&r);
     CUDA(cudaStreamDestroy(r.stream));
     NCCL(ncclDevCommDestroy(r.comm, &r.dev));
     NCCL(ncclCommWindowDeregister(r.comm, r.win));
@@ -290,19 +294,20 @@ static bool read_rows(const char *path)
 
 int main(int argc, char **argv)
 {
-    bool has_gin = true;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
             is_quick = true;
         } else if (strcmp(argv[i], "--no-gin") == 0) { /* NCCL has GIN on some networks only */
             has_gin = false;
+        } else if (strcmp(argv[i], "--gin") == 0) {
+            is_gin_alone = true;
         } else if (strcmp(argv[i], "--against") == 0 && i + 1 < argc) {
             if (!read_rows(argv[++i])) {
                 fprintf(stderr, "%s: no rows\n", argv[i]);
                 return 1;
             }
         } else {
-            fprintf(stderr, "usage: %s [--quick] [--no-gin] [--against FILE]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--quick] [--no-gin|--gin] [--against FILE]\n", argv[0]);
             return 1;
         }
     }
@@ -314,7 +319,7 @@ int main(int argc, char **argv)
     pthread_barrier_init(&meeting, NULL, (unsigned)n);
     std::vector<std::thread> threads;
     for (int i = 0; i < n; i++)
-        threads.emplace_back([&, i] { run(&id, i, n, has_gin); });
+        threads.emplace_back([&, i] { run(&id, i, n); });
     for (std::thread &t : threads)
         t.join();
     return 0;
