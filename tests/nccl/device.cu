@@ -2,14 +2,14 @@
  * Proves the NCCL layer's device API: teams, pointers, LSA barriers, LL all-to-all, reductions and
  * copies, GIN with signals, counters and shadows on every rank, near and far, and its barriers;
  * that device communicators and windows come and go; and that wrong requirements fail. */
-#define GSHMEM_NCCL_GIN_ENGINE_BYTES 16384
+#define GSHMEM_NCCL_GIN_HELP_BYTES 16384
 #include "tests/nccl/faults.cuh"
 #include <nccl_device.h>
 
 constexpr int n_blocks = 2, n_threads = 64, n_contexts = 3;
 enum { USER_SIGNALS = 4, VALUES = 96, LARGE_BYTES = 40 << 20 };
-/* Puts for the copy engines: more than there are slots for, of more bytes than a thread copies. */
-enum { ENGINE_ROUNDS = 24, ENGINE_BYTES = 70000, ENGINE_RANKS = 8 };
+/* Puts that blocks of another kernel may join: more than there are slots for. */
+enum { JOINT_ROUNDS = 24, JOINT_BYTES = 70000, JOINT_RANKS = 8 };
 
 /* The window, in parts. */
 struct layout {
@@ -20,7 +20,7 @@ struct layout {
     __half halves[100], half_sums[100];
     __nv_fp8_e4m3 eighths[112], eighth_sums[112];
     __nv_fp8_e5m2 coarse[112], coarse_sums[112];
-    uint8_t given[ENGINE_BYTES], taken[ENGINE_RANKS][ENGINE_BYTES];
+    alignas(16) uint8_t given[JOINT_BYTES], taken[JOINT_RANKS][JOINT_BYTES];
 };
 #define OFF(member) offsetof(layout, member)
 
@@ -285,14 +285,14 @@ __global__ void gin_kernel(setup s, faults *f)
     exchange(s, f, ncclCoopTile<16>(), 0, 3, ncclGin_WeakSignalAdd{2, 1}, 2);
 }
 
-__device__ uint8_t engine_byte(int rank, int round, size_t i)
+__device__ uint8_t joint_byte(int rank, int round, size_t i)
 {
     return (uint8_t)(rank * 41 + round * 7 + i * 3 + i / 250);
 }
 
-/* All-to-all by one thread for each peer, of so much that the copy engines move it. The signals
- * come after the data. */
-__global__ void engine_kernel(setup s, faults *f)
+/* All-to-all by one thread for each peer, of so much that others may join it. The signals come
+ * after the data. */
+__global__ void joint_kernel(setup s, faults *f)
 {
     const ncclTeam world = ncclTeamWorld(s.dev);
     const ncclCoopCta cta;
@@ -301,32 +301,65 @@ __global__ void engine_kernel(setup s, faults *f)
     ncclGinBarrierSession<ncclCoopCta> bar(cta, gin, world, s.dev.railGinBarrier, 0);
     uint8_t *given = (uint8_t *)ncclGetLocalPointer(s.win, OFF(given));
     const uint8_t *taken = (const uint8_t *)ncclGetLocalPointer(s.win, OFF(taken));
-    for (int round = 0; round < ENGINE_ROUNDS; round++) {
-        const size_t n = ENGINE_BYTES - 13 * round;
+    for (int round = 0; round < JOINT_ROUNDS; round++) {
+        const size_t n = JOINT_BYTES - 13 * round;
         for (size_t i = threadIdx.x; i < n; i += blockDim.x)
-            given[i] = engine_byte(world.rank, round, i);
+            given[i] = joint_byte(world.rank, round, i);
         bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
         for (int peer = threadIdx.x; peer < world.nRanks; peer += blockDim.x)
-            gin.put(world, peer, s.win, OFF(taken) + (size_t)ENGINE_BYTES * world.rank, s.win,
+            gin.put(world, peer, s.win, OFF(taken) + (size_t)JOINT_BYTES * world.rank, s.win,
                     OFF(given), n, ncclGin_SignalInc{1});
         gin.waitSignal(cta, 1, before + (uint64_t)(world.nRanks * (round + 1)));
         for (int peer = 0; peer < world.nRanks; peer++)
             for (size_t i = n - 1 - threadIdx.x; i < n; i -= 11 * blockDim.x)
-                EXPECT(taken[(size_t)ENGINE_BYTES * peer + i] == engine_byte(peer, round, i));
+                EXPECT(taken[(size_t)JOINT_BYTES * peer + i] == joint_byte(peer, round, i));
         gin.flush(cta);
     }
     bar.sync(cta, cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
 }
 
-static void check_engines(const setup &s)
+/* A copy that the helpers make alone: its thread only asks and waits. */
+__global__ void help_kernel(setup s, faults *f)
 {
-#if !defined(GSHMEM_CHECKS) /* whose puts go another way */
+    uint8_t *given = (uint8_t *)ncclGetLocalPointer(s.win, OFF(given));
+    uint8_t *taken = (uint8_t *)ncclGetLocalPointer(s.win, OFF(taken));
+    const size_t n = JOINT_BYTES / 16 * 16;
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+        given[i] = joint_byte(s.dev.rank, s.round, i);
+        taken[i] = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        using namespace gshmem;
+        const nccl::joint_copy copy = {(char *)taken, (const char *)given, n};
+        const uint32_t i = nccl::ask_for_help(s.dev.copies, s.dev.copies_asked, &copy),
+                       all = nccl::units_of(n);
+        EXPECT(i < GSHMEM_NCCL_COPY_SLOTS);
+        gsh_nccl_copy_slot *const slot = &s.dev.copies->slots[i % GSHMEM_NCCL_COPY_SLOTS];
+        (void)nccl::await_word(
+            s.dev, &slot->helped, [=](uint32_t seen) { return seen == all; }, all,
+            GSH_REPORT_WAIT_TIMEOUT, "help_kernel", -1, 0);
+        detail::acquire_awaited();
+        detail::store_release(&slot->is_taken, 0u);
+    }
+    __syncthreads();
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x)
+        EXPECT(taken[i] == joint_byte(s.dev.rank, s.round, i));
+}
+
+/* All puts of joint_kernel, and that of help_kernel, have asked, and none keeps a slot. */
+static void check_copies(const setup &s)
+{
     CHECK(s.dev.copies != NULL);
-    CHECK_EQ(s.dev.copies->done, (uint64_t)s.dev.lsaSize * ENGINE_ROUNDS);
-    CHECK_EQ(s.dev.copies->is_broken, 0);
+    gsh_nccl_copy_slots seen;
+    CUDA_OK(cudaMemcpy(&seen, s.dev.copies, sizeof seen, cudaMemcpyDefault));
+#if defined(GSHMEM_CHECKS) /* whose puts go another way */
+    CHECK_EQ(seen.n_asked, 1);
 #else
-    (void)s;
+    CHECK_EQ(seen.n_asked, (uint64_t)s.dev.lsaSize * JOINT_ROUNDS + 1);
 #endif
+    for (const gsh_nccl_copy_slot &slot : seen.slots)
+        CHECK_EQ(slot.is_taken, 0);
 }
 
 /* Signals alone: rolling comparison, shadows, in windows, values, gets. */
@@ -555,9 +588,10 @@ static void test_kernels(ncclComm_t comm, ncclWindow_t win, const test_rank *r, 
     run(barriers_kernel, 1, s, "barriers");
     run(gin_kernel, 1, s, "GIN");
     run(signals_kernel, 1, s, "signals");
-    if (r->n <= ENGINE_RANKS) {
-        run(engine_kernel, 1, s, "copy engines");
-        check_engines(s);
+    if (r->n <= JOINT_RANKS) {
+        run(joint_kernel, 1, s, "joint copies");
+        run_kernel(help_kernel, 1, n_threads, s, "help", true);
+        check_copies(s);
     }
     OK(ncclDevCommDestroy(comm, &s.dev));
     CHECK_EQ(ncclDevCommDestroy(comm, &s.dev), ncclInvalidArgument);
@@ -594,6 +628,7 @@ static int run_rank(const test_rank *r)
     for (int i = 0; i < 200; i++) {
         ncclDevComm dev = {};
         OK(ncclDevCommCreate(comm, &q, &dev));
+        CHECK(dev.copies == NULL); /* without GIN no thread waits for puts */
         OK(ncclDevCommDestroy(comm, &dev));
     }
     OK(ncclCommWindowDeregister(comm, win));

@@ -16,16 +16,18 @@ struct faults {
         }                                 \
     } while (0)
 
-/* s.dev.rank: the rank. */
+/* s.dev.rank: the rank. needs_host: the kernel waits for something that a host thread launches. */
 template <class Setup>
 void run_kernel(void (*kernel)(Setup, faults *), int n_blocks, int n_threads, const Setup &s,
-                const char *name)
+                const char *name, bool needs_host = false)
 {
     faults *f = NULL, seen = {};
     CUDA_OK(cudaMalloc(&f, sizeof *f));
     CUDA_OK(cudaMemset(f, 0, sizeof *f));
     gshmem_launch(kernel, dim3(n_blocks), dim3(n_threads), 0, 0, s, f);
-    CUDA_OK(cudaDeviceSynchronize()); /* cudaMemcpy would keep GIN's copies from being started */
+    if (needs_host)
+        CUDA_OK(cudaDeviceSynchronize());
+    /* It waits for the kernel, and meanwhile keeps CUDA from launching what joins GIN's copies. */
     CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
     if (seen.n > 0) {
         fprintf(stderr, "%s: rank %d: %d times wrong, first in line %d\n", name, s.dev.rank, seen.n,

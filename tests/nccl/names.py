@@ -11,7 +11,7 @@ VERSIONS = (22809, 23203)
 KINDS = {'c': ('call', 'macro', 'name', 'field', 'inline'),
          'c++': ('call', 'macro', 'name', 'field', 'inline', 'host++')}
 SUFFIX = {'c': '.c', 'c++': '.cc', 'cpu': '.cc', 'cuda': '.cu'}
-OURS = {'gsh_ncclDevCommCreate', 'gsh_ncclDevCommCreateEngines', 'gsh_ncclDevCommDestroy'}
+OURS = {'gsh_ncclDevCommCreate', 'gsh_ncclDevCommDestroy'}
 missing = 0
 
 rows = [line.split() for line in open(names) if line.strip() and not line.startswith('#')]

@@ -80,7 +80,6 @@ struct gsh_nccl_devcomm_request {
     const ncclDevCommRequirements *requirements; /* the call owns them */
     void *result;                                /* by the layout; */
     const struct gsh_nccl_layout *layout;        /* NULL: an ncclDevComm */
-    bool has_engines;                            /* its kernels may ask for copies */
 };
 
 /* A call that makes a communicator. */

@@ -34,79 +34,29 @@ static const struct gsh_nccl_copier_ops *ops_of_device(void)
 
 /* ---- the thread ---- */
 
-/* Of all copies that puts have asked for: how many have been started, and have ended. */
-struct progress {
-    uint64_t begun, ended;
-    bool is_broken;
-};
-
-static uint32_t slot_of(uint64_t number)
-{
-    return (uint32_t)(number % GSHMEM_NCCL_COPY_SLOTS);
-}
-
-static void break_ring(struct gsh_nccl_copier *copier, struct progress *p)
-{
-    p->is_broken = true;
-    /* relaxed: the release of done comes after it */
-    __atomic_store_n(&copier->copies.ring->is_broken, 1, __ATOMIC_RELAXED);
-}
-
-/* Starts what has been asked for. Whether there was anything. */
-static bool begin_copies(struct gsh_nccl_copier *copier, struct progress *p)
-{
-    const uint64_t before = p->begun;
-    /* acquire: pairs with the release of by_engine in gin_copy.h */
-    while (p->begun < p->ended + GSHMEM_NCCL_COPY_SLOTS &&
-           __atomic_load_n(&copier->copies.ring->slots[slot_of(p->begun)].ticket,
-                           __ATOMIC_ACQUIRE) == p->begun + 1) {
-        if (!p->is_broken && copier->ops->copy(&copier->copies, slot_of(p->begun)) != 0) {
-            break_ring(copier, p);
-        }
-        p->begun++;
-    }
-    return p->begun != before;
-}
-
-static bool end_copies(struct gsh_nccl_copier *copier, struct progress *p)
-{
-    const uint64_t before = p->ended;
-    int has_ended = 1;
-    while (p->ended < p->begun && has_ended) {
-        if (!p->is_broken &&
-            copier->ops->poll(&copier->copies, slot_of(p->ended), &has_ended) != 0) {
-            break_ring(copier, p);
-            has_ended = 1;
-        }
-        p->ended += has_ended != 0;
-    }
-    if (p->ended != before) {
-        /* release: pairs with the acquire of by_engine in gin_copy.h */
-        __atomic_store_n(&copier->copies.ring->done, p->ended, __ATOMIC_RELEASE);
-    }
-    return p->ended != before;
-}
-
 static void *copier_main(void *arg)
 {
     struct gsh_nccl_copier *copier = arg;
     struct gshmemx_layer_scope scope;
-    struct progress p = {.begun = 0};
     struct timespec nap = {.tv_nsec = NAP_NS};
+    uint64_t seen = 0;
     unsigned n_idle = 0;
+    int error = 0;
     gsh_nccl_enter(copier->job, &scope);
     copier->ops->begin_thread();
-    /* relaxed: it brings no other data */
-    while (!__atomic_load_n(&copier->is_ending, __ATOMIC_RELAXED) &&
+    /* is_ending: relaxed: it brings no other data */
+    while (error == 0 && !__atomic_load_n(&copier->is_ending, __ATOMIC_RELAXED) &&
            !gsh_nccl_job_is_given_up(copier->job)) {
-        bool has_begun = begin_copies(copier, &p);
-        bool has_ended = end_copies(copier, &p);
-        n_idle = has_begun || has_ended || p.ended < p.begun ? 0 : n_idle + 1;
-        if (n_idle > IDLE_LOOKS) {
+        /* acquire: pairs with the release of ask_for_help in gin_copy.h */
+        const uint64_t asked = __atomic_load_n(copier->copies.asked, __ATOMIC_ACQUIRE);
+        if (asked != seen) {
+            error = copier->ops->help(&copier->copies); /* after one, puts copy by themselves */
+            seen = asked;
+            n_idle = 0;
+            nap.tv_nsec = NAP_NS;
+        } else if (++n_idle > IDLE_LOOKS) {
             nanosleep(&nap, NULL);
             nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : nap.tv_nsec;
-        } else {
-            nap.tv_nsec = NAP_NS;
         }
     }
     gsh_nccl_leave(&scope);
@@ -154,12 +104,12 @@ void gsh_nccl_copier_end(struct gsh_nccl_copier *copier)
     }
 }
 
-struct gsh_nccl_copy_ring *gsh_nccl_copier_ring(const struct gsh_nccl_copier *copier)
+struct gsh_nccl_copy_slots *gsh_nccl_copier_slots(const struct gsh_nccl_copier *copier)
 {
-    return copier != NULL ? copier->copies.ring : NULL;
+    return copier != NULL ? copier->copies.slots : NULL;
 }
 
-uint64_t *gsh_nccl_copier_head(const struct gsh_nccl_copier *copier)
+uint64_t *gsh_nccl_copier_asked(const struct gsh_nccl_copier *copier)
 {
-    return copier != NULL ? copier->copies.head : NULL;
+    return copier != NULL ? copier->copies.asked : NULL;
 }

@@ -311,11 +311,11 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
-    entry->copier = c->devcomm.has_engines && p.n_signals + p.n_counters > 0
+    entry->copier = c->devcomm.layout == NULL && p.n_signals + p.n_counters > 0
                         ? gsh_nccl_copier_create(comm->job)
                         : NULL;
-    d.copies = gsh_nccl_copier_ring(entry->copier);
-    d.copies_head = gsh_nccl_copier_head(entry->copier);
+    d.copies = gsh_nccl_copier_slots(entry->copier);
+    d.copies_asked = gsh_nccl_copier_asked(entry->copier);
     entry->record_index = gsh_nccl_record_take(comm->job);
     if (entry->record_index < 0) {
         gsh_nccl_copier_end(entry->copier);
@@ -354,8 +354,7 @@ static ncclResult_t run_create(const struct gsh_nccl_call *c)
 
 ncclResult_t gsh_nccl_devcomm_create(const char *call, struct ncclComm *comm,
                                      const ncclDevCommRequirements *requirements,
-                                     const struct gsh_nccl_layout *layout, bool has_engines,
-                                     void *result)
+                                     const struct gsh_nccl_layout *layout, void *result)
 {
     ncclResult_t r = check_requirements(call, requirements);
     r = r == ncclSuccess ? check_kinds(call, requirements) : r;
@@ -373,8 +372,7 @@ ncclResult_t gsh_nccl_devcomm_create(const char *call, struct ncclComm *comm,
         .comm = comm,
         .agrees = true,
         .owned = copy,
-        .devcomm = {
-            .requirements = copy, .result = result, .layout = layout, .has_engines = has_engines}};
+        .devcomm = {.requirements = copy, .result = result, .layout = layout}};
     return gsh_nccl_submit(r, &c);
 }
 
@@ -389,8 +387,8 @@ ncclResult_t gsh_nccl_devcomm_need(const char *call, struct ncclComm *comm, cons
     return r;
 }
 
-static ncclResult_t create_own(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                               bool has_engines, ncclDevComm *outDevComm)
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
+                               ncclDevComm *outDevComm)
 {
     static const char call[] = "ncclDevCommCreate";
     ncclResult_t r = gsh_nccl_devcomm_need(call, comm, reqs, outDevComm);
@@ -399,26 +397,8 @@ static ncclResult_t create_own(ncclComm_t comm, const ncclDevCommRequirements *r
     }
     ncclDevCommRequirements whole = whole_requirements(reqs);
     r = check_begin(call, &whole);
-    return r == ncclSuccess
-               ? gsh_nccl_devcomm_create(call, comm, &whole, NULL, has_engines, outDevComm)
-               : gsh_nccl_refuse(r);
-}
-
-ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                               ncclDevComm *outDevComm)
-{
-    return create_own(comm, reqs, false, outDevComm);
-}
-
-/* What the header calls in units whose kernels use the copy engines. */
-ncclResult_t
-gsh_nccl_create_with_engines(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                             ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreateEngines");
-__attribute__((visibility("default"))) ncclResult_t
-gsh_nccl_create_with_engines(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                             ncclDevComm *outDevComm)
-{
-    return create_own(comm, reqs, true, outDevComm);
+    return r == ncclSuccess ? gsh_nccl_devcomm_create(call, comm, &whole, NULL, outDevComm)
+                            : gsh_nccl_refuse(r);
 }
 
 static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)

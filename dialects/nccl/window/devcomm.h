@@ -16,11 +16,10 @@ static inline bool gsh_nccl_is_count(int n)
 ncclResult_t gsh_nccl_devcomm_need(const char *call, struct ncclComm *comm, const void *reqs,
                                    const void *result);
 /* Checks the requirements, which have all fields, and submits the call, which fills in *result by
- * the layout; NULL: this library's, ncclDevComm. has_engines: its kernels may ask for copies. */
+ * the layout; NULL: this library's, ncclDevComm, whose kernels may ask for help with copies. */
 ncclResult_t gsh_nccl_devcomm_create(const char *call, struct ncclComm *comm,
                                      const ncclDevCommRequirements *requirements,
-                                     const struct gsh_nccl_layout *layout, bool has_engines,
-                                     void *result);
+                                     const struct gsh_nccl_layout *layout, void *result);
 /* is_foreign: it was made by a layout. */
 ncclResult_t gsh_nccl_devcomm_destroy(const char *call, struct ncclComm *comm, const void *devcomm,
                                       bool is_foreign);

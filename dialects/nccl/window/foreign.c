@@ -104,7 +104,7 @@ gsh_nccl_foreign_create(ncclComm_t comm, const void *reqs, void *result)
     }
     const struct gsh_nccl_layout *layout = read_requirements(reqs, &whole);
     r = check(call, comm, layout, &whole);
-    return r == ncclSuccess ? gsh_nccl_devcomm_create(call, comm, &whole, layout, false, result)
+    return r == ncclSuccess ? gsh_nccl_devcomm_create(call, comm, &whole, layout, result)
                             : gsh_nccl_refuse(r);
 }
 

@@ -207,8 +207,7 @@ template <unsigned backendMask> class ncclGin_BackendMask
             s.value = a.value;
         }
         g.sync();
-        detail::spilled_during(
-            &s, [&] { nccl::copy_by_any(comm, g, mapped, source, bytes GSHMEM_PASS_SITE); });
+        detail::spilled_during(&s, [&] { nccl::copy_by_any(comm, g, mapped, source, bytes); });
         if constexpr (has_remote)
             detail::finish_put_signal(g, s); /* the data come before the signal, which waits poll */
         else

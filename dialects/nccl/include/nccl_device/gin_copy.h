@@ -4,7 +4,7 @@
 #define GSHMEM_NCCL_GIN_COPY_H
 
 #include "coop.h"
-#include "copy_ring.h"
+#include "copy_units.h"
 #include "lsa_barrier.h"
 
 namespace gshmem
@@ -21,45 +21,12 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
 
 /* ---- a single thread ---- */
 
-/* From this many bytes on a thread's put goes through the copy engines; 0: never. Asking for a
- * copy, starting and reporting it takes 12 to 15 us. In that time a thread moves some 16 KiB by
- * loads and stores, and with an arena (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, more than
- * 64 KiB.
- *
- * While such a kernel runs, no thread of the program may make a CUDA call that waits for a kernel
- * and keeps CUDA's lock, such as cudaFree, or cudaMemcpy to or from pageable memory. It would keep
- * the host thread from starting the copy, and the kernel would wait for ever. Waiting by
- * cudaStreamSynchronize or cudaDeviceSynchronize is safe. */
-#if !defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
-#define GSHMEM_NCCL_GIN_ENGINE_BYTES 0
+/* From this many bytes on a thread's put is one that blocks of another kernel may join
+ * (copy_slots.h); 0: never. They come some 15 us after the put has asked for them, if a
+ * multiprocessor has room for them. */
+#if !defined(GSHMEM_NCCL_GIN_HELP_BYTES)
+#define GSHMEM_NCCL_GIN_HELP_BYTES 16384
 #endif
-
-/* Gives the copy to the engines and waits for its end: see copy_ring.h. False: nobody has copied.
- */
-__device__ __noinline__ inline bool by_engine(const ncclDevComm *comm, char *mapped,
-                                              const char *source, size_t bytes GSHMEM_SITE)
-{
-    gsh_nccl_copy_ring *const ring = comm->copies;
-    if (detail::load_relaxed(&ring->is_broken) != 0)
-        return false;
-    const uint64_t ticket = detail::atomic_add(comm->copies_head, (uint64_t)1);
-    const auto await_done = [&](uint64_t least) {
-        (void)await_word(
-            *comm, &ring->done, [=](uint64_t seen) { return seen >= least; }, least,
-            GSH_REPORT_WAIT_TIMEOUT, "ncclGin::put", -1, 0 GSHMEM_PASS_SITE);
-        detail::acquire_awaited(); /* pairs with the release of end_copies in window/copier.c */
-    };
-    if (ticket >= GSHMEM_NCCL_COPY_SLOTS)
-        await_done(ticket + 1 - GSHMEM_NCCL_COPY_SLOTS);
-    gsh_nccl_copy_slot *const slot = &ring->slots[ticket % GSHMEM_NCCL_COPY_SLOTS];
-    detail::store_relaxed(&slot->dest, (uint64_t) reinterpret_cast<uintptr_t>(mapped));
-    detail::store_relaxed(&slot->source, (uint64_t) reinterpret_cast<uintptr_t>(source));
-    detail::store_relaxed(&slot->bytes, (uint64_t)bytes);
-    detail::fence_release(); /* with the slot's words, and what its threads know of the source */
-    detail::store_release(&slot->ticket, ticket + 1);
-    await_done(ticket + 1);
-    return detail::load_relaxed(&ring->is_broken) == 0;
-}
 
 /* Waits a little for the bulk-copy engine, which moves as much as some 20 threads. Another thread
  * has it, often one of the same warp, which advances only while this one sleeps. */
@@ -104,20 +71,101 @@ __device__ __forceinline__ void copy_to(group_thread, char *mapped, const char *
         detail::copy<detail::direction::put, false, group_thread>({0, 1}, mapped, source, bytes);
 }
 
-/* The same, with the copy engines for much. */
+/* A copy of whole vectors, both sides aligned, that blocks of another kernel may join. */
+struct joint_copy {
+    char *dest;
+    const char *source;
+    size_t bytes;
+};
+
+/* Lets others join it. The slot's number; GSHMEM_NCCL_COPY_SLOTS: none is free. */
+__device__ __forceinline__ uint32_t ask_for_help(gsh_nccl_copy_slots *copies, uint64_t *asked,
+                                                 const joint_copy *c)
+{
+    const uint64_t number = detail::atomic_add(&copies->n_asked, (uint64_t)1);
+    const uint32_t i = (uint32_t)number % GSHMEM_NCCL_COPY_SLOTS;
+    gsh_nccl_copy_slot *const slot = &copies->slots[i];
+    if (detail::atomic_exch(&slot->is_taken, 1u) != 0)
+        return GSHMEM_NCCL_COPY_SLOTS;
+    /* These stores come after the release of copy_jointly: no store passes a branch. */
+    detail::store_relaxed(&slot->dest, (uint64_t) reinterpret_cast<uintptr_t>(c->dest));
+    detail::store_relaxed(&slot->source, (uint64_t) reinterpret_cast<uintptr_t>(c->source));
+    detail::store_relaxed(&slot->bytes, (uint64_t)c->bytes);
+    detail::store_relaxed(&slot->helped, 0u);
+    detail::fence_release(); /* with the slot's words, and what its threads know of the source */
+    detail::store_relaxed(&copies->left[i], units_of(c->bytes));
+    /* release: a kernel launched for it finds left */
+    detail::store_release(asked, number + 1);
+    return i;
+}
+
+/* By one thread, with half the vectors in flight, and so half the registers, of copy_to. */
+__device__ __forceinline__ void copy_few_units(copy_part part)
+{
+    if constexpr (detail::is_cpu_device)
+        detail::copy<detail::direction::put, false, group_thread>({0, 1}, part.dest, part.source,
+                                                                  part.bytes);
+    else
+        detail::copy_rows<detail::direction::put, group_thread, 4, false>(
+            0, 1, part.dest, part.source, (int)(part.bytes / 16));
+}
+
+/* Units that a thread which has asked copies by itself before it gives up: some 2 ms. */
+constexpr uint32_t copy_patience = 512;
+
+/* The bytes that remain to be copied, from the beginning on. Until help has come this thread copies
+ * units, from the end on, with few registers. Blocks that have come leave no unit: then it waits
+ * for them. If none comes, which is so where the program's own kernels fill the GPU, it takes all
+ * that is left, and returns. */
+__device__ __noinline__ inline size_t copy_jointly(gsh_nccl_copy_slots *copies, uint64_t *asked,
+                                                   char *dest, const char *source, size_t bytes)
+{
+    const size_t end = bytes & 15;
+    /* In local memory: the units have the registers. */
+    const joint_copy memory = {dest, source, bytes - end}, *const c = detail::hide_pointee(&memory);
+    const uint32_t i = ask_for_help(copies, asked, c);
+    if (i == GSHMEM_NCCL_COPY_SLOTS)
+        return bytes;
+    const uint32_t all = units_of(c->bytes);
+    uint32_t left = all, helped = 0, alone = 0;
+    GSHMEM_NO_UNROLL
+    while (left > 0 && helped == 0) {
+        const bool gives_up = all - left >= copy_patience;
+        const copy_units mine = take_units(&copies->left[i], gives_up ? left : 1);
+        helped = left - (mine.first + mine.count);
+        left = mine.first;
+        if (gives_up)
+            alone = mine.count;
+        else if (mine.count > 0)
+            copy_few_units(part_of(c->dest, c->source, c->bytes, mine));
+    }
+    helped += left;
+    if (end > 0)
+        detail::copy_small<detail::direction::put>(0, 1, c->dest + c->bytes, c->source + c->bytes,
+                                                   end);
+    gsh_nccl_copy_slot *const slot = &copies->slots[i];
+    while (detail::load_awaited(&slot->helped) != helped)
+        detail::spin_pause();
+    detail::spin_done();
+    detail::acquire_awaited(); /* pairs with the fence of help in kernels/copier.cu */
+    detail::store_release(&slot->is_taken, 0u);
+    return (size_t)alone * GSHMEM_NCCL_COPY_UNIT;
+}
+
+/* Any group's copy. */
 template <class Group>
 __device__ __forceinline__ void copy_by_any(const ncclDevComm &, Group g, char *mapped,
-                                            const char *source, size_t bytes GSHMEM_SITE)
+                                            const char *source, size_t bytes)
 {
     copy_to(g, mapped, source, bytes);
 }
 __device__ __forceinline__ void copy_by_any(const ncclDevComm &comm, group_thread g, char *mapped,
-                                            const char *source, size_t bytes GSHMEM_SITE)
+                                            const char *source, size_t bytes)
 {
-    constexpr size_t from = GSHMEM_NCCL_GIN_ENGINE_BYTES;
-    if (from != 0 && bytes >= from && comm.copies != nullptr &&
-        by_engine(&comm, mapped, source, bytes GSHMEM_PASS_SITE))
-        return;
+    constexpr size_t from = GSHMEM_NCCL_GIN_HELP_BYTES;
+    if (from != 0 && bytes >= from && detail::unlike_vectors(mapped, source, 0) == 0 &&
+        comm.copies != nullptr)
+        bytes = copy_jointly(comm.copies, comm.copies_asked, mapped, source, bytes);
     copy_to(g, mapped, source, bytes);
 }
 

@@ -207,8 +207,8 @@ typedef struct ncclDevComm {
     struct ncclWindow_vidmem *windows; /* of all communicators of this PE, by owner */
     uint64_t id;                       /* this communicator's */
     uint32_t nWindows, reserved;
-    struct gsh_nccl_copy_ring *copies; /* for large puts; NULL: kernels copy all by themselves */
-    uint64_t *copies_head;
+    struct gsh_nccl_copy_slots *copies; /* for large puts; NULL: threads copy all by themselves */
+    uint64_t *copies_asked;             /* the host's word */
 } ncclDevComm_t;
 typedef struct ncclDevComm ncclDevComm;
 
@@ -243,21 +243,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Whether kernels of this unit give large puts to the copy engines (gin_copy.h): such a device
- * communicator has a host thread that starts the copies. */
-#if defined(GSHMEM_NCCL_GIN_ENGINE_BYTES)
-#if GSHMEM_NCCL_GIN_ENGINE_BYTES
-#define GSHMEM_NCCL_DEVCOMM_CREATE "gsh_ncclDevCommCreateEngines"
-#endif
-#endif
-#if !defined(GSHMEM_NCCL_DEVCOMM_CREATE)
-#define GSHMEM_NCCL_DEVCOMM_CREATE "gsh_ncclDevCommCreate"
-#endif
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
  * in when the group ends. Its memory comes from what all communicators of a PE share,
  * or is mapped for it. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
-                               ncclDevComm *outDevComm) __asm__(GSHMEM_NCCL_DEVCOMM_CREATE);
+                               ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
 /* Collective over comm; no rank's kernels may still use it. */
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm,
                                 const ncclDevComm *devComm) __asm__("gsh_ncclDevCommDestroy");
@@ -320,8 +310,7 @@ ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset,
                                           ncclMultimemHandle multimem, void **outPtr);
 
 #define GSHMEM_NCCL_P(NAME) extern GSHMEM_NCCL_TYPE_OF(nccl##NAME) pnccl##NAME
-extern GSHMEM_NCCL_TYPE_OF(ncclDevCommCreate) pncclDevCommCreate
-    __asm__(GSHMEM_NCCL_DEVCOMM_CREATE);
+extern GSHMEM_NCCL_TYPE_OF(ncclDevCommCreate) pncclDevCommCreate __asm__("gsh_ncclDevCommCreate");
 extern GSHMEM_NCCL_TYPE_OF(ncclDevCommDestroy) pncclDevCommDestroy
     __asm__("gsh_ncclDevCommDestroy");
 GSHMEM_NCCL_P(CommQueryProperties);
