@@ -16,6 +16,7 @@
 struct gsh_bootstrap;
 
 #define GSH_COMBINE_MAX_BYTES 40
+#define GSH_GATHER_MAX_VALUE  128 /* bytes that gather_combine combines */
 
 struct gsh_bootstrap_ops {
     const char *name;
@@ -29,6 +30,11 @@ struct gsh_bootstrap_ops {
      * GSH_COMBINE_MAX_BYTES, the same everywhere. Results as allgather's. */
     enum gsh_result (*combine)(struct gsh_bootstrap *b, void *mine, size_t bytes,
                                void (*fold)(void *into, const void *from));
+    /* NULL, or an allgather and a combine of value in the same messages; at most
+     * GSH_GATHER_MAX_VALUE bytes of that. gather.h calls it. */
+    enum gsh_result (*gather_combine)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                      void *all_out, void *value, size_t value_bytes,
+                                      void (*fold)(void *into, const void *from));
     /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
      * a call would fail. Not collective; waits for nothing; only between calls. */
     bool (*has_lost)(struct gsh_bootstrap *b);

@@ -5,7 +5,8 @@
  * In round k a rank sends to rank + 2^k and receives from rank - 2^k (modulo n). Allgather (Bruck):
  * slot j of a rank's buffer is the blob of rank - j; before round k the first 2^k slots are filled,
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
- * Combine: one value in each round. leg.h has these rounds.
+ * Combine: one value in each round; gather_combine: that, and then the slots. leg.h has these
+ * rounds.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
  * sending side; a rank that waits for it passes the notice on, so all ranks return within O(log n)
@@ -210,36 +211,68 @@ static enum gsh_result check_alive(const struct uid_bootstrap *u, const char *ca
     return gsh_fail(GSH_ERR_PEER, "%s: an earlier start-up call of this job failed", call);
 }
 
-static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
-                                     void *all_out)
+/* The blobs of all and, if value_bytes is not 0, what fold makes of all values: in each message the
+ * value comes first. */
+static enum gsh_result gather(struct uid_bootstrap *u, const void *mine, size_t bytes,
+                              void *all_out, void *value, size_t value_bytes,
+                              void (*fold)(void *into, const void *from))
 {
-    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
-    size_t n = (size_t)b->size, rank = (size_t)b->rank;
-    uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
+    const size_t n = (size_t)u->base.size, rank = (size_t)u->base.rank;
+    const size_t room = sizeof(struct gsh_frame) + value_bytes + n * bytes + value_bytes;
+    uint64_t deadline_ns = gsh_deadline_in(u->base.timeout_ns);
     enum gsh_result r = check_alive(u, "allgather");
     if (r != GSH_OK) {
         return r;
     }
-    struct gsh_frame *head = malloc(sizeof(*head) + n * bytes);
+    struct gsh_frame *head = malloc(room);
     if (head == NULL) {
-        send_notice(u, GSH_ERR_NOMEM, b->rank);
+        send_notice(u, GSH_ERR_NOMEM, u->base.rank);
         return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
     }
-    char *slots = (char *)(head + 1); /* the data begin with slot 0, right after the header */
-    *head = (struct gsh_frame){.kind = GSH_FRAME_DATA, .call = ++u->n_calls, .bytes = bytes};
+    char *own_value = (char *)(head + 1), *slots = own_value + value_bytes;
+    *head = (struct gsh_frame){.kind = value_bytes > 0 ? GSH_FRAME_BOTH : GSH_FRAME_DATA,
+                               .call = ++u->n_calls,
+                               .bytes = value_bytes + bytes};
     if (bytes > 0) {
         memcpy(slots, mine, bytes);
     }
-    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
-        size_t part = (size_t)leg.blocks * bytes;
-        r = do_round(u, "allgather", leg.round, head, part, slots + (size_t)leg.distance * bytes,
-                     part, deadline_ns);
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, u->base.size, (int)rank, 1);) {
+        const size_t part = (size_t)leg.blocks * bytes;
+        char *into = slots + (size_t)leg.distance * bytes;
+        if (value_bytes > 0) {
+            memcpy(own_value, value, value_bytes);
+        }
+        r = do_round(u, "allgather", leg.round, head, value_bytes + part, into, value_bytes + part,
+                     deadline_ns);
+        if (r == GSH_OK && value_bytes > 0) { /* their blobs belong where their value has come */
+            uint64_t theirs[GSH_GATHER_MAX_VALUE / sizeof(uint64_t)];
+            memcpy(theirs, into, value_bytes);
+            memmove(into, into + value_bytes, part);
+            fold(value, theirs);
+            explicit_bzero(theirs, sizeof(theirs));
+        }
     }
     for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++) {
         memcpy((char *)all_out + (rank + n - j) % n * bytes, slots + j * bytes, bytes);
     }
+    if (value_bytes > 0) {
+        explicit_bzero(head, room); /* a value may be secret */
+    }
     free(head);
     return r;
+}
+
+static enum gsh_result uid_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                     void *all_out)
+{
+    return gather((struct uid_bootstrap *)b, mine, bytes, all_out, NULL, 0, NULL);
+}
+
+static enum gsh_result uid_gather_combine(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                          void *all_out, void *value, size_t value_bytes,
+                                          void (*fold)(void *into, const void *from))
+{
+    return gather((struct uid_bootstrap *)b, mine, bytes, all_out, value, value_bytes, fold);
 }
 
 static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
@@ -349,6 +382,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .allgather = uid_allgather,
     .barrier = uid_barrier,
     .combine = uid_combine,
+    .gather_combine = uid_gather_combine,
     .has_lost = uid_has_lost,
     .publish = uid_publish,
     .look_up = uid_look_up,

@@ -114,14 +114,19 @@ void gsh_hello_seal(struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYT
 bool gsh_hello_is_true(const struct gsh_hello *hello, const uint8_t secret[GSH_SHA256_BYTES],
                        const uint8_t challenge[GSH_NONCE_BYTES]);
 
-enum gsh_frame_kind { GSH_FRAME_DATA = 0x67736801, GSH_FRAME_NOTICE, GSH_FRAME_COMBINE };
+enum gsh_frame_kind {
+    GSH_FRAME_DATA = 0x67736801,
+    GSH_FRAME_NOTICE,
+    GSH_FRAME_COMBINE,
+    GSH_FRAME_BOTH, /* a value to combine, and data behind it */
+};
 
 struct gsh_frame {
     uint32_t kind;
-    uint32_t call; /* data, combine: which collective call of this bootstrap, so no frame comes
-                    * twice; notice: enum gsh_result */
-    uint64_t
-        bytes; /* data: of one rank's blob; combine: of the value; notice: the culprit's rank */
+    uint32_t call; /* which collective call of this bootstrap, so no frame comes twice; notice: enum
+                    * gsh_result */
+    uint64_t bytes; /* data: of one rank's blob; combine: of the value; both: of these two; notice:
+                     * the culprit's rank */
     uint64_t tag;
 };
 _Static_assert(sizeof(struct gsh_frame) == 24, "no padding");

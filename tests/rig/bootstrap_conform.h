@@ -4,6 +4,7 @@
 #define BOOTSTRAP_CONFORM_H
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/gather.h"
 #include "tests/rig/pes.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -49,6 +50,29 @@ static inline void conform_combine(struct gsh_bootstrap *b, uint64_t round)
     CHECK_EQ(value[1], round + (uint64_t)b->size - 1);
 }
 
+/* Blobs that are longer or shorter than the value, and none. */
+static inline void conform_gather_combine(struct gsh_bootstrap *b, size_t bytes, uint64_t round)
+{
+    uint64_t value[GSH_GATHER_MAX_VALUE / 8] = {UINT64_C(1) << b->rank % 64,
+                                                round + (uint64_t)b->rank};
+    const size_t n = (size_t)b->size, value_bytes = round % 2 == 0 ? sizeof(value) : 16;
+    uint8_t mine[256] = {0}, *all = malloc(n * bytes + 1);
+    size_t wrong = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        mine[i] = conform_byte(b->rank, i, (int)round);
+    }
+    all[n * bytes] = 0x5a;
+    CHECK_EQ(gsh_gather_combine(b, mine, bytes, all, value, value_bytes, conform_fold), GSH_OK);
+    for (size_t i = 0; i < n * bytes; i++) {
+        wrong += all[i] != conform_byte((int)(i / bytes), i % bytes, (int)round);
+    }
+    CHECK_EQ(wrong, 0);
+    CHECK_EQ(all[n * bytes], 0x5a);
+    CHECK_EQ(value[0], b->size >= 64 ? UINT64_MAX : (UINT64_C(1) << b->size) - 1);
+    CHECK_EQ(value[1], round + (uint64_t)b->size - 1);
+    free(all);
+}
+
 /* Many calls, small and large blobs, by ranks that are not in step. */
 static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_bytes)
 {
@@ -67,6 +91,7 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
         if (b->ops->combine != NULL) {
             conform_combine(b, (uint64_t)round);
         }
+        conform_gather_combine(b, (size_t)round % 4 * 64, (uint64_t)round);
     }
 }
 

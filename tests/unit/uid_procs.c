@@ -630,7 +630,7 @@ static void test_bad_ids(void)
  * know. */
 static void test_other_version(void)
 {
-    static const uint8_t greeting[9] = "gshmhs\0\4?", stranger[9] = "HTTP/1.1 ";
+    static const uint8_t greeting[9] = "gshmhs\0\5?", stranger[9] = "HTTP/1.1 ";
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid wrong;
     int listener = -1, fd = -1, status = -1;
@@ -649,7 +649,7 @@ static void test_other_version(void)
             _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
         }
         expect_refusal(&wrong, GSH_ERR_ARG,
-                       i == 0 ? "runs another version of gshmem (start-up 4) than this PE (3)"
+                       i == 0 ? "runs another version of gshmem (start-up 5) than this PE (4)"
                               : "is no rendezvous of gshmem");
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
