@@ -42,7 +42,8 @@ struct sim_call {
     enum sim_kind kind;
     enum sim_way way;
     enum sim_group group;
-    uint64_t bytes; /* of each PE's part; SIM_COLL: of a member's part, or of everything */
+    uint64_t value_bytes; /* SIM_ALLGATHER: of a value that is combined in the same messages */
+    uint64_t bytes;       /* of each PE's part; SIM_COLL: of a member's part, or of everything */
     enum gsh_coll coll;
     bool is_by_leaders;
     enum sim_voters voters;

@@ -4,14 +4,8 @@
 #include "perftest/sim/phases.h"
 
 #include "bootstrap/vote.h"
+#include "runtime/init/identity.h"
 #include "runtime/instance/instance.h"
-
-enum { DEVICE_BYTES = 200 };
-
-static void gather(struct sim *s, const char *phase, enum sim_way way, uint64_t bytes)
-{
-    sim_add(s, phase, (struct sim_call){.kind = SIM_ALLGATHER, .way = way, .bytes = bytes});
-}
 
 static void vote(struct sim *s, const char *phase, enum sim_way way, enum sim_voters voters)
 {
@@ -46,7 +40,11 @@ void sim_add_init(struct sim *s)
     const enum sim_way tcp = SIM_TCP;
     sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
-    gather(s, "identities", tcp, 128 + DEVICE_BYTES); /* versions, processes, hosts, settings */
+    sim_add(s, "identities",
+            (struct sim_call){.kind = SIM_ALLGATHER,
+                              .way = tcp,
+                              .bytes = sizeof(struct gsh_identity),
+                              .value_bytes = sizeof(struct gsh_identity_sum)});
     sim_keep(s, n * sizeof(struct gsh_peer));
     const uint64_t node_pes = (uint64_t)sim_model_of(s)->node_pes;
     /* of each node: host_of_node; its leader and where it begins, of WORLD; the same, and the PE,

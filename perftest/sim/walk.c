@@ -70,7 +70,9 @@ static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
         return SIM_OVER;
     }
     const bool is_combine = v->call->kind == SIM_COMBINE; /* one value, whatever it stands for */
-    set_data(v, a, (is_combine ? 1 : (uint64_t)v->walk->leg.blocks) * v->call->bytes);
+    set_data(v, a,
+             v->call->value_bytes +
+                 (is_combine ? 1 : (uint64_t)v->walk->leg.blocks) * v->call->bytes);
     return SIM_SEND;
 }
 
@@ -440,6 +442,8 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
 uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *call, int n_pes)
 {
     (void)model;
-    /* what is sent and received, in the order of the rounds, and in that of the ranks */
-    return call->kind == SIM_ALLGATHER ? 2 * (uint64_t)n_pes * call->bytes : 0;
+    /* what is sent and received, in the order of the rounds, and in that of the ranks; a value as
+     * it is sent, as it comes, and as it is folded */
+    return call->kind == SIM_ALLGATHER ? 2 * (uint64_t)n_pes * call->bytes + 3 * call->value_bytes
+                                       : 0;
 }

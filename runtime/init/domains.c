@@ -46,6 +46,21 @@ static void join(const struct domains *x, int domain, int p, int index)
     }
 }
 
+enum gsh_result gsh_domains_are_nodes(struct gsh_peer *peers, int n_pes, int n_nodes)
+{
+    int *first = calloc((size_t)n_nodes, sizeof(*first));
+    if (first == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", n_pes);
+    }
+    for (int p = 0; p < n_pes; p++) {
+        int *its = &first[peers[p].node];
+        *its = peers[p].node_index == 0 ? p : *its;
+        peers[p].domain = *its;
+    }
+    free(first);
+    return GSH_OK;
+}
+
 enum gsh_result gsh_domains_number(struct gsh_peer *peers, int n_pes, int n_nodes, uint64_t *views,
                                    size_t words)
 {

@@ -16,7 +16,10 @@ struct gsh_peer;
 
 /* 64-bit words of a view: enough for the largest node. */
 size_t gsh_domains_words(const struct gsh_peer *peers, int n_pes);
-/* Fills the peers' domain. views: those words for each PE, in order; changed. */
+/* Fills the peers' domain where each PE reaches its whole node. */
+GSH_CHECK_RESULT enum gsh_result gsh_domains_are_nodes(struct gsh_peer *peers, int n_pes,
+                                                       int n_nodes);
+/* The same by the PEs' views. views: those words for each PE, in order; changed. */
 GSH_CHECK_RESULT enum gsh_result gsh_domains_number(struct gsh_peer *peers, int n_pes, int n_nodes,
                                                     uint64_t *views, size_t words);
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "bootstrap/shm.h"
@@ -28,6 +26,7 @@
 #include "runtime/hang/serve.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/waits.h"
+#include "runtime/init/identity.h"
 #include "runtime/init/launch.h"
 #include "runtime/init/leave_far.h"
 #include "runtime/instance/leave.h"
@@ -50,231 +49,6 @@
 /* How long a PE that has lost another one at the very end waits to be ended by its launcher. */
 #define LAUNCHER_FIRST_NS 500000000
 
-/* The settings that all PEs of a job with far PEs share. */
-#define CHUNK_UNIT 4096u /* of GSHMEM_STAGE_CHUNK */
-enum { N_FAR_SETTINGS = 9 };
-static const char *const far_settings[N_FAR_SETTINGS] = {
-    "GSHMEM_PROXY_RINGS", "GSHMEM_PROXY_RING_SLOTS", "GSHMEM_STAGE", "GSHMEM_STAGE_CHUNK",
-    "GSHMEM_CONTEXTS",    "GSHMEM_REMOTE",           "GSHMEM_NIC", /* none, the model, or others */
-    "GSHMEM_NIC_STRIPES", "GSHMEM_NIC_QUEUES"};
-
-/* In every version the same place; the rest of a hello may depend on it. */
-struct version {
-    uint32_t magic;
-    uint8_t version[3]; /* the library's */
-    uint8_t state_version;
-};
-_Static_assert(sizeof(struct version) == 8, "the same in every version");
-
-#define VERSION_MAGIC 0x68736721u
-
-static const struct version own_version = {
-    .magic = VERSION_MAGIC,
-    .version = {GSHMEM_VENDOR_MAJOR_VERSION, GSHMEM_VENDOR_MINOR_VERSION,
-                GSHMEM_VENDOR_PATCH_VERSION},
-    .state_version = GSH_STATE_VERSION,
-};
-
-/* What each PE first tells all others. A version that has more to tell needs a second exchange, as
- * PEs of two versions must not give different numbers of bytes. */
-struct hello {
-    struct version version;
-    uint64_t process;     /* gsh_process_id */
-    int64_t node_pes;     /* GSHMEM_NODE_PES */
-    uint64_t is_cpu;      /* gsh_setup_is_cpu */
-    uint64_t team_memory; /* GSHMEM_TEAM_MEMORY */
-    uint64_t host_hash;
-    uint64_t instance;
-    uint32_t far_settings[N_FAR_SETTINGS + 1]; /* one is free */
-    uint8_t random[GSH_SECRET_BYTES];          /* rank 0's is in the job's secret */
-    uint64_t bell;                             /* bell.h: its name */
-    int64_t result;                            /* of making that */
-    struct gsh_device_attr device;             /* if is_cpu */
-};
-_Static_assert(sizeof(struct hello) == 328, "the same in every version");
-
-static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
-{
-    const uint8_t *p = data;
-    for (size_t i = 0; i < bytes; i++) {
-        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
-    }
-    return h;
-}
-
-/* PEs with equal hashes can pass descriptors and map each other's memory: one kernel, one network
- * namespace (abstract sockets belong to it). */
-static uint64_t host_hash(void)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    char boot_id[64] = {0};
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f != NULL) {
-        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
-        h = hash_bytes(h, boot_id, n);
-        fclose(f);
-    }
-    struct stat st;
-    if (stat("/proc/self/ns/net", &st) == 0) {
-        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
-    }
-    return h;
-}
-
-static enum gsh_result check_hello(const struct hello *all, int i)
-{
-    if (all[i].node_pes != all[0].node_pes) {
-        return gsh_fail(GSH_ERR_SYMMETRY, "init: GSHMEM_NODE_PES is %d on PE %d and %d on PE 0",
-                        (int)all[i].node_pes, i, (int)all[0].node_pes);
-    }
-    if (all[i].team_memory != all[0].team_memory) {
-        return gsh_fail(GSH_ERR_SYMMETRY,
-                        "init: GSHMEM_TEAM_MEMORY is not the same on PE %d as on PE 0", i);
-    }
-    return GSH_OK;
-}
-
-/* A host is one node, or several if GSHMEM_NODE_PES divides it. */
-struct host {
-    uint64_t hash;
-    int n_pes;      /* met so far; 0: the place is free */
-    int node;       /* of the latest */
-    int n_node_pes; /* of that node so far */
-};
-
-/* At least twice as many entries as PEs, a power of two. */
-static size_t host_hosts(int n_pes)
-{
-    size_t n = 2;
-    while (n < 2 * (size_t)n_pes) {
-        n *= 2;
-    }
-    return n;
-}
-
-static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
-{
-    size_t at = hash & (n_hosts - 1);
-    while (hosts[at].n_pes > 0 && hosts[at].hash != hash) {
-        at = (at + 1) & (n_hosts - 1);
-    }
-    hosts[at].hash = hash;
-    return &hosts[at];
-}
-
-/* hosts: zeroed places. host_of_node: as many as PEs. */
-static void number_nodes(struct gsh_instance *pe, struct host *hosts, const struct hello *all)
-{
-    const int node_pes = (int)all[0].node_pes;
-    size_t n_hosts = host_hosts(pe->n_pes);
-    for (int i = 0; i < pe->n_pes; i++) {
-        struct host *host = find_host(hosts, n_hosts, all[i].host_hash);
-        int before = host->n_pes++;
-        if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
-            pe->host_of_node[pe->n_nodes] = all[i].host_hash;
-            host->node = pe->n_nodes++;
-            host->n_node_pes = 0;
-        }
-        pe->peers[i].node = host->node;
-        pe->peers[i].node_index = (unsigned)host->n_node_pes++;
-    }
-}
-
-static enum gsh_result check_far_settings(const struct hello *all, int n)
-{
-    for (int i = 1; i < n; i++) {
-        for (int s = 0; s < N_FAR_SETTINGS; s++) {
-            if (all[i].far_settings[s] != all[0].far_settings[s]) {
-                return gsh_fail(GSH_ERR_SYMMETRY, "init: %s is not the same on PE %d as on PE 0",
-                                far_settings[s], i);
-            }
-        }
-    }
-    return GSH_OK;
-}
-
-static enum gsh_result make_near(struct gsh_instance *pe)
-{
-    size_t n = 0;
-    for (int i = 0; i < pe->n_pes; i++) {
-        n += pe->peers[i].node == pe->peers[pe->my_pe].node;
-    }
-    pe->near = calloc(n, sizeof(*pe->near));
-    return pe->near != NULL ? GSH_OK
-                            : gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-}
-
-static enum gsh_result list_host(struct gsh_instance *pe, const struct hello *all)
-{
-    const uint64_t host = all[pe->my_pe].host_hash;
-    size_t n = 0;
-    for (int i = 0; i < pe->n_pes; i++) {
-        n += all[i].host_hash == host;
-    }
-    pe->host_pes = calloc(n, sizeof(*pe->host_pes));
-    if (pe->host_pes == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    }
-    for (int i = 0; i < pe->n_pes; i++) {
-        if (all[i].host_hash == host) {
-            pe->host_pes[pe->n_host_pes++] =
-                (struct gsh_host_pe){.process = all[i].process, .pe = i};
-        }
-    }
-    return GSH_OK;
-}
-
-static enum gsh_result fill_peers(struct gsh_instance *pe, const struct hello *all)
-{
-    struct host *hosts = calloc(host_hosts(pe->n_pes), sizeof(*hosts));
-    pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
-    pe->host_of_node = malloc((size_t)pe->n_pes * sizeof(*pe->host_of_node));
-    if (pe->peers == NULL || pe->host_of_node == NULL || hosts == NULL) {
-        free(hosts);
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    }
-    enum gsh_result r = GSH_OK;
-    pe->cuda_ordinal = -1;
-    pe->thread_level = GSHMEM_THREAD_MULTIPLE;
-    pe->is_one_process = true;
-    pe->needs_no_choice = true;
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        struct gsh_peer *p = &pe->peers[i];
-        r = check_hello(all, i);
-        p->is_of_process = all[i].process == all[pe->my_pe].process;
-        pe->is_one_process = pe->is_one_process && p->is_of_process;
-        pe->needs_no_choice = pe->needs_no_choice && all[i].is_cpu;
-    }
-    number_nodes(pe, hosts, all);
-    if (r == GSH_OK && pe->n_nodes > 1) {
-        r = check_far_settings(all, pe->n_pes);
-    }
-    if (r == GSH_OK) {
-        r = make_near(pe);
-    }
-    if (r == GSH_OK) {
-        r = list_host(pe, all);
-    }
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
-        struct gsh_near *near = gsh_near_of(pe, i);
-        if (near != NULL) {
-            near->bell = all[i].bell;
-        }
-        const bool is_beside = near != NULL && gsh_is_of_process(pe, i);
-        if (is_beside) {
-            near->instance = gsh_instance_at(all[i].instance);
-        }
-        if (is_beside && near->instance == NULL) {
-            r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
-        }
-        if (i != pe->my_pe && gsh_is_of_process(pe, i)) {
-            pe->thread_level = GSHMEM_THREAD_FUNNELED; /* a thread is the PE */
-        }
-    }
-    free(hosts);
-    return r;
-}
-
 /* The host's PEs wait for each other on its cores. */
 static void tell_crowd(const struct gsh_instance *pe)
 {
@@ -283,119 +57,6 @@ static void tell_crowd(const struct gsh_instance *pe)
         n += gsh_host_of(pe, i) == gsh_host_of(pe, pe->my_pe);
     }
     gsh_backoff_crowd(n, (int)sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-/* The same on all PEs: PE 0 and the first that differs from it are named. */
-static enum gsh_result check_versions(const struct hello *all, int n)
-{
-    const struct version *first = &all[0].version;
-    for (int i = 1; i < n; i++) {
-        const struct version *its = &all[i].version;
-        if (memcmp(its, first, sizeof(*its)) != 0) {
-            const uint8_t *a = its->version, *b = first->version;
-            return gsh_fail(GSH_ERR_ARG,
-                            "init: PE %d runs another version of gshmem (%d.%d.%d, state %d) than "
-                            "PE 0 (%d.%d.%d, state %d)",
-                            i, a[0], a[1], a[2], its->state_version, b[0], b[1], b[2],
-                            first->state_version);
-        }
-    }
-    return GSH_OK;
-}
-
-/* What a NIC alone concerns counts where kernels are to post to one. */
-static void fill_far_settings(const struct gsh_instance *pe, uint32_t *settings)
-{
-    const struct gsh_env *env = &pe->env;
-    const enum gsh_far_nic_kind nic = gsh_far_nic_kind(pe);
-    const bool has_nic = nic != GSH_FAR_NIC_NONE;
-    const uint32_t all[N_FAR_SETTINGS] = {
-        (uint32_t)env->proxy_rings,
-        (uint32_t)env->proxy_ring_slots,
-        gsh_far_stages_always(pe),
-        (uint32_t)(env->stage_chunk_bytes / CHUNK_UNIT), /* gsh_far_check: a multiple */
-        (uint32_t)env->contexts,
-        (uint32_t)env->remote[0], /* auto, proxy or nic */
-        (uint32_t)nic,
-        has_nic ? (uint32_t)env->nic_stripes : 0,
-        has_nic ? (uint32_t)env->nic_queues : 0};
-    memcpy(settings, all, sizeof(all));
-}
-
-/* What all have told of their devices, if that is certain. */
-static enum gsh_result keep_attrs(struct gsh_instance *pe, const struct hello *all)
-{
-    if (!pe->needs_no_choice) {
-        return GSH_OK;
-    }
-    pe->attrs = calloc((size_t)pe->n_pes, sizeof(*pe->attrs));
-    if (pe->attrs == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
-    }
-    for (int i = 0; i < pe->n_pes; i++) {
-        pe->attrs[i] = all[i].device;
-    }
-    return GSH_OK;
-}
-
-/* On several nodes each PE has a bell, or all know of one that has none. */
-static enum gsh_result check_bells(struct gsh_instance *pe, const struct hello *all)
-{
-    int first = 0;
-    if (pe->n_nodes == 1) {
-        gsh_bell_close(&pe->bell);
-        return GSH_OK;
-    }
-    while (first < pe->n_pes && all[first].result == GSH_OK) {
-        first++;
-    }
-    if (first == pe->n_pes) {
-        gsh_bell_key(pe->bell, pe->secret);
-        return GSH_OK;
-    }
-    return gsh_init_vote_failed(pe, GSH_STEP_BELLS, (enum gsh_result)all[pe->my_pe].result);
-}
-
-static enum gsh_result exchange_identities(struct gsh_instance *pe)
-{
-    struct hello mine = {.version = own_version,
-                         .process = gsh_process_id(),
-                         .node_pes = pe->env.node_pes,
-                         .is_cpu = gsh_setup_is_cpu(pe),
-                         .team_memory = pe->env.team_memory_bytes,
-                         .host_hash = host_hash(),
-                         .instance = (uint64_t)(uintptr_t)pe};
-    fill_far_settings(pe, mine.far_settings);
-    if (mine.process == 0 ||
-        getrandom(mine.random, sizeof(mine.random), 0) != (ssize_t)sizeof(mine.random)) {
-        return gsh_fail_errno(GSH_ERR_SYSTEM, "init: getrandom");
-    }
-    struct hello *all = calloc((size_t)pe->n_pes, sizeof(*all));
-    if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    }
-    if (mine.is_cpu) {
-        gsh_setup_tell(pe, &mine.device);
-    }
-    mine.result = pe->n_pes > 1 ? gsh_bell_open(&pe->bell, &mine.bell) : GSH_OK;
-    enum gsh_result r = pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), all);
-    if (r == GSH_OK) {
-        r = check_versions(all, pe->n_pes);
-    }
-    if (r == GSH_OK) {
-        gsh_key_secret(pe->bootstrap->shared_key, all[0].random, pe->secret);
-        explicit_bzero(all[0].random, sizeof(all[0].random));
-        r = fill_peers(pe, all);
-    }
-    if (r == GSH_OK) {
-        r = check_bells(pe, all);
-    }
-    if (r == GSH_OK) {
-        r = keep_attrs(pe, all);
-    }
-    explicit_bzero(mine.random, sizeof(mine.random));
-    free(all);
-    return r;
 }
 
 /* One node: each step is followed by a vote. */
@@ -519,7 +180,7 @@ static void destroy(struct gsh_instance *pe)
     gsh_contexts_destroy(pe);
     gsh_teams_destroy(pe);
     gsh_bell_close(&pe->bell);
-    free(pe->attrs);
+    gsh_identity_forget(pe);
     free(pe->near);
     free(pe->host_of_node);
     free(pe->host_pes);
@@ -574,8 +235,7 @@ static enum gsh_result begin_job(struct gsh_instance *pe)
         gsh_fdpass_heed(pe->fdpass, -1, NULL, NULL);
     }
     gsh_bell_close(&pe->bell);
-    free(pe->attrs);
-    pe->attrs = NULL;
+    gsh_identity_forget(pe);
     return r;
 }
 
@@ -598,7 +258,7 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     pe->n_pes = pe->bootstrap->size;
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
-    r = exchange_identities(pe);
+    r = gsh_identity_exchange(pe);
     if (r == GSH_OK && pe->n_nodes == 1 && pe->bootstrap->ops->forgo != NULL) {
         pe->bootstrap->ops->forgo(pe->bootstrap);
     }

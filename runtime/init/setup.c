@@ -125,14 +125,16 @@ void gsh_setup_tell(struct gsh_instance *pe, struct gsh_device_attr *mine)
 
 enum gsh_result gsh_setup_check(struct gsh_instance *pe)
 {
-    return gsh_topology_check(pe, pe->bootstrap, pe->attrs);
+    const struct gsh_device_told *told = pe->told;
+    return told->all == NULL ? (enum gsh_result)told->mine.result
+                             : gsh_topology_check(pe, pe->bootstrap, told->all);
 }
 
 /* Chooses this PE's device, and says what it tells the others, unless it has told them in init. */
 static void choose_and_tell(struct gsh_instance *pe, struct gsh_device_attr *mine)
 {
-    const bool has_told = pe->attrs != NULL;
-    *mine = has_told ? pe->attrs[pe->my_pe] : (struct gsh_device_attr){0};
+    const bool has_told = pe->told != NULL;
+    *mine = has_told ? pe->told->mine : (struct gsh_device_attr){0};
     enum gsh_result r = (enum gsh_result)mine->result;
     r = r == GSH_OK ? choose_device(pe) : r;
     if (r == GSH_OK && !has_told) {
@@ -152,25 +154,67 @@ static enum gsh_result tell_earlier(struct gsh_instance *pe, const struct gsh_de
     return first == pe->n_pes ? GSH_OK : gsh_init_vote_failed(pe, GSH_STEP_READY, prior);
 }
 
-/* prior: this PE's outcome before, of which the others do not know. */
-static enum gsh_result exchange_attrs(struct gsh_instance *pe, enum gsh_result prior,
-                                      uint64_t *stride_bytes)
+/* All tell all. prior: this PE's outcome before, of which the others do not know. */
+static enum gsh_result tell_all(struct gsh_instance *pe, enum gsh_result prior,
+                                const struct gsh_device_attr *mine, struct gsh_device_sum *sum)
 {
     struct gsh_bootstrap *b = pe->job_bootstrap;
-    struct gsh_device_attr mine = {.result = (int32_t)prior, .had_failed = prior != GSH_OK};
     struct gsh_device_attr *all = calloc((size_t)pe->n_pes, sizeof(*all));
     if (all == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", pe->n_pes);
     }
+    enum gsh_result r = b->ops->allgather(b, mine, sizeof(*mine), all);
+    r = r == GSH_OK ? tell_earlier(pe, all, prior) : r;
+    r = r == GSH_OK ? gsh_topology_check(pe, b, all) : r;
+    if (r == GSH_OK && pe->n_nodes == 1) {
+        gsh_topology_look(pe, mine, all);
+        *sum = (struct gsh_device_sum){.n_sms = UINT32_MAX};
+        for (int i = 0; i < pe->n_pes; i++) {
+            sum->memory_bytes = gsh_max_u64(sum->memory_bytes, all[i].memory_bytes);
+            sum->n_sms = (uint32_t)gsh_min_u64(sum->n_sms, (uint32_t)all[i].n_sms);
+        }
+    }
+    free(all);
+    return r;
+}
+
+/* Several nodes: the PEs of each tell each other, and all combine what all need. */
+static enum gsh_result tell_node(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                                 struct gsh_device_sum *sum)
+{
+    struct gsh_bootstrap *node = pe->node_bootstrap, *job = pe->job_bootstrap;
+    struct gsh_device_attr *near = calloc((size_t)node->size, sizeof(*near));
+    if (near == NULL) {
+        return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d devices", node->size);
+    }
+    enum gsh_result r = node->ops->allgather(node, mine, sizeof(*mine), near);
+    if (r == GSH_OK) {
+        gsh_topology_add_own(pe, mine, near, node->size, sum);
+        r = job->ops->combine(job, sum, sizeof(*sum), gsh_topology_fold);
+    }
+    free(near);
+    return r;
+}
+
+/* prior: as above; GSH_OK on several nodes. */
+static enum gsh_result exchange_attrs(struct gsh_instance *pe, enum gsh_result prior,
+                                      uint64_t *stride_bytes)
+{
+    struct gsh_device_attr mine = {.result = (int32_t)prior, .had_failed = prior != GSH_OK};
+    struct gsh_device_sum sum = {0};
+    enum gsh_result r = GSH_OK;
+    bool is_enough = false;
     if (prior == GSH_OK) {
         choose_and_tell(pe, &mine);
     }
-    enum gsh_result r = b->ops->allgather(b, &mine, sizeof(mine), all);
-    r = r == GSH_OK ? tell_earlier(pe, all, prior) : r;
-    r = r == GSH_OK ? gsh_topology_check(pe, b, all) : r;
-    r = r == GSH_OK ? gsh_topology_decide(pe, all, stride_bytes) : r;
-    free(all);
-    return r;
+    if (pe->n_nodes > 1) {
+        r = tell_node(pe, &mine, &sum);
+        is_enough = sum.least == sum.most && (sum.flags & GSH_DEVICE_IS_SUSPECT) == 0;
+    }
+    if (r == GSH_OK && !is_enough) {
+        r = tell_all(pe, prior, &mine, &sum);
+    }
+    return r == GSH_OK ? gsh_topology_decide(pe, &mine, &sum, stride_bytes) : r;
 }
 
 /* What a heap needs of this PE's memory. */
@@ -471,8 +515,13 @@ enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum gsh_result prior
 enum gsh_result gsh_setup_chosen(struct gsh_instance *pe, enum gsh_result prior)
 {
     uint64_t stride_bytes = 0;
+    const struct gsh_device_attr *mine = &pe->told->mine;
+    const struct gsh_device_sum sum = {.memory_bytes = pe->told->memory_bytes};
     enum gsh_result r = prior == GSH_OK ? choose_device(pe) : prior;
-    r = r == GSH_OK ? gsh_topology_decide(pe, pe->attrs, &stride_bytes) : r;
+    if (r == GSH_OK) {
+        gsh_topology_look(pe, mine, NULL);
+        r = gsh_topology_decide(pe, mine, &sum, &stride_bytes);
+    }
     /* a PE that has failed may not be reached over the network */
     r = begin_heap(pe, pe->bootstrap, r, stride_bytes);
     if (r == GSH_OK) {

@@ -49,7 +49,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_setup_in_init(struct gsh_instance *pe, enum
 /* First phase, if gsh_setup_is_cpu: what this PE tells the others of its device, also of a failure,
  * which it prints. Not collective. */
 void gsh_setup_tell(struct gsh_instance *pe, struct gsh_device_attr *mine);
-/* On several nodes, if all have told (pe->attrs): collective over pe->bootstrap, with the same
+/* On several nodes, if all have told (pe->told): collective over pe->bootstrap, with the same
  * result on all, but for a PE without a device: its own. */
 GSH_CHECK_RESULT enum gsh_result gsh_setup_check(struct gsh_instance *pe);
 /* The end of init there, after that; collective. prior: this PE's outcome since, of which the

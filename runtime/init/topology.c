@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/sha256.h"
 #include "base/util.h"
 #include "bootstrap/agree.h"
 #include "proxy/proxy.h"
@@ -20,7 +21,7 @@
 static uint64_t pow2_above(uint64_t v, uint64_t least)
 {
     uint64_t p = least;
-    while (p < v) {
+    while (p < v && p >> 63 == 0) {
         p <<= 1;
     }
     return p;
@@ -172,24 +173,15 @@ enum gsh_result gsh_topology_check(struct gsh_instance *pe, struct gsh_bootstrap
 
 /* All blocks of a collective run at the same time, and its kernels may need a multiprocessor for
  * each. Two calls may be under way, so each gets half of them; the same number on all PEs. */
-static void limit_blocks(struct gsh_instance *pe, const struct gsh_device_attr *attrs)
+static void limit_blocks(struct gsh_instance *pe, bool is_cuda, uint32_t n_sms)
 {
-    for (int i = 0; i < pe->n_pes; i++) {
-        uint32_t half = attrs[i].n_sms > 1 ? (uint32_t)attrs[i].n_sms / 2 : 1;
-        if (attrs[i].is_cuda && half < pe->coll_table.max_blocks) {
-            pe->coll_table.max_blocks = half;
-        }
+    const uint32_t half = n_sms > 1 ? n_sms / 2 : 1;
+    if (is_cuda && half < pe->coll_table.max_blocks) {
+        pe->coll_table.max_blocks = half;
     }
 }
 
-/* ---- domains ---- */
-
-/* The route to a PE of the node as this PE sees it; NULL: only the network leads there. */
-static const char *find_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
-                              int other)
-{
-    return other == pe->my_pe ? "self" : pe->device_ops->route(pe, attrs, other);
-}
+/* ---- views ---- */
 
 /* This PE's view (domains.h). */
 static void look_around(const struct gsh_instance *pe, uint64_t *view)
@@ -216,6 +208,115 @@ static bool has_whole_lines(const struct gsh_instance *pe)
     return true;
 }
 
+/* ---- the sum ---- */
+
+/* What all PEs must have alike, as gsh_topology_check compares it. */
+static uint64_t digest_of(const struct gsh_device_attr *attr)
+{
+    struct gsh_device_attr same = {.is_cuda = attr->is_cuda,
+                                   .range_bytes = attr->range_bytes,
+                                   .keep_bytes = attr->keep_bytes,
+                                   .coll_table = attr->coll_table};
+    struct gsh_sha256 s;
+    uint8_t whole[GSH_SHA256_BYTES];
+    uint64_t digest;
+    gsh_sha256_init(&s);
+    gsh_sha256_update(&s, &same, sizeof(same));
+    gsh_sha256_finish(&s, whole);
+    memcpy(&digest, whole, sizeof(digest));
+    return digest;
+}
+
+static int compare_uuids(const void *one, const void *other)
+{
+    const struct gsh_device_attr *a = one, *b = other;
+    return memcmp(a->uuid, b->uuid, sizeof(a->uuid));
+}
+
+/* Whether two of the n GPUs are the same, or there is no memory to find out. */
+static bool are_shared(const struct gsh_device_attr *attrs, int n)
+{
+    struct gsh_device_attr *sorted = calloc((size_t)n, sizeof(*sorted));
+    bool is_found = sorted == NULL;
+    if (sorted != NULL) {
+        memcpy(sorted, attrs, (size_t)n * sizeof(*sorted));
+        qsort(sorted, (size_t)n, sizeof(*sorted), compare_uuids);
+    }
+    for (int i = 1; !is_found && i < n; i++) {
+        is_found = compare_uuids(&sorted[i - 1], &sorted[i]) == 0;
+    }
+    free(sorted);
+    return is_found;
+}
+
+/* Whether all devices of the node can be used, and are of this PE's kind. */
+static bool are_of_one_kind(const struct gsh_device_attr *mine, const struct gsh_device_attr *near,
+                            int n)
+{
+    bool is_same = true;
+    for (int i = 0; i < n; i++) {
+        is_same = is_same && near[i].result == GSH_OK && near[i].is_cuda == mine->is_cuda;
+    }
+    return is_same;
+}
+
+void gsh_topology_look(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                       const struct gsh_device_attr *near)
+{
+    for (int i = 0; i < pe->n_pes; i++) {
+        struct gsh_near *n = gsh_near_of(pe, i);
+        const struct gsh_device_attr *its =
+            near != NULL && n != NULL ? &near[pe->peers[i].node_index] : NULL;
+        if (n != NULL) {
+            n->route_name = i == pe->my_pe ? "self" : pe->device_ops->route(pe, mine, its, i);
+        }
+    }
+}
+
+static bool reaches_its_node(const struct gsh_instance *pe)
+{
+    bool reaches = true;
+    for (int i = 0; i < pe->n_pes; i++) {
+        const struct gsh_near *near = gsh_near_of(pe, i);
+        reaches = reaches && (near == NULL || near->route_name != NULL);
+    }
+    return reaches;
+}
+
+void gsh_topology_add_own(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                          const struct gsh_device_attr *near, int n_near,
+                          struct gsh_device_sum *sum)
+{
+    const uint64_t digest = digest_of(mine);
+    *sum = (struct gsh_device_sum){.memory_bytes = mine->memory_bytes,
+                                   .least = digest,
+                                   .most = digest,
+                                   .n_sms = (uint32_t)mine->n_sms};
+    if (!are_of_one_kind(mine, near, n_near)) {
+        sum->flags = GSH_DEVICE_IS_SUSPECT;
+        return;
+    }
+    gsh_topology_look(pe, mine, near);
+    /* if GSHMEM_NODE_PES divides a host, PEs of its other nodes may have the GPU, too */
+    const bool is_suspect = mine->is_cuda && (pe->env.node_pes > 0 || are_shared(near, n_near));
+    sum->flags = (is_suspect ? GSH_DEVICE_IS_SUSPECT : 0) |
+                 (reaches_its_node(pe) ? 0 : GSH_DEVICE_LACKS_NODE) |
+                 (has_whole_lines(pe) ? 0 : GSH_DEVICE_LACKS_LINES);
+}
+
+void gsh_topology_fold(void *into, const void *from)
+{
+    struct gsh_device_sum *mine = into;
+    const struct gsh_device_sum *theirs = from;
+    mine->memory_bytes = gsh_max_u64(mine->memory_bytes, theirs->memory_bytes);
+    mine->least = gsh_min_u64(mine->least, theirs->least);
+    mine->most = gsh_max_u64(mine->most, theirs->most);
+    mine->n_sms = (uint32_t)gsh_min_u64(mine->n_sms, theirs->n_sms);
+    mine->flags |= theirs->flags;
+}
+
+/* ---- domains ---- */
+
 /* Takes the last word of each PE's off its view. */
 static void take_last_words(struct gsh_instance *pe, uint64_t *views, size_t words)
 {
@@ -226,18 +327,25 @@ static void take_last_words(struct gsh_instance *pe, uint64_t *views, size_t wor
     }
 }
 
-/* Collective. */
-static enum gsh_result find_domains(struct gsh_instance *pe, bool *is_whole)
+/* Collective where a PE does not reach its whole node, or this is the only node. */
+static enum gsh_result find_domains(struct gsh_instance *pe, const struct gsh_device_sum *sum,
+                                    bool *is_whole)
 {
     struct gsh_bootstrap *b = pe->job_bootstrap;
+    const bool is_known = pe->n_nodes > 1 && (sum->flags & GSH_DEVICE_LACKS_NODE) == 0;
+    *is_whole = true;
+    if (pe->device_ops->reaches_node || is_known) {
+        pe->has_whole_lines =
+            !pe->device_ops->reaches_node && (sum->flags & GSH_DEVICE_LACKS_LINES) == 0;
+        return gsh_domains_are_nodes(pe->peers, pe->n_pes, pe->n_nodes);
+    }
     size_t words = gsh_domains_words(pe->peers, pe->n_pes);
     uint64_t *mine = calloc(words + 1, sizeof(*mine));
     uint64_t *views = calloc((size_t)pe->n_pes * (words + 1), sizeof(*views));
     enum gsh_result r = GSH_OK;
-    *is_whole = true;
     if (mine == NULL || views == NULL) {
         r = gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
-    } else if (!pe->device_ops->reaches_node) {
+    } else {
         look_around(pe, mine);
         mine[words] = !has_whole_lines(pe);
         r = b->ops->allgather(b, mine, (words + 1) * sizeof(*mine), views);
@@ -292,23 +400,15 @@ static enum gsh_result make_net(struct gsh_instance *pe)
     return r;
 }
 
-enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
-                                    uint64_t *stride_bytes)
+enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                                    const struct gsh_device_sum *sum, uint64_t *stride_bytes)
 {
-    uint64_t memory = 0;
     bool is_whole = true;
-    for (int i = 0; i < pe->n_pes; i++) {
-        struct gsh_near *near = gsh_near_of(pe, i);
-        if (near != NULL) {
-            near->route_name = find_route(pe, attrs, i);
-        }
-        memory = gsh_max_u64(memory, attrs[i].memory_bytes);
-    }
-    pe->cuda_ordinal = attrs[pe->my_pe].ordinal;
-    memcpy(pe->device_name, attrs[pe->my_pe].name, sizeof(pe->device_name));
-    limit_blocks(pe, attrs);
-    enum gsh_result r = find_domains(pe, &is_whole);
-    if (r == GSH_OK && !is_whole && pe->proxy == NULL && attrs[pe->my_pe].n_parts != 0) {
+    pe->cuda_ordinal = mine->ordinal;
+    memcpy(pe->device_name, mine->name, sizeof(pe->device_name));
+    limit_blocks(pe, mine->is_cuda != 0, sum->n_sms);
+    enum gsh_result r = find_domains(pe, sum, &is_whole);
+    if (r == GSH_OK && !is_whole && pe->proxy == NULL && mine->n_parts != 0) {
         return gsh_fail(GSH_ERR_UNSUPPORTED,
                         "init: PEs share GPUs, and not all of these have access to each other");
     }
@@ -320,8 +420,8 @@ enum gsh_result gsh_topology_decide(struct gsh_instance *pe, const struct gsh_de
     }
     if (r == GSH_OK) {
         const uint64_t unit = pe->device_ops->stride_unit_bytes;
-        *stride_bytes = attrs[0].range_bytes != 0 ? gsh_align_up(attrs[0].range_bytes, unit)
-                                                  : pow2_above(memory, unit);
+        *stride_bytes = mine->range_bytes != 0 ? gsh_align_up(mine->range_bytes, unit)
+                                               : pow2_above(sum->memory_bytes, unit);
     }
     return r;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,8 +14,8 @@
 #include "base/siphash.h"
 #include "runtime/instance/instance.h"
 
-/* The kernel chooses abstract names of so many characters (unix(7)). */
-enum { NAME_CHARACTERS = 5 };
+/* The kernel chooses abstract names of so many hexadecimal digits (unix(7)). */
+enum { NAME_DIGITS = 5 };
 
 /* A bell that has so many messages already may have those of strangers: the PE hears them when it
  * next waits. */
@@ -27,17 +28,14 @@ struct gsh_bell {
     uint8_t key[GSH_KEY_BYTES];
 };
 
-/* name: its characters, the first in the lowest byte. */
-static socklen_t address_of(uint64_t name, struct sockaddr_un *address)
+static socklen_t address_of(uint32_t name, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    for (int i = 0; i < NAME_CHARACTERS; i++) {
-        address->sun_path[1 + i] = (char)(name >> (8 * i));
-    }
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + NAME_CHARACTERS);
+    snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "%0*x", NAME_DIGITS, name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + NAME_DIGITS);
 }
 
-enum gsh_result gsh_bell_open(struct gsh_bell **out, uint64_t *name)
+enum gsh_result gsh_bell_open(struct gsh_bell **out, uint32_t *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t bytes = sizeof(address);
@@ -55,10 +53,7 @@ enum gsh_result gsh_bell_open(struct gsh_bell **out, uint64_t *name)
         gsh_bell_close(&bell);
         return gsh_note(GSH_ERR_SYSTEM, "init: a socket for PEs of the host: %s", strerror(saved));
     }
-    *name = 0;
-    for (int i = 0; i < NAME_CHARACTERS; i++) {
-        *name |= (uint64_t)(uint8_t)address.sun_path[1 + i] << (8 * i);
-    }
+    *name = (uint32_t)strtoul(address.sun_path + 1, NULL, 16); /* zeros follow it */
     *out = bell;
     return GSH_OK;
 }

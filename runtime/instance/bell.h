@@ -23,7 +23,7 @@ struct gsh_bell_message {
 _Static_assert(sizeof(struct gsh_bell_message) == 16, "no padding");
 
 /* Of this PE, before its job has a secret; noted. *name: what it tells the others. */
-GSH_CHECK_RESULT enum gsh_result gsh_bell_open(struct gsh_bell **out, uint64_t *name);
+GSH_CHECK_RESULT enum gsh_result gsh_bell_open(struct gsh_bell **out, uint32_t *name);
 /* Accepts NULL. */
 void gsh_bell_close(struct gsh_bell **bell);
 /* Has input when somebody has rung. */

@@ -3,6 +3,7 @@
 #include "runtime/instance/binding.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,6 @@ static struct gsh_instance *only_pe;
 static struct gsh_instance *unused;   /* records of PEs that have ended: list by next_in_process */
 static struct gsh_instance **records; /* [n_records]: all that were ever made; none is freed */
 static size_t n_records, records_room;
-/* The same by address, so that a job of many threads finds each in one step: open addressing, at
- * most half of the entries taken. */
-static struct gsh_instance **entries; /* [n_entries], a power of two */
-static size_t n_entries;
 /* The same while only one thread has ever made PEs. Then no thread can have finalised its own PE
  * and wrongly find another's, so there is no need to look at the calling thread's binding. */
 struct gsh_instance *gsh_lone_pe;
@@ -40,50 +37,15 @@ static int n_makers; /* threads, including those that have ended */
 /* In a process that was forked while its parent had PEs: what calls say; else empty. */
 static char forked_text[64];
 
-/* The entry of the record at the address, or the free one where it belongs. */
-static size_t entry_of(uint64_t address)
-{
-    size_t at = (size_t)(address * 0x9e3779b97f4a7c15u >> 32) & (n_entries - 1);
-    while (entries[at] != NULL && (uint64_t)(uintptr_t)entries[at] != address) {
-        at = (at + 1) & (n_entries - 1);
-    }
-    return at;
-}
-
-static void enter(struct gsh_instance *pe)
-{
-    entries[entry_of((uint64_t)(uintptr_t)pe)] = pe;
-}
-
-static bool reserve_entry(void)
-{
-    if (2 * (n_records + 1) <= n_entries) {
-        return true;
-    }
-    const size_t n = n_entries > 0 ? 2 * n_entries : 16;
-    struct gsh_instance **more = calloc(n, sizeof(struct gsh_instance *));
-    if (more == NULL) {
-        return false;
-    }
-    free(entries);
-    entries = more;
-    n_entries = n;
-    for (size_t i = 0; i < n_records; i++) {
-        enter(records[i]);
-    }
-    return true;
-}
-
 static struct gsh_instance *make_record(void)
 {
-    if (!gsh_array_reserve(&records, &records_room, n_records + 1, sizeof(struct gsh_instance *)) ||
-        !reserve_entry()) {
+    if (!gsh_array_reserve(&records, &records_room, n_records + 1, sizeof(struct gsh_instance *))) {
         return NULL;
     }
     struct gsh_instance *pe = calloc(1, sizeof(*pe));
     if (pe != NULL) {
         records[n_records++] = pe;
-        enter(pe);
+        pe->number = (uint32_t)n_records;
     }
     return pe;
 }
@@ -94,7 +56,8 @@ struct gsh_instance *gsh_instance_allocate(void)
     struct gsh_instance *pe = unused;
     if (pe != NULL) {
         unused = pe->next_in_process;
-        memset((char *)pe + sizeof(pe->serial), 0, sizeof(*pe) - sizeof(pe->serial));
+        const size_t stays = offsetof(struct gsh_instance, env);
+        memset((char *)pe + stays, 0, sizeof(*pe) - stays);
     } else {
         pe = make_record();
     }
@@ -102,10 +65,10 @@ struct gsh_instance *gsh_instance_allocate(void)
     return pe;
 }
 
-struct gsh_instance *gsh_instance_at(uint64_t address)
+struct gsh_instance *gsh_instance_numbered(uint32_t number)
 {
     pthread_mutex_lock(&process_lock);
-    struct gsh_instance *pe = n_entries > 0 && address != 0 ? entries[entry_of(address)] : NULL;
+    struct gsh_instance *pe = number > 0 && number <= n_records ? records[number - 1] : NULL;
     pthread_mutex_unlock(&process_lock);
     return pe;
 }

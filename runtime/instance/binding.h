@@ -45,12 +45,12 @@ struct gsh_instance *gsh_instance_of_program(void);
 void gsh_instance_make_for_dialect(bool is_for_dialect);
 bool gsh_instance_is_made_for_dialect(void);
 
-/* The record of a PE, zeros but for its serial number; NULL: no memory. For init. */
+/* The record of a PE, zeros but for its serial number and its own; NULL: no memory. For init. */
 struct gsh_instance *gsh_instance_allocate(void);
 void gsh_instance_release(struct gsh_instance *pe);
-/* The record at that address, a number that another PE has sent; NULL if no record of this process
- * is there. Records stay valid memory. */
-struct gsh_instance *gsh_instance_at(uint64_t address);
+/* This process's record of that number, which another PE has sent; NULL if there is none. Records
+ * stay valid memory. */
+struct gsh_instance *gsh_instance_numbered(uint32_t number);
 /* Makes pe the calling thread's PE. */
 void gsh_instance_bind(struct gsh_instance *pe);
 /* Undoes it, in any thread: other threads that act for pe act for none once it is released. */

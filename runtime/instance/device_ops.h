@@ -79,6 +79,19 @@ struct gsh_device_attr {
 };
 _Static_assert(sizeof(struct gsh_device_attr) == 200, "the same in every version (init.c)");
 
+/* What all PEs need to know of all devices. */
+struct gsh_device_sum {
+    uint64_t memory_bytes; /* the greatest */
+    uint64_t least, most;  /* of the digests of what must be the same */
+    uint32_t n_sms;        /* the least */
+    uint32_t flags;        /* of any PE: enum gsh_device_flag */
+};
+enum gsh_device_flag {
+    GSH_DEVICE_IS_SUSPECT = 1,  /* it failed, or its host's PEs may share it: all look at all */
+    GSH_DEVICE_LACKS_NODE = 2,  /* it does not reach all of its node */
+    GSH_DEVICE_LACKS_LINES = 4, /* a line that it stores at once may not arrive whole */
+};
+
 /* To copy from the device's own memory. */
 struct gsh_device_piece {
     void *dest; /* host memory that is mapped (map_host) */
@@ -115,8 +128,10 @@ struct gsh_device_ops {
     /* Fills ordinal, uuid, memory_bytes, n_sms, name and is_cuda of this PE's attribute. */
     enum gsh_result (*attr)(struct gsh_instance *pe, struct gsh_device_attr *attr);
     /* How this PE reaches the memory of another PE of its node, as gshmemx_route_name says it;
-     * NULL: no load or store does. attributes[n_pes]. */
-    const char *(*route)(struct gsh_instance *pe, const struct gsh_device_attr *attrs, int other);
+     * NULL: no load or store does. mine, theirs: of these two; theirs is NULL where reaches_node
+     * holds and it is not known. */
+    const char *(*route)(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                         const struct gsh_device_attr *theirs, int other);
     /* The device's PCI address as the system writes it; "" where it has none. */
     void (*pci_address)(struct gsh_instance *pe, char *out, size_t bytes);
 

@@ -56,16 +56,24 @@ struct gsh_near {
     struct gsh_host_page *page;    /* its page's head, mapped here; NULL: not yet */
     uint8_t *page_words;           /* what follows that (team/page.h) */
     struct gsh_shm_area *area;     /* for a bootstrap over pages */
-    uint64_t bell;                 /* the name of its bell, in init */
+    uint32_t bell;                 /* the name of its bell, in init */
     /* from device set-up on */
     const char *route_name; /* how its memory is reached; NULL: it is far */
     int32_t slot;           /* -1: no mapping here */
+};
+
+/* What all PEs have told of their devices, all CPUs, before anything else. */
+struct gsh_device_told {
+    struct gsh_device_attr mine;
+    uint64_t memory_bytes;       /* the greatest of all */
+    struct gsh_device_attr *all; /* [n_pes], without sizes and names; NULL: all are alike */
 };
 
 struct gsh_instance {
     /* Counts the PEs that have ended in this memory, which is never returned to the system: so a
      * thread sees that another one has ended its PE. Atomic; first. */
     uint64_t serial;
+    uint32_t number; /* of this memory in its process, from 1 on; stays */
     struct gsh_env env;
     struct gsh_bootstrap *bootstrap; /* the launcher's */
     int my_pe, n_pes;
@@ -111,8 +119,7 @@ struct gsh_instance {
 
     /* second phase: from here on made by gsh_setup_device */
     bool is_device_ready;
-    struct gsh_device_attr *attrs; /* in init: [n_pes], what all have told of their devices, if all
-                                    * have told; else NULL */
+    struct gsh_device_told *told; /* in init, if needs_no_choice */
     const struct gsh_device_ops *device_ops;
     void *device;     /* the row's own state */
     int cuda_ordinal; /* -1: CPU device */

@@ -170,6 +170,10 @@ static int pe_main(int argc, char **argv)
         setenv("GSHMEM_HEAP_KEEP", "1M", 1);
     if (is(&s, "differ_collectives") && is_second())
         setenv("GSHMEM_COLLECTIVES", "thread=0,far=1K", 1);
+    if (is(&s, "differ_nodes") && is_second())
+        setenv("GSHMEM_NODE_PES", "7", 1);
+    if (is(&s, "differ_team_memory") && is_second())
+        setenv("GSHMEM_TEAM_MEMORY", "64M", 1);
     s.pe = test_begin();
     if (strncmp(s.name, "leave_", 6) == 0)
         return leave(&s);

@@ -135,6 +135,8 @@ CASES = {
                         "run"),
     "differ_range": (r"GSHMEM_HEAP_RANGE is 8589934592 bytes on PE 1 and 0 on PE 0", 1, {}, "run"),
     "differ_keep": (r"GSHMEM_HEAP_KEEP is 1048576 bytes on PE 1 and 4294967296 on PE 0", 1, {}, "run"),
+    "differ_nodes": (r"GSHMEM_NODE_PES is 7 on PE 1 and \d on PE 0", 1, {}, "run"),
+    "differ_team_memory": (r"GSHMEM_TEAM_MEMORY is not the same on PE 1 as on PE 0", 1, {}, "run"),
     "differ_collectives": (r"GSHMEM_COLLECTIVES: far is 1024 on PE 1 and 262144 on PE 0", 1,
                            {"GSHMEM_COLLECTIVES": "thread=0"}, "run"),
     "threads_differ_free": (r"gshmem_free: PE 0 .*offset \d+, PE 1 .*offset \d+", None, {},

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "runtime/instance/binding.h"
+#include "runtime/instance/instance.h"
 #include "tests/rig/bootstrap_conform.h"
 
 #define MAX_THREADS 8
@@ -167,15 +168,16 @@ static void test_single(void)
 static void test_record_of_process(void)
 {
     struct gsh_instance *pe = gsh_instance_allocate(), *other = gsh_instance_allocate();
-    const uint64_t at = (uint64_t)(uintptr_t)pe;
     CHECK(pe != NULL && other != NULL && pe != other);
-    CHECK(gsh_instance_at(at) == pe);
-    CHECK(gsh_instance_at((uint64_t)(uintptr_t)other) == other);
-    CHECK(gsh_instance_at(at + 8) == NULL && gsh_instance_at(8) == NULL);
-    CHECK(gsh_instance_at(0) == NULL && gsh_instance_at(UINT64_MAX) == NULL);
+    CHECK(gsh_instance_numbered(pe->number) == pe);
+    CHECK(gsh_instance_numbered(other->number) == other);
+    CHECK(gsh_instance_numbered(0) == NULL && gsh_instance_numbered(UINT32_MAX) == NULL);
+    CHECK(gsh_instance_numbered((pe->number > other->number ? pe : other)->number + 1) == NULL);
+    const uint32_t number = pe->number;
     gsh_instance_release(other);
     gsh_instance_release(pe);
     CHECK(gsh_instance_allocate() == pe); /* one that has ended is used again */
+    CHECK_EQ(pe->number, number);
     gsh_instance_release(pe);
 }
 

@@ -59,6 +59,13 @@ static void try(int n, int node_pes, uint32_t sight)
     if (!CHECK_EQ(wrong, 0)) {
         fprintf(stderr, "    %d PEs, %d on a node, 1 of %u pairs\n", n, node_pes, sight);
     }
+    if (sight == 0) { /* so it is where no view is asked for */
+        CHECK_EQ(gsh_domains_are_nodes(peers, n, n_nodes), GSH_OK);
+        for (int p = 0; p < n; p++) {
+            wrong += peers[p].domain != domains[p];
+        }
+        CHECK_EQ(wrong, 0);
+    }
     free(views);
 }
 

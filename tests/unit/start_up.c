@@ -78,22 +78,44 @@ struct job {
     gshmemx_uniqueid_t id;
 };
 
+struct sum {
+    uint8_t least[8], most[8], rest[64];
+};
+
+static void fold_versions(void *into, const void *from)
+{
+    struct sum *mine = into;
+    const struct sum *theirs = from;
+    if (memcmp(theirs->least, mine->least, 8) < 0) {
+        memcpy(mine->least, theirs->least, 8);
+    }
+    if (memcmp(theirs->most, mine->most, 8) > 0) {
+        memcpy(mine->most, theirs->most, 8);
+    }
+}
+
 /* All that every version does. */
 static void be_another_version(struct job *job)
 {
-    static const uint8_t mine[328] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3};
+    static const uint8_t version[8] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3}, mine[24];
+    struct sum sum = {{0}, {0}, {0}};
     struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
     struct gsh_uid id;
     struct gsh_bootstrap *b = NULL;
-    uint8_t all[2 * sizeof(mine)];
+    uint8_t all[2 * sizeof(mine)], versions[2 * sizeof(version)];
+    memcpy(sum.least, version, sizeof(version));
+    memcpy(sum.most, version, sizeof(version));
     memcpy(id.bytes, job->id.internal, sizeof(id.bytes));
     enum gsh_result r = job->kind == GSHMEMX_INIT_THREAD_PES
                             ? gsh_bootstrap_local_create(job, 0, 2, options.timeout_ns, &b)
                             : gsh_bootstrap_uid_create(&id, 0, 2, &options, &b);
     if (CHECK_EQ(r, GSH_OK)) {
-        CHECK_EQ(b->ops->allgather(b, mine, sizeof(mine), all), GSH_OK);
-        CHECK_EQ(memcmp(all, mine, 4), 0);                /* the magic */
-        CHECK_EQ(memcmp(all + sizeof(mine), mine, 4), 0); /* of both */
+        CHECK_EQ(gsh_gather_combine(b, mine, sizeof(mine), all, &sum, sizeof(sum), fold_versions),
+                 GSH_OK);
+        CHECK(memcmp(sum.least, sum.most, sizeof(version)) != 0);
+        CHECK_EQ(b->ops->allgather(b, version, sizeof(version), versions), GSH_OK);
+        CHECK_EQ(memcmp(versions, version, sizeof(version)), 0);
+        CHECK_EQ(memcmp(versions + sizeof(version), version, 4), 0); /* the magic */
         b->ops->destroy(b);
     }
 }

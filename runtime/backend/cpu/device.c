@@ -355,10 +355,11 @@ static enum gsh_result cpu_attr(struct gsh_instance *pe, struct gsh_device_attr 
     return GSH_OK;
 }
 
-static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs,
-                             int other)
+static const char *cpu_route(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                             const struct gsh_device_attr *theirs, int other)
 {
-    (void)attrs;
+    (void)mine;
+    (void)theirs;
     return gsh_instance_of(pe, other) != NULL ? "thread" : "memory";
 }
 

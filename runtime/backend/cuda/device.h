@@ -152,7 +152,8 @@ void gsh_cuda_share_leave(struct gsh_cuda_device *d);
 /* The row's entries on topology. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_attr(struct gsh_instance *pe,
                                                struct gsh_device_attr *attr);
-const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs, int other);
+const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                           const struct gsh_device_attr *theirs, int other);
 void gsh_cuda_pci_address(struct gsh_instance *pe, char *out, size_t bytes);
 
 /* The row's entries that the host initiates. */

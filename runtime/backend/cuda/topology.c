@@ -64,24 +64,25 @@ static int p2p_attribute(CUdevice_P2PAttribute what, int from, int to)
     return gsh_cuda()->DeviceGetP2PAttribute(&value, what, from, to) == CUDA_SUCCESS ? value : 0;
 }
 
-const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_attr *attrs, int other)
+const char *gsh_cuda_route(struct gsh_instance *pe, const struct gsh_device_attr *mine,
+                           const struct gsh_device_attr *theirs, int other)
 {
-    int mine = attrs[pe->my_pe].ordinal;
-    int theirs = find_ordinal(attrs[other].uuid);
-    if (memcmp(attrs[pe->my_pe].uuid, attrs[other].uuid, 16) == 0) {
+    (void)pe;
+    const int to = find_ordinal(theirs->uuid);
+    if (memcmp(mine->uuid, theirs->uuid, sizeof(mine->uuid)) == 0) {
         return "same gpu";
     }
-    if (theirs < 0) {
+    if (to < 0) {
         return "nvlink"; /* hidden from this process; importing its memory will show */
     }
-    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine, theirs)) {
+    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, mine->ordinal, to)) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_DEVICE,
                 "GPU %d (%s) has no peer access to PE %d's GPU: no NVLink, and PCIe peer access is "
                 "off",
-                mine, attrs[pe->my_pe].name, other);
+                mine->ordinal, mine->name, other);
         return NULL;
     }
-    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine, theirs)) {
+    if (!p2p_attribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, mine->ordinal, to)) {
         gsh_log(GSH_LOG_WARN, GSH_LOG_DEVICE,
                 "the link to PE %d's GPU has no atomics: AMOs on it "
                 "are atomic only among this GPU's own",
