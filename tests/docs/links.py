@@ -90,6 +90,6 @@ compare('docs/performance',
          '--output='],
         *(['perftest/compare_coll.py', table, '--charts=']
           for table in sorted(glob.glob(os.path.join(root, 'perftest/results/*-coll.csv')))),
-        ['perftest/sim/picture.py', os.path.join(root, 'perftest/results/2026-11-27-sim.csv'), '--charts='])
+        ['perftest/sim/picture.py', os.path.join(root, 'perftest/results/2026-11-28-sim.csv'), '--charts='])
 print(f'{len(texts)} documents')
 sys.exit(1 if failed or len(texts) < 10 else 0)
