@@ -214,7 +214,7 @@ def hang():
 
 
 def headline():
-    """perftest/results/2026-11-26-h200-peers.md."""
+    """perftest/results/2026-11-28-h200-nvshmem.md."""
     rows = []
     with open(os.path.join(ROOT, 'docs/pictures/headline.csv'), encoding='utf-8') as lines:
         for line in lines:
