@@ -353,7 +353,10 @@ static enum gsh_result vote(struct gsh_instance *pe, enum gsh_result mine)
 
 static enum gsh_result make_all(struct gsh_instance *pe, struct gsh_far_nic *nic)
 {
-    enum gsh_result r = vote(pe, make_adapters(pe, nic));
+    enum gsh_result r = pe->device_ops->make_room_for_stacks != NULL
+                            ? pe->device_ops->make_room_for_stacks(pe)
+                            : GSH_OK;
+    r = vote(pe, r == GSH_OK ? make_adapters(pe, nic) : r);
     for (uint32_t i = 0; r == GSH_OK && i < nic->n_stripes; i++) {
         r = vote(pe, exchange(pe, nic->stripes[i].adapter));
     }

@@ -289,6 +289,7 @@ static const struct gsh_device_ops cuda_ops = {
     .upload = cuda_upload,
     .module_init = gsh_cuda_module_init,
     .finish = cuda_finish,
+    .make_room_for_stacks = gsh_cuda_make_room_for_stacks,
     .map_host = gsh_cuda_map_host,
     .unmap_host = gsh_cuda_unmap_host,
     .map_registers = gsh_cuda_map_registers,

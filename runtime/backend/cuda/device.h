@@ -148,6 +148,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, 
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_share_find_sms(struct gsh_cuda_device *d);
 /* Gives the part back; nothing may use its context any more. */
 void gsh_cuda_share_leave(struct gsh_cuda_device *d);
+/* Whether it is shared or not. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_make_room_for_stacks(struct gsh_instance *pe);
 
 /* The row's entries on topology. */
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_attr(struct gsh_instance *pe,

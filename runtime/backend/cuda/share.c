@@ -126,10 +126,11 @@ static enum gsh_result take_part(struct gsh_cuda_device *d, int n_parts)
 
 /* Kernels of collectives have deep stacks. To make room for a deeper stack at a launch, CUDA waits
  * until no kernel runs, and a running kernel may wait for this PE. So the room is made at the
- * start. */
+ * start. Kernels that post to a NIC call through pointers: of these CUDA does not know how deep
+ * their stacks become, and gives them what there is. */
 #define STACK_BYTES 4096
 
-static enum gsh_result make_room_for_stacks(const struct gsh_cuda_device *d)
+static enum gsh_result make_room(const struct gsh_cuda_device *d)
 {
     CUcontext part;
     size_t bytes = 0;
@@ -145,6 +146,11 @@ static enum gsh_result make_room_for_stacks(const struct gsh_cuda_device *d)
         d->cuda->CtxPopCurrent(&part);
     }
     return r;
+}
+
+enum gsh_result gsh_cuda_make_room_for_stacks(struct gsh_instance *pe)
+{
+    return make_room(pe->device);
 }
 
 static enum gsh_result make_context(struct gsh_cuda_device *d)
@@ -163,7 +169,7 @@ static enum gsh_result make_context(struct gsh_cuda_device *d)
         r = gsh_cuda_result(d->cuda->CtxFromGreenCtx(&d->context, *context),
                             "init: cuCtxFromGreenCtx");
     }
-    return r == GSH_OK ? make_room_for_stacks(d) : r;
+    return r == GSH_OK ? make_room(d) : r;
 }
 
 enum gsh_result gsh_cuda_share_join(struct gsh_cuda_device *d, int n_parts)
