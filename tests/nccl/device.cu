@@ -542,6 +542,8 @@ static void test_properties(ncclComm_t comm, const test_rank *r)
     CUDA_OK(cudaMalloc((void **)&hashes, 2 * sizeof(uint64_t)));
     CUDA_OK(cudaMemcpy(hashes, &props.commHash, sizeof(uint64_t), cudaMemcpyDefault));
     OK(ncclAllReduce(hashes, hashes + 1, 1, ncclUint64, ncclMax, comm, 0));
+    CUDA_OK(
+        cudaStreamSynchronize(0)); /* a copy to pageable memory would keep CUDA's lock meanwhile */
     CUDA_OK(cudaMemcpy(&largest, hashes + 1, sizeof(uint64_t), cudaMemcpyDefault));
     CHECK_EQ(props.commHash, largest);
     CUDA_OK(cudaFree(hashes));

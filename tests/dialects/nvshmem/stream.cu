@@ -11,17 +11,21 @@ struct board {
     uint64_t *signal;
 };
 
+/* Kernels on streams may wait for far PEs, and a copy of pageable memory would wait for them with
+ * CUDA's lock, which the proxy needs. */
 static void fill(const board &b, float first)
 {
     float values[n_elems];
     for (int i = 0; i < n_elems; i++)
         values[i] = first + (float)i;
+    CUDA(cudaDeviceSynchronize());
     CUDA(cudaMemcpy(b.source, values, sizeof values, cudaMemcpyDefault));
 }
 
 static bool dest_is(const board &b, int n, float first, float step)
 {
     float values[n_elems];
+    CUDA(cudaDeviceSynchronize());
     CUDA(cudaMemcpy(values, b.dest, n * sizeof *values, cudaMemcpyDefault));
     for (int i = 0; i < n; i++)
         if (values[i] != first + step * (float)i)
