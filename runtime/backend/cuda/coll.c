@@ -187,7 +187,8 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
                      "cuStreamCreateWithPriority");
 }
 
-/* For set-up where PEs share the GPU: at the first call it would be too late. */
+/* For set-up where PEs share the GPU, or are far. At the first call it would be too late: the
+ * driver may wait for kernels that wait for another PE, and keep the proxy from CUDA meanwhile. */
 enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
 {
     struct gsh_cuda_device *d = pe->device;

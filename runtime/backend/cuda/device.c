@@ -258,7 +258,8 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
         r = gsh_modules_fill(pe, state);
         gsh_cuda_leave(d, entered);
     }
-    return r == GSH_OK && d->shared != NULL ? gsh_cuda_coll_load_all(pe) : r;
+    const bool loads_now = d->shared != NULL || pe->proxy != NULL;
+    return r == GSH_OK && loads_now ? gsh_cuda_coll_load_all(pe) : r;
 }
 
 /* The size of a heap at the start: the library's part, and room for small allocations. The driver
