@@ -25,7 +25,8 @@ void run_kernel(void (*kernel)(Setup, faults *), int n_blocks, int n_threads, co
     CUDA_OK(cudaMalloc(&f, sizeof *f));
     CUDA_OK(cudaMemset(f, 0, sizeof *f));
     gshmem_launch(kernel, dim3(n_blocks), dim3(n_threads), 0, 0, s, f);
-    if (needs_host)
+    /* A kernel that waits for a far rank needs the host, too (several-nodes.md). */
+    if (needs_host || gshmem_team_n_pes(GSHMEMX_TEAM_NODE) < gshmem_n_pes())
         CUDA_OK(cudaDeviceSynchronize());
     /* It waits for the kernel, and meanwhile keeps CUDA from launching what joins GIN's copies. */
     CUDA_OK(cudaMemcpy(&seen, f, sizeof seen, cudaMemcpyDefault));
