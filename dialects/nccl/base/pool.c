@@ -245,8 +245,11 @@ void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_
 
 /* ---- memory of two PEs ---- */
 
-/* How many communicators of two PEs have memory for pieces of their own, at a time. */
-enum { OWN_PIECES = 2 };
+/* How many communicators of two PEs and an id have memory for pieces of their own, at a time; and
+ * how many memories a process has, whatever their ids: a hundred communicators are to take 1 GiB.
+ */
+enum { OWN_PIECES = 2, MOST_PIECES = 12 };
+static int n_pieces; /* atomic */
 
 struct gsh_nccl_pair {
     struct gsh_nccl_pair *next;
@@ -295,8 +298,10 @@ ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gs
     *pieces = (struct gsh_nccl_pieces){NULL, false};
     if (p == NULL) {
         p = calloc(1, sizeof(*p));
-        void *memory = take_memory(call, team, pieces_bytes(), p != NULL);
+        const bool has_room = __atomic_fetch_add(&n_pieces, 1, __ATOMIC_RELAXED) < MOST_PIECES;
+        void *memory = take_memory(call, team, pieces_bytes(), p != NULL && has_room);
         if (p == NULL || memory == NULL) {
+            __atomic_sub_fetch(&n_pieces, 1, __ATOMIC_RELAXED);
             free(p);
             return ncclSuccess;
         }
@@ -320,6 +325,7 @@ void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshme
     struct gsh_nccl_pair *p = *at;
     if (pieces->memory != NULL && p != NULL && --p->n_users == 0) {
         (void)gshmemx_layer_unregister(call, team, p->memory, pieces_bytes());
+        __atomic_sub_fetch(&n_pieces, 1, __ATOMIC_RELAXED);
         *at = p->next;
         free(p);
     }

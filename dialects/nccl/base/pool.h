@@ -46,7 +46,8 @@ void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *ho
                      struct gsh_nccl_range range);
 
 /* Memory for pieces (runtime/layer.h) of this PE and a peer. The first communicators of the two
- * have memory of their own; the later ones share some. NULL: there is none, on both. */
+ * that come from an id have memory of their own; the later ones share some. NULL: there is none, on
+ * both, as when this process or the peer's has a dozen such memories. */
 struct gsh_nccl_pieces {
     void *memory;
     bool is_shared;

@@ -7,10 +7,10 @@
 #include "gshmem.h"
 
 enum {
-    NEED_BYTES = 4 << 20,           /* of a range of few ranks: each communicator has that much, */
-    NEED_SCRATCH_BYTES = 2 << 20,   /* of it for scratch, less if it needs no scratch */
-    MOST_BYTES = 16 << 20,          /* of a range, where memory is plentiful */
-    FAR_SCRATCH_PART = 2,           /* of what the words leave, if there are far ranks */
+    NEED_BYTES = 4 << 20,         /* of a range of few ranks: each communicator has that much, */
+    NEED_SCRATCH_BYTES = 2 << 20, /* of it for scratch, less if it needs no scratch */
+    MOST_BYTES = 16 << 20, /* of a range, where memory is plentiful, or two ranks are early */
+    FAR_SCRATCH_PART = 2,  /* of what the words leave, if there are far ranks */
     SCRATCH_PIECE_BYTES = 16 << 10, /* of each rank, two at least */
     RING_SLOTS = 4,
     MIN_SLOT_BYTES = 4 << 10,
@@ -211,9 +211,19 @@ static void lay_range(struct ncclComm *comm)
 ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
 {
     size_t n = (size_t)comm->n_ranks, need = needed_bytes(comm);
-    const struct gsh_nccl_wanted wanted = {.least = need, .most = greater(need, MOST_BYTES)};
-    ncclResult_t r =
-        gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted, &comm->range);
+    const size_t most = greater(need, MOST_BYTES);
+    ncclResult_t r = ncclSuccess;
+    if (comm->n_ranks == 2 && comm->lsa_size == 2) {
+        r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, comm->pe_of[1 - comm->rank],
+                                 &comm->pieces);
+    }
+    /* Through rings of 2 MiB sends reach a fifth of the link's rate. */
+    const bool is_early = comm->pieces.memory != NULL && !comm->pieces.is_shared;
+    const struct gsh_nccl_wanted wanted = {.least = is_early ? most : need, .most = most};
+    if (r == ncclSuccess) {
+        r = gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted,
+                          &comm->range);
+    }
     if (r != ncclSuccess) {
         return r;
     }
@@ -225,13 +235,6 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
         return gsh_nccl_base(call, error);
     }
     gsh_nccl_latest_begin(&comm->latest, comm->control_team, comm->rank, comm->n_ranks);
-    if (comm->n_ranks == 2 && comm->lsa_size == 2) {
-        r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, comm->pe_of[1 - comm->rank],
-                                 &comm->pieces);
-        if (r != ncclSuccess) {
-            return r;
-        }
-    }
     /* No rank may send before all have cleared. */
     return gsh_nccl_barrier(call, comm->job, comm->control_team);
 }
