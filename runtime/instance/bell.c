@@ -17,8 +17,8 @@
 /* The kernel chooses abstract names of so many hexadecimal digits (unix(7)). */
 enum { NAME_DIGITS = 5 };
 
-/* A bell that has so many messages already may have those of strangers: the PE hears them when it
- * next waits. */
+/* A bell may be full, of messages of strangers, too: its PE takes them when it next waits, or
+ * rings. So many times in all who rings waits for room. */
 #define FULL_TRIES  2000
 #define FULL_NAP_NS 1000000
 
@@ -98,21 +98,24 @@ bool gsh_bell_is_true(const uint8_t key[GSH_KEY_BYTES], int to, const void *data
     return m.to == to && m.from != to && m.tag == tag_of(key, &m);
 }
 
+/* Takes all that has come, and so makes room for more. */
+static void receive_all(struct gsh_instance *pe)
+{
+    uint8_t data[sizeof(struct gsh_bell_message) + 1];
+    ssize_t n;
+    while ((n = recv(pe->bell->fd, data, sizeof(data), MSG_DONTWAIT)) >= 0 || errno == EINTR) {
+        pe->bell->has_rung = pe->bell->has_rung ||
+                             (n > 0 && gsh_bell_is_true(pe->bell->key, pe->my_pe, data, (size_t)n));
+    }
+}
+
 bool gsh_bell_has_rung(struct gsh_instance *pe)
 {
-    struct gsh_bell *bell = pe->bell;
-    uint8_t data[sizeof(struct gsh_bell_message) + 1];
-    if (bell == NULL) {
+    if (pe->bell == NULL) {
         return false;
     }
-    while (!bell->has_rung) {
-        const ssize_t n = recv(bell->fd, data, sizeof(data), MSG_DONTWAIT);
-        if (n < 0 && errno != EINTR) {
-            break;
-        }
-        bell->has_rung = n > 0 && gsh_bell_is_true(bell->key, pe->my_pe, data, (size_t)n);
-    }
-    if (bell->has_rung) {
+    receive_all(pe);
+    if (pe->bell->has_rung) {
         (void)gsh_note(GSH_ERR_PEER, "another PE of the node has failed");
         return true;
     }
@@ -124,28 +127,32 @@ bool gsh_bell_has_rung(struct gsh_instance *pe)
     return has_lost;
 }
 
-static void ring(const struct gsh_instance *pe, int other)
+/* False: the other's bell is full. */
+static bool ring(const struct gsh_instance *pe, int other)
 {
-    const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
     struct sockaddr_un address;
     const socklen_t bytes = address_of(gsh_near_of(pe, other)->bell, &address);
     struct gsh_bell_message m = {.from = pe->my_pe, .to = other};
     m.tag = tag_of(pe->bell->key, &m);
-    for (int i = 0; i < FULL_TRIES; i++) {
-        const ssize_t n = sendto(pe->bell->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT,
-                                 (struct sockaddr *)&address, bytes);
-        if (n >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)) {
-            return; /* a PE without a bell waits for nobody */
-        }
-        nanosleep(&nap, NULL);
-    }
+    const ssize_t n = sendto(pe->bell->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT,
+                             (struct sockaddr *)&address, bytes);
+    /* a PE without a bell waits for nobody */
+    return n >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOBUFS);
 }
 
+/* Several may ring each other at once, and Linux lets a socket have 10 messages: who finds no room
+ * makes some for those that wait for it. */
 void gsh_bell_ring_all(struct gsh_instance *pe)
 {
+    const struct timespec nap = {.tv_nsec = FULL_NAP_NS};
+    int tries = FULL_TRIES;
     for (int i = 0; pe->bell != NULL && i < pe->n_pes; i++) {
-        if (i != pe->my_pe && gsh_near_of(pe, i) != NULL) {
-            ring(pe, i);
+        if (i == pe->my_pe || gsh_near_of(pe, i) == NULL) {
+            continue;
+        }
+        while (!ring(pe, i) && tries-- > 0) {
+            receive_all(pe);
+            nanosleep(&nap, NULL);
         }
     }
 }
