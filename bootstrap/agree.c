@@ -12,6 +12,12 @@
 
 _Static_assert(sizeof(struct gsh_vote) == 24, "gsh_vote is exchanged between processes");
 
+enum gsh_result gsh_agree_abandon(struct gsh_bootstrap *b, enum gsh_result r)
+{
+    b->ops->abort(b, 1, gsh_last_error());
+    return r;
+}
+
 enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap *bootstrap)
 {
     *a = (struct gsh_agreement){.bootstrap = bootstrap};
@@ -20,8 +26,9 @@ enum gsh_result gsh_agreement_init(struct gsh_agreement *a, struct gsh_bootstrap
     }
     a->gathered = calloc((size_t)bootstrap->size, GSH_COMBINE_MAX_BYTES);
     if (a->gathered == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs",
-                        bootstrap->size);
+        return gsh_agree_abandon(
+            bootstrap, gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs",
+                                bootstrap->size));
     }
     return GSH_OK;
 }
@@ -191,10 +198,12 @@ enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struct gsh_vote vote, 
 {
     struct gsh_bootstrap *b = a->bootstrap;
     const size_t n = (size_t)b->size, stride = sizeof(vote) + bytes;
-    uint8_t *all = calloc(n + 1, stride), *own = all + n * stride;
+    uint8_t *all = calloc(n + 1, stride);
     if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs", b->size);
+        return gsh_agree_abandon(
+            b, gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the votes of %d PEs", b->size));
     }
+    uint8_t *own = all + n * stride;
     memcpy(own, &vote, sizeof(vote));
     memcpy(own + sizeof(vote), mine, bytes);
     enum gsh_result r = b->ops->allgather(b, own, stride, all);
@@ -233,7 +242,8 @@ static enum gsh_result tell_texts(struct gsh_agreement *a, const char *text,
     char own[GSH_AGREE_TEXT_BYTES] = {0};
     char *all = calloc((size_t)b->size, sizeof(own));
     if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the texts of %d PEs", b->size);
+        return gsh_agree_abandon(
+            b, gsh_fail(GSH_ERR_NOMEM, "votes: no host memory for the texts of %d PEs", b->size));
     }
     snprintf(own, sizeof(own), "%s", text);
     enum gsh_result r = b->ops->allgather(b, own, sizeof(own), all);

@@ -59,4 +59,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_agree_gather(struct gsh_agreement *a, struc
  * exchange if all is well; also a barrier. */
 GSH_CHECK_RESULT enum gsh_result gsh_agree_text(struct gsh_agreement *a, const char *text);
 
+/* Of a rank that cannot take part in a call that the others make, and has said why by gsh_fail:
+ * asks to end the job, since they would wait for ever. Returns r. */
+enum gsh_result gsh_agree_abandon(struct gsh_bootstrap *b, enum gsh_result r);
+
 #endif

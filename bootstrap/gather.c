@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "bootstrap/agree.h"
 
 enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                    void *all_out, void *value, size_t value_bytes,
@@ -13,10 +14,12 @@ enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, const void *mine, si
         return b->ops->gather_combine(b, mine, bytes, all_out, value, value_bytes, fold);
     }
     const size_t n = (size_t)b->size, stride = value_bytes + bytes;
-    uint8_t *all = malloc((n + 1) * stride), *own = all + n * stride;
+    uint8_t *all = malloc((n + 1) * stride);
     if (all == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, stride);
+        return gsh_agree_abandon(
+            b, gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, stride));
     }
+    uint8_t *own = all + n * stride;
     memcpy(own, value, value_bytes);
     memcpy(own + value_bytes, mine, bytes);
     const enum gsh_result r = b->ops->allgather(b, own, stride, all);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "proxy/proxy.h"
 #include "base/util.h"
+#include "bootstrap/agree.h"
 #include "bootstrap/leg.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
@@ -205,7 +206,9 @@ static enum gsh_result net_allgather(struct gsh_bootstrap *b, const void *mine, 
     struct net_job *job = (struct net_job *)b;
     uint8_t *blocks = calloc((size_t)b->size, bytes > 0 ? bytes : 1);
     if (blocks == NULL) {
-        return gsh_fail(GSH_ERR_NOMEM, "no memory to gather %zu bytes from %d PEs", bytes, b->size);
+        return gsh_agree_abandon(
+            b,
+            gsh_fail(GSH_ERR_NOMEM, "no memory to gather %zu bytes from %d PEs", bytes, b->size));
     }
     memcpy(blocks, mine, bytes);
     enum gsh_result r = call(job, blocks, bytes);
