@@ -53,10 +53,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_socket_listen(const struct gsh_address *at,
  * seconds pass between two. */
 #define GSH_ACCEPT_LOOKS 200
 /* Whether a call that makes a descriptor has failed, with this errno, because the process or the
- * system has no more of them. */
+ * system has no more of them, or no memory for one: that may pass. */
 static inline bool gsh_error_is_no_descriptor(int error)
 {
-    return error == EMFILE || error == ENFILE;
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
 /* *fd is -1 if no connection waits. */

@@ -303,7 +303,7 @@ static enum gsh_result accept_client(struct gsh_tcp_listener *listener)
     int fd, i = find_free_client(listener);
     if (i < 0) {
         errno = ENOMEM;
-        return GSH_ERR_SYSTEM;
+        return wait_for_room(listener);
     }
     enum gsh_result r = gsh_socket_accept(listener->listen_fd, &fd);
     if (r != GSH_OK && gsh_error_is_no_descriptor(errno)) {

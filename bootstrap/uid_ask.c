@@ -220,6 +220,7 @@ static void count(struct gsh_uid_asking *a, size_t n)
     __atomic_fetch_add(&a->asked->bytes, n, __ATOMIC_RELAXED);
 }
 
+/* GSH_ERR_SYSTEM: this process cannot ask anybody now; GSH_ERR_PEER: not that one. */
 static enum gsh_result ask(struct gsh_uid_asking *a, const struct gsh_partner *at, uint32_t rank,
                            const struct gsh_uid_question *q, uint64_t deadline_ns,
                            struct reply *reply)
@@ -233,9 +234,11 @@ static enum gsh_result ask(struct gsh_uid_asking *a, const struct gsh_partner *a
     int fd = -1;
     memcpy(hello.link, q, sizeof(*q));
     enum gsh_result r = gsh_random(hello.nonce, sizeof(hello.nonce));
+    bool is_own_fault = r != GSH_OK;
     if (r == GSH_OK) {
         gsh_hello_seal(&hello, a->secret, at->link);
         r = gsh_socket_connect(&at->address, deadline_ns, &fd);
+        is_own_fault = r == GSH_ERR_SYSTEM && gsh_error_is_no_descriptor(errno);
     }
     if (r == GSH_OK) {
         r = gsh_socket_send(fd, &hello, sizeof(hello), deadline_ns);
@@ -244,6 +247,9 @@ static enum gsh_result ask(struct gsh_uid_asking *a, const struct gsh_partner *a
         r = gsh_answer_recv(fd, &hello, a->secret, &answer, payload, deadline_ns);
     }
     gsh_socket_close(&fd);
+    if (r == GSH_ERR_SYSTEM && !is_own_fault) {
+        r = GSH_ERR_PEER;
+    }
     if (r == GSH_OK && (answer.result != GSH_OK || answer.bytes < sizeof(reply->told))) {
         r = GSH_ERR_BUG;
     }
@@ -348,7 +354,8 @@ static enum gsh_result find_way(struct gsh_uid_asking *a, uint32_t rank, uint64_
                 ? next_stop(a, &stops[n - 1], rank,
                             its_ns != 0 && its_ns < deadline_ns ? its_ns : deadline_ns, &stops[n])
                 : GSH_ERR_BUG;
-        if (r == GSH_ERR_TIMEOUT && deadline_ns != 0 && gsh_deadline_poll_ms(deadline_ns) == 0) {
+        if (r == GSH_ERR_SYSTEM ||
+            (r == GSH_ERR_TIMEOUT && deadline_ns != 0 && gsh_deadline_poll_ms(deadline_ns) == 0)) {
             return r;
         }
         if (r != GSH_OK) {
@@ -432,6 +439,8 @@ enum gsh_result gsh_uid_look_up(struct gsh_uid_asking *a, int rank, uint64_t num
                         (double)timeout_ns * 1e-9);
     case GSH_ERR_NOMEM:
         return gsh_note(r, "no host memory for what PE %d tells", rank);
+    case GSH_ERR_SYSTEM:
+        return gsh_note(r, "no descriptor, or no memory for one, to ask PE %d", rank);
     case GSH_ERR_BUG:
         return gsh_note(r, "PE %d answers what no PE answers", rank);
     default:
