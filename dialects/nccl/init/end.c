@@ -203,19 +203,22 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     bool is_over = job != NULL && !is_in_progress && job->is_ours &&
                    !gsh_nccl_job_is_given_up(job) &&
                    (comm->is_revoked || gsh_nccl_comm_is_lost(comm));
-    if (job != NULL) {
-        gsh_nccl_devcomms_stop(comm);
-        if (!is_in_progress) {
-            gsh_nccl_part(comm, GSH_NCCL_GIVES_UP);
-        }
+    if (job != NULL && !is_in_progress) {
+        gsh_nccl_part(comm, GSH_NCCL_GIVES_UP);
     }
+    /* A copier may be in a launch that waits for kernels. These leave when they know, so it is
+     * awaited only then. */
     gsh_nccl_comm_keep(comm);
-    if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm)) && gsh_nccl_job_put_early(job)) {
-        return ncclSuccess;
+    if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm))) {
+        gsh_nccl_devcomms_stop(comm);
+        if (gsh_nccl_job_put_early(job)) {
+            return ncclSuccess;
+        }
     }
     if (job != NULL) {
         gsh_nccl_job_give_up(job);
         gsh_nccl_part_all(job);
+        gsh_nccl_devcomms_stop(comm);
     }
     gsh_nccl_worker_give_up(comm->worker);
     return ncclSuccess;

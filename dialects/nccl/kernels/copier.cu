@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(threads) help(gsh_nccl_copy_slots *copies)
             {threadIdx.x, threads}, part.dest, part.source, part.bytes);
         detail::sync_block();
         if (threadIdx.x == 0) {
-            detail::fence_gpu(); /* pairs with the acquire of let_go in gin_copy.h */
+            detail::fence_gpu(); /* pairs with the acquire of copy_jointly in gin_copy.h */
             detail::reduce_add(&slot->helped, f.units.count);
         }
     }
@@ -114,11 +114,12 @@ int create(gsh_nccl_copies *c)
         c->stream = stream;
         r = cudaMemsetAsync(slots, 0, sizeof *c->slots, stream);
     }
+    /* The first launch loads code and makes room for stacks, for which CUDA may wait for running
+     * kernels. No put has asked yet, so this one ends at once. */
+    if (r == cudaSuccess)
+        r = gshmem_launch(help, dim3(1), dim3(threads), 0, stream, c->slots);
     if (r == cudaSuccess)
         r = cudaStreamSynchronize(stream);
-    cudaFuncAttributes attributes; /* loads it, for which a launch may wait for running kernels */
-    if (r == cudaSuccess)
-        r = cudaFuncGetAttributes(&attributes, help);
     if (r != cudaSuccess)
         destroy(c);
     return (int)r;
@@ -139,7 +140,17 @@ int launch_help(gsh_nccl_copies *c)
                               c->slots);
 }
 
+int is_busy(gsh_nccl_copies *c)
+{
+#if defined(__CUDACC__)
+    return cudaStreamQuery((cudaStream_t)c->stream) == cudaErrorNotReady;
+#else
+    (void)c;
+    return 0; /* a launch there blocks nobody */
+#endif
+}
+
 } // namespace
 
 extern "C" const struct gsh_nccl_copier_ops GSH_NCCL_COPIER_OPS = {create, destroy, begin_thread,
-                                                                   launch_help};
+                                                                   launch_help, is_busy};

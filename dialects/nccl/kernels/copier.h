@@ -28,6 +28,8 @@ struct gsh_nccl_copier_ops {
     /* Launches the kernel, which joins all puts that have asked before. May wait for any kernel of
      * the program. */
     int (*help)(struct gsh_nccl_copies *copies);
+    /* Whether what help has launched has not ended, or not begun. */
+    int (*is_busy)(struct gsh_nccl_copies *copies);
 };
 extern const struct gsh_nccl_copier_ops gsh_nccl_copier_ops_cpu;
 extern const struct gsh_nccl_copier_ops gsh_nccl_copier_ops_cuda;

@@ -49,7 +49,9 @@ static void *copier_main(void *arg)
            !gsh_nccl_job_is_given_up(copier->job)) {
         /* acquire: pairs with the release of ask_for_help in gin_copy.h */
         const uint64_t asked = __atomic_load_n(copier->copies.asked, __ATOMIC_ACQUIRE);
-        if (asked != seen) {
+        /* One launch at a time: more would pile up behind a kernel that fills the device, until a
+         * launch blocks with CUDA's lock. */
+        if (asked != seen && !copier->ops->is_busy(&copier->copies)) {
             error = copier->ops->help(&copier->copies); /* after one, puts copy by themselves */
             seen = asked;
             n_idle = 0;

@@ -9,10 +9,10 @@
  *   It writes the slot's other words, fences, and sets left to the number of units, in which the
  *   copy is cut. Then it adds 1 to n_asked and stores the sum in the host's word.
  * - Who subtracts from left, and finds it above 0, owes the units that are gone now: the last ones
- * of those that were left. The put takes one at a time, blocks of the kernel several. Below 0 left
- * says what 0 does. A block that has taken some fences, which pairs with the put's fence, copies
- * them, fences, and adds their number to helped. So it reads the slot's words only while the put
- * waits.
+ *   of those that were left. The put takes one at a time, blocks of the kernel several. Below 0
+ * left says what 0 does. A block that has taken some fences, which pairs with the put's fence,
+ * copies them, fences, and adds their number to helped. So it reads the slot's words only while the
+ * put waits.
  * - Once none is left, the put waits until helped has the units that it has not copied itself, and
  *   acquires: their bytes are in the peer's memory then, and no signal overtakes them. It sets
  *   is_taken to 0 with release. */

@@ -22,10 +22,15 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
 /* ---- a single thread ---- */
 
 /* From this many bytes on a thread's put is one that blocks of another kernel may join
- * (copy_slots.h); 0: never. They come some 15 us after the put has asked for them, if a
- * multiprocessor has room for them. */
+ * (copy_slots.h); 0: never. They come some 15 us after the put has asked for them, or up to 1 ms
+ * after the first that asks in a long time, if a multiprocessor has room for them. With an arena
+ * (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, a thread alone moves 64 KiB meanwhile. */
 #if !defined(GSHMEM_NCCL_GIN_HELP_BYTES)
+#if defined(GSHMEM_ARENA_BYTES) && GSHMEM_ARENA_BYTES
+#define GSHMEM_NCCL_GIN_HELP_BYTES 131072
+#else
 #define GSHMEM_NCCL_GIN_HELP_BYTES 16384
+#endif
 #endif
 
 /* Waits a little for the bulk-copy engine, which moves as much as some 20 threads. Another thread
@@ -110,7 +115,7 @@ __device__ __forceinline__ void copy_few_units(copy_part part)
             0, 1, part.dest, part.source, (int)(part.bytes / 16));
 }
 
-/* Units that a thread which has asked copies by itself before it gives up: some 2 ms. */
+/* Units that a thread which has asked copies by itself before it gives up: some 3 ms. */
 constexpr uint32_t copy_patience = 512;
 
 /* The bytes that remain to be copied, from the beginning on. Until help has come this thread copies
