@@ -22,7 +22,7 @@
  *   its helper in a word of the inbox what has been agreed. If not both have, lines carry the
  *   block's part of the launch's items, from the next round on. Nothing waits for a lock. A member
  *   that has agreed holds its lock until its block is through, so both agree on the same launches
- * in the same order, and count alike. */
+ *   in the same order, and count alike. */
 #ifndef GSHMEM_COLL_LINES_PIECES_CUH
 #define GSHMEM_COLL_LINES_PIECES_CUH
 

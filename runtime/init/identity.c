@@ -46,6 +46,9 @@ struct settings {
     uint32_t far[N_FAR_SETTINGS + 1]; /* one is free */
     struct gsh_device_attr device; /* if it is certain to be the CPU, without its size and name */
 };
+_Static_assert(sizeof(struct settings) ==
+                   16 + 4 * (N_FAR_SETTINGS + 1) + sizeof(struct gsh_device_attr),
+               "no padding, since it is hashed");
 
 /* What a NIC alone concerns counts where kernels are to post to one. */
 static void fill_far(const struct gsh_instance *pe, uint32_t *settings)

@@ -196,7 +196,7 @@ static enum gsh_result tell_node(struct gsh_instance *pe, const struct gsh_devic
     return r;
 }
 
-/* prior: as above; GSH_OK on several nodes. */
+/* prior: as above. */
 static enum gsh_result exchange_attrs(struct gsh_instance *pe, enum gsh_result prior,
                                       uint64_t *stride_bytes)
 {

@@ -77,7 +77,7 @@ struct gsh_device_attr {
     struct gsh_coll_table coll_table; /* with GSHMEM_COLLECTIVES */
     char name[64];
 };
-_Static_assert(sizeof(struct gsh_device_attr) == 200, "the same in every version (init.c)");
+_Static_assert(sizeof(struct gsh_device_attr) == 200, "exchanged between processes");
 
 /* What all PEs need to know of all devices. */
 struct gsh_device_sum {
