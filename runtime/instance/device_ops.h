@@ -149,9 +149,9 @@ struct gsh_device_ops {
     /* Fills one module loaded through the driver (CUDA; CPU: unsupported). */
     enum gsh_result (*module_init)(struct gsh_instance *pe, void *module, bool is_library);
     void (*finish)(struct gsh_instance *pe);
-    /* Kernels may have stacks of 4 KiB from now on, also where calls through pointers hide how deep
-     * they are. It takes up to 4 KiB of device memory for each thread that the device can run at a
-     * time. NULL: they may have them. */
+    /* Kernels with stacks of up to 4 KiB can be launched from now on while others run. It takes up
+     * to 4 KiB of device memory for each thread that the device can run at a time. NULL: they
+     * always can. */
     enum gsh_result (*make_room_for_stacks)(struct gsh_instance *pe);
     /* How many pieces of work of its streams have not ended; *n_waiting: of these, how many have
      * not begun. Any thread. NULL: it cannot tell. */

@@ -124,10 +124,9 @@ static enum gsh_result take_part(struct gsh_cuda_device *d, int n_parts)
     return GSH_OK;
 }
 
-/* Kernels of collectives have deep stacks. To make room for a deeper stack at a launch, CUDA waits
- * until no kernel runs, and a running kernel may wait for this PE. So the room is made at the
- * start. Kernels that post to a NIC call through pointers: of these CUDA does not know how deep
- * their stacks become, and gives them what there is. */
+/* Kernels of collectives have deep stacks, as have those that post to a NIC. To make room for a
+ * deeper stack at a launch, CUDA waits until no kernel runs, and a running kernel may wait for this
+ * PE. So the room is made at the start. */
 #define STACK_BYTES 4096
 
 static enum gsh_result make_room(const struct gsh_cuda_device *d)
