@@ -21,6 +21,8 @@ enum { NAME_DIGITS = 5 };
  * rings. So many times in all who rings waits for room. */
 #define FULL_TRIES  2000
 #define FULL_NAP_NS 1000000
+/* Messages taken in a row. */
+#define MOST_AT_ONCE 64
 
 struct gsh_bell {
     int fd;
@@ -98,12 +100,16 @@ bool gsh_bell_is_true(const uint8_t key[GSH_KEY_BYTES], int to, const void *data
     return m.to == to && m.from != to && m.tag == tag_of(key, &m);
 }
 
-/* Takes all that has come, and so makes room for more. */
+/* Takes what has come, and so makes room for more; strangers that send without end do not keep it.
+ */
 static void receive_all(struct gsh_instance *pe)
 {
     uint8_t data[sizeof(struct gsh_bell_message) + 1];
-    ssize_t n;
-    while ((n = recv(pe->bell->fd, data, sizeof(data), MSG_DONTWAIT)) >= 0 || errno == EINTR) {
+    for (int i = 0; i < MOST_AT_ONCE; i++) {
+        const ssize_t n = recv(pe->bell->fd, data, sizeof(data), MSG_DONTWAIT);
+        if (n < 0 && errno != EINTR) {
+            return;
+        }
         pe->bell->has_rung = pe->bell->has_rung ||
                              (n > 0 && gsh_bell_is_true(pe->bell->key, pe->my_pe, data, (size_t)n));
     }
