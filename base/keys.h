@@ -17,8 +17,9 @@
 void gsh_key_secret(const uint8_t shared[GSH_KEY_BYTES], const uint8_t random[GSH_SECRET_BYTES],
                     uint8_t secret[GSH_SECRET_BYTES]);
 
-/* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "monitor", "fdpass", "bell" and
- * "messages" for keys; "monitor:3" and "fdpass:3" for the names of PE 3's listeners. */
+/* HMAC-SHA-256 of the purpose under the secret. Purposes in use: "monitor", "fdpass", "bell",
+ * "messages" and "questions" for keys; "monitor:3" and "fdpass:3" for the names of PE 3's
+ * listeners. */
 void gsh_key_derive(const uint8_t secret[GSH_SECRET_BYTES], const char *purpose,
                     uint8_t key[GSH_KEY_BYTES]);
 

@@ -120,18 +120,18 @@ static enum gsh_result differ(struct gsh_agreement *a, const struct gsh_voting *
                           gsh_agree_name(a, v->first.call), pe0, ours, pe, theirs);
 }
 
-/* One step of a vote. */
-static enum gsh_result combine(struct gsh_agreement *a, struct gsh_voting *v)
+enum gsh_result gsh_agree_combine(struct gsh_agreement *a, void *mine, size_t bytes,
+                                  void (*fold)(void *into, const void *from))
 {
     struct gsh_bootstrap *b = a->bootstrap;
     if (b->ops->combine != NULL) {
-        return b->ops->combine(b, &v->value, v->bytes, v->fold);
+        return b->ops->combine(b, mine, bytes, fold);
     }
-    enum gsh_result r = b->ops->allgather(b, &v->value, v->bytes, a->gathered);
+    enum gsh_result r = b->ops->allgather(b, mine, bytes, a->gathered);
     for (int rank = 0; r == GSH_OK && rank < b->size; rank++) {
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
-        memcpy(theirs, (const uint8_t *)a->gathered + (size_t)rank * v->bytes, v->bytes);
-        v->fold(&v->value, theirs);
+        memcpy(theirs, (const uint8_t *)a->gathered + (size_t)rank * bytes, bytes);
+        fold(mine, theirs);
     }
     return r;
 }
@@ -142,7 +142,7 @@ static enum gsh_result vote(struct gsh_agreement *a, struct gsh_voting *v, struc
 {
     gsh_voting_begin(v, a->bootstrap->rank, a->bootstrap->size, mine, words);
     while (gsh_voting_next(v)) {
-        enum gsh_result r = combine(a, v);
+        enum gsh_result r = gsh_agree_combine(a, &v->value, v->bytes, v->fold);
         if (r != GSH_OK) {
             return r;
         }

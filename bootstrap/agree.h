@@ -23,6 +23,11 @@ GSH_CHECK_RESULT enum gsh_result gsh_agreement_init(struct gsh_agreement *a,
                                                     struct gsh_bootstrap *bootstrap);
 void gsh_agreement_finish(struct gsh_agreement *a);
 
+/* Collective: the bootstrap's combine, or the same by an allgather. */
+GSH_CHECK_RESULT enum gsh_result gsh_agree_combine(struct gsh_agreement *a, void *mine,
+                                                   size_t bytes,
+                                                   void (*fold)(void *into, const void *from));
+
 /* The public name of a call. */
 const char *gsh_vote_name(enum gsh_vote_call call);
 

@@ -14,6 +14,7 @@
 #include "base/result.h"
 
 struct gsh_bootstrap;
+struct gsh_uid_asking;
 
 #define GSH_COMBINE_MAX_BYTES 40
 #define GSH_GATHER_MAX_VALUE  128 /* bytes that gather_combine combines */
@@ -38,17 +39,10 @@ struct gsh_bootstrap_ops {
     /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
      * a call would fail. Not collective; waits for nothing; only between calls. */
     bool (*has_lost)(struct gsh_bootstrap *b);
-    /* NULL, all three, or what ranks tell each other one by one. Not collective; any thread.
-     * publish: others can look up these bytes under the number from now on; n 0: no longer.
-     * look_up: what rank, another one, has published, from malloc; *n 0: nothing. Waits for no call
-     * of that rank. GSH_ERR_PEER: it is gone; GSH_ERR_TIMEOUT; kept by gsh_note, as all failures of
-     * these. forgo: this rank publishes nothing, and nobody will ask it; gives back what that
-     * takes. */
-    enum gsh_result (*publish)(struct gsh_bootstrap *b, uint64_t number, const void *bytes,
-                               size_t n);
-    enum gsh_result (*look_up)(struct gsh_bootstrap *b, int rank, uint64_t number,
-                               uint64_t timeout_ns, void **bytes, size_t *n);
-    void (*forgo)(struct gsh_bootstrap *b);
+    /* NULL, or as allgather, of few ranks alone: theirs receives the bytes of the ranks that are 1,
+     * 2, 4, ... after this one (modulo size), of which there are log2(size), rounded up. */
+    enum gsh_result (*gather_ahead)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                    void *theirs);
     /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */
     void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
     /* Not collective; frees b. */
@@ -72,10 +66,12 @@ struct gsh_bootstrap {
     /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
      * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
-    /* Of the bootstrap over TCP, without look_up; over the proxy: gsh_proxy_sent. */
+    /* By it ranks look up what others have published (uid_ask.h). NULL: they cannot, the same on
+     * all. */
+    struct gsh_uid_asking *asking;
+    /* Of the bootstrap over TCP, without questions; over the proxy: gsh_proxy_sent. */
     struct gsh_bootstrap_counts counts;
-    struct gsh_bootstrap_counts
-        asked; /* questions of look_up, and bytes with their answers; atomic */
+    struct gsh_bootstrap_counts asked; /* questions, and bytes with their answers; atomic */
 };
 
 /* One PE, no launcher. */

@@ -152,6 +152,38 @@ static enum gsh_mpi_status mpi_allgather(void *handle, const void *mine, size_t 
     return status;
 }
 
+static enum gsh_mpi_status mpi_swap(void *handle, int to, const void *mine, size_t bytes, int from,
+                                    void *theirs, uint64_t deadline_ns, struct gsh_mpi_error *error)
+{
+    struct handle *h = handle;
+    MPI_Request sent, received;
+    char *buffer = bytes <= INT_MAX / 2 ? malloc(2 * bytes + 1) : NULL; /* our own, as above */
+    if (buffer == NULL) {
+        snprintf(error->text, sizeof(error->text), "no memory");
+        return GSH_MPI_FAILED;
+    }
+    memcpy(buffer, mine, bytes);
+    int code = MPI_Irecv(buffer + bytes, (int)bytes, MPI_BYTE, from, 0, h->comm, &received);
+    if (code != MPI_SUCCESS) {
+        free(buffer);
+        return fail(error, "MPI_Irecv", code);
+    }
+    code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, to, 0, h->comm, &sent);
+    if (code != MPI_SUCCESS) {
+        h->is_broken = true;
+        return fail(error, "MPI_Isend", code);
+    }
+    enum gsh_mpi_status status = finish(h, &sent, "MPI_Isend", deadline_ns, error);
+    if (status == GSH_MPI_OK) {
+        status = finish(h, &received, "MPI_Irecv", deadline_ns, error);
+    }
+    if (status == GSH_MPI_OK) {
+        memcpy(theirs, buffer + bytes, bytes);
+        free(buffer);
+    }
+    return status;
+}
+
 /* After MPI_Finalize only the last barrier comes, where a program leaves its finalize to its exit:
  * all PEs have met by other means just before, and MPI_Finalize is collective, too. */
 static enum gsh_mpi_status mpi_barrier(void *handle, uint64_t deadline_ns,
@@ -191,11 +223,12 @@ static void mpi_close(void *handle)
     free(h);
 }
 
-__attribute__((visibility("default"))) const struct gsh_mpi_plugin *gsh_mpi_plugin_1(void)
+__attribute__((visibility("default"))) const struct gsh_mpi_plugin *gsh_mpi_plugin_2(void)
 {
     static const struct gsh_mpi_plugin plugin = {
         .open = mpi_open,
         .allgather = mpi_allgather,
+        .swap = mpi_swap,
         .barrier = mpi_barrier,
         .abort = mpi_abort,
         .close = mpi_close,

@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "base/plugin.h"
 #include "base/util.h"
+#include "bootstrap/leg.h"
 #include "bootstrap/mpi_plugin.h"
+#include "bootstrap/uid_ask.h"
 
 struct mpi_bootstrap {
     struct gsh_bootstrap base;
@@ -47,6 +49,40 @@ static enum gsh_result mpi_barrier(struct gsh_bootstrap *b)
     return mpi_result(m->plugin->barrier(m->handle, deadline_ns(b), &error), &error);
 }
 
+static enum gsh_result mpi_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from))
+{
+    struct mpi_bootstrap *m = (struct mpi_bootstrap *)b;
+    const uint64_t limit_ns = deadline_ns(b);
+    enum gsh_mpi_status status = GSH_MPI_OK;
+    struct gsh_mpi_error error;
+    for (struct gsh_leg leg = {0};
+         status == GSH_MPI_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
+        status =
+            m->plugin->swap(m->handle, leg.to, mine, bytes, leg.from, theirs, limit_ns, &error);
+        if (status == GSH_MPI_OK) {
+            fold(mine, theirs);
+        }
+    }
+    return mpi_result(status, &error);
+}
+
+static enum gsh_result mpi_gather_ahead(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                        void *theirs)
+{
+    struct mpi_bootstrap *m = (struct mpi_bootstrap *)b;
+    const uint64_t limit_ns = deadline_ns(b);
+    enum gsh_mpi_status status = GSH_MPI_OK;
+    struct gsh_mpi_error error;
+    for (struct gsh_leg leg = {0};
+         status == GSH_MPI_OK && gsh_leg_next(&leg, b->size, b->rank, -1);) {
+        status = m->plugin->swap(m->handle, leg.to, mine, bytes, leg.from,
+                                 (uint8_t *)theirs + (size_t)leg.round * bytes, limit_ns, &error);
+    }
+    return mpi_result(status, &error);
+}
+
 static void mpi_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct mpi_bootstrap *m = (struct mpi_bootstrap *)b;
@@ -60,6 +96,7 @@ static void mpi_destroy(struct gsh_bootstrap *b)
     if (m == NULL) {
         return;
     }
+    gsh_uid_asking_destroy(&b->asking);
     if (m->handle != NULL) {
         m->plugin->close(m->handle);
     }
@@ -70,6 +107,8 @@ static const struct gsh_bootstrap_ops mpi_ops = {
     .name = "mpi",
     .allgather = mpi_allgather,
     .barrier = mpi_barrier,
+    .combine = mpi_combine,
+    .gather_ahead = mpi_gather_ahead,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };

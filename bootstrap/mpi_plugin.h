@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GSH_MPI_PLUGIN_ENTRY "gsh_mpi_plugin_1"
+#define GSH_MPI_PLUGIN_ENTRY "gsh_mpi_plugin_2"
 
 enum gsh_mpi_status { GSH_MPI_OK, GSH_MPI_FAILED, GSH_MPI_TIMEOUT };
 
@@ -23,12 +23,15 @@ struct gsh_mpi_plugin {
     /* deadline_ns: on CLOCK_MONOTONIC; 0 is none. After a failure only abort and close. */
     enum gsh_mpi_status (*allgather)(void *handle, const void *mine, size_t bytes, void *all_out,
                                      uint64_t deadline_ns, struct gsh_mpi_error *error);
+    /* Sends bytes to one rank, and receives as many from another. */
+    enum gsh_mpi_status (*swap)(void *handle, int to, const void *mine, size_t bytes, int from,
+                                void *theirs, uint64_t deadline_ns, struct gsh_mpi_error *error);
     enum gsh_mpi_status (*barrier)(void *handle, uint64_t deadline_ns, struct gsh_mpi_error *error);
     void (*abort)(void *handle, int status);
     void (*close)(void *handle);
 };
 
 /* The plug-in's only symbol. */
-const struct gsh_mpi_plugin *gsh_mpi_plugin_1(void);
+const struct gsh_mpi_plugin *gsh_mpi_plugin_2(void);
 
 #endif

@@ -26,6 +26,8 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
+#include "bootstrap/leg.h"
+#include "bootstrap/uid_ask.h"
 
 enum {
     PMIX_SUCCESS = 0,
@@ -264,29 +266,48 @@ static enum gsh_result get_blob(const struct pmix_bootstrap *p, int rank, const 
     return r;
 }
 
-static enum gsh_result pmix_barrier(struct gsh_bootstrap *b);
+enum { KEY_BYTES = 64 };
 
-static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
-                                      void *all_out)
+/* Collective: afterwards all can get what each gives, under this key. */
+static enum gsh_result give(const struct pmix_bootstrap *p, const void *mine, size_t bytes,
+                            char key[KEY_BYTES])
 {
-    struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
     struct pmix_value value = {.type = PMIX_BYTE_OBJECT};
-    char key[64];
-    if (bytes == 0) {
-        return pmix_barrier(b);
-    }
-    snprintf(key, sizeof(key), "gshmem.%llu", (unsigned long long)n_calls++);
+    snprintf(key, KEY_BYTES, "gshmem.%llu", (unsigned long long)n_calls++);
     value.data.bo.bytes = (char *)mine;
     value.data.bo.size = bytes;
     enum gsh_result r = pmix_result(p, p->api->Put(PMIX_GLOBAL, key, &value), "PMIx_Put");
     if (r == GSH_OK) {
         r = pmix_result(p, p->api->Commit(), "PMIx_Commit");
     }
-    if (r == GSH_OK) {
-        r = fence(p);
+    return r == GSH_OK ? fence(p) : r;
+}
+
+static enum gsh_result pmix_barrier(struct gsh_bootstrap *b);
+
+static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                      void *all_out)
+{
+    struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
+    char key[KEY_BYTES];
+    if (bytes == 0) {
+        return pmix_barrier(b);
     }
+    enum gsh_result r = give(p, mine, bytes, key);
     for (int rank = 0; rank < b->size && r == GSH_OK; rank++) {
         r = get_blob(p, rank, key, bytes, (char *)all_out + (size_t)rank * bytes);
+    }
+    return r;
+}
+
+static enum gsh_result pmix_gather_ahead(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                         void *theirs)
+{
+    struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
+    char key[KEY_BYTES];
+    enum gsh_result r = give(p, mine, bytes, key);
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, -1);) {
+        r = get_blob(p, leg.from, key, bytes, (char *)theirs + (size_t)leg.round * bytes);
     }
     return r;
 }
@@ -313,6 +334,7 @@ static void pmix_destroy(struct gsh_bootstrap *b)
     if (b == NULL) {
         return;
     }
+    gsh_uid_asking_destroy(&b->asking);
     free(b);
     pthread_mutex_lock(&process_mutex);
     has_bootstrap = false;
@@ -323,6 +345,7 @@ static const struct gsh_bootstrap_ops pmix_ops = {
     .name = "pmix",
     .allgather = pmix_allgather,
     .barrier = pmix_barrier,
+    .gather_ahead = pmix_gather_ahead,
     .abort = pmix_abort,
     .destroy = pmix_destroy,
 };

@@ -27,8 +27,7 @@
 
 struct uid_bootstrap {
     struct gsh_bootstrap base;
-    struct gsh_tcp_listener *listener; /* only while links are made */
-    struct gsh_uid_asking *asking;     /* has it afterwards; NULL: forgone */
+    struct gsh_tcp_listener *listener; /* only while links are made; then base.asking has it */
     uint8_t secret[GSH_SHA256_BYTES];
     int rounds;
     int out[GSH_UID_MAX_ROUNDS]; /* to rank + 2^k */
@@ -351,30 +350,13 @@ static void uid_destroy(struct gsh_bootstrap *b)
         gsh_socket_hang_up(&u->out[k]);
         gsh_socket_hang_up(&u->in[k]);
     }
-    gsh_uid_asking_destroy(&u->asking);
+    gsh_uid_asking_destroy(&b->asking);
     gsh_tcp_listener_destroy(&u->listener);
     explicit_bzero(u->secret, sizeof(u->secret));
     explicit_bzero(u->out_keys, sizeof(u->out_keys));
     explicit_bzero(u->in_keys, sizeof(u->in_keys));
     explicit_bzero(b->shared_key, sizeof(b->shared_key));
     free(u);
-}
-
-static enum gsh_result uid_publish(struct gsh_bootstrap *b, uint64_t number, const void *bytes,
-                                   size_t n)
-{
-    return gsh_uid_publish(((struct uid_bootstrap *)b)->asking, number, bytes, n);
-}
-
-static enum gsh_result uid_look_up(struct gsh_bootstrap *b, int rank, uint64_t number,
-                                   uint64_t timeout_ns, void **bytes, size_t *n)
-{
-    return gsh_uid_look_up(((struct uid_bootstrap *)b)->asking, rank, number, timeout_ns, bytes, n);
-}
-
-static void uid_forgo(struct gsh_bootstrap *b)
-{
-    gsh_uid_asking_destroy(&((struct uid_bootstrap *)b)->asking);
 }
 
 static const struct gsh_bootstrap_ops uid_ops = {
@@ -384,9 +366,6 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .combine = uid_combine,
     .gather_combine = uid_gather_combine,
     .has_lost = uid_has_lost,
-    .publish = uid_publish,
-    .look_up = uid_look_up,
-    .forgo = uid_forgo,
     .abort = uid_abort,
     .destroy = uid_destroy,
 };
@@ -561,7 +540,7 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
     }
     if (r == GSH_OK) {
         r = gsh_uid_asking_create(rank, n_ranks, u->secret, partners, &u->base.asked, &u->listener,
-                                  &u->asking);
+                                  &u->base.asking);
     }
     gsh_tcp_listener_destroy(&u->listener);
     if (r != GSH_OK) {

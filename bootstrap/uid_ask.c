@@ -29,7 +29,7 @@ struct contact {
 
 struct gsh_uid_asking {
     int rank, n_ranks, rounds;
-    const uint8_t *secret;
+    uint8_t secret[GSH_SHA256_BYTES];
     struct gsh_bootstrap_counts *asked; /* atomic */
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
     struct gsh_tcp_listener *listener;
@@ -463,7 +463,7 @@ enum gsh_result gsh_uid_asking_create(int rank, int n_ranks, const uint8_t *secr
     a->rank = rank;
     a->n_ranks = n_ranks;
     a->rounds = gsh_uid_rounds(n_ranks);
-    a->secret = secret;
+    memcpy(a->secret, secret, sizeof(a->secret));
     a->asked = asked;
     memcpy(a->partners, partners, (size_t)a->rounds * sizeof(*partners));
     a->listener = *listener;
@@ -490,6 +490,7 @@ void gsh_uid_asking_destroy(struct gsh_uid_asking **handle)
     free(a->entries);
     free(a->contacts);
     pthread_mutex_destroy(&a->lock);
+    explicit_bzero(a->secret, sizeof(a->secret));
     free(a);
     *handle = NULL;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ranks of a job by unique id ask each other, one by one: bytes that a rank has published
- * under a number, such as its address on a network. Nobody keeps what all have published, nor where
- * all can be asked. A rank knows where rank + 2^k (modulo n) listens, from the rendezvous, and asks
+ * What the ranks of a job on several nodes ask each other, one by one, over TCP: bytes that a rank
+ * has published under a number, such as its address on a network. Nobody keeps what all have
+ * published, nor where all can be asked. A rank knows where rank + 2^k (modulo n) listens, and asks
  * the one of these that comes nearest before the rank in question. That one refers the asker to the
  * nearest that it knows, and so on. Each referral halves the distance at least: there are as many
  * questions as the distance has bits that are 1, at most log2(n).
+ *
+ * In a job by unique id these partners come from the rendezvous, and the secret is the id's. In one
+ * by PMIx or MPI the ranks tell each other (gather_ahead), and have a secret by then.
  *
  *   asker -> rank   struct gsh_hello, kind GSH_HELLO_ASK, as for a link: `round` is the rank in
  *                   question, and `link` a struct gsh_uid_question
  *   rank -> asker   struct gsh_answer, whose payload is a struct gsh_uid_told and what follows it
  *
- * Both sides prove the id's secret, and the answer is tied to the question. A question that is
+ * Both sides prove the secret, and the answer is tied to the question. A question that is
  * replayed gets its answer again, and changes nothing.
  *
  * A thread of each rank answers, whatever the rank itself does; it waits for nobody. A rank on the
@@ -47,9 +50,9 @@ struct gsh_uid_told {
 /* The most that a rank publishes under one number. */
 #define GSH_UID_PUBLISH_MAX_BYTES ((size_t)1 << 20)
 
-/* secret, and asked, as in struct gsh_bootstrap: kept by the caller, for as long as this exists.
- * partners: [gsh_uid_rounds(n_ranks)], from the rendezvous. Takes the listener, where others have
- * been told to find this rank; NULL stays there instead. */
+/* asked, as in struct gsh_bootstrap, and what is in it: kept by the caller, for as long as this
+ * exists. partners: [gsh_uid_rounds(n_ranks)]. Takes the listener, where others have been told to
+ * find this rank; NULL stays there instead. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_create(int rank, int n_ranks, const uint8_t *secret,
                                                        const struct gsh_partner *partners,
                                                        struct gsh_bootstrap_counts *asked,
@@ -58,9 +61,20 @@ GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_create(int rank, int n_ranks, co
 /* The thread ends: others that still ask this rank find that it has left. Accepts NULL. */
 void gsh_uid_asking_destroy(struct gsh_uid_asking **asking);
 
-/* See bootstrap.h. The first publish starts the thread; without it others wait in vain. */
+/* Collective: the ranks of b, which has gather_ahead, learn where their partners listen, and ask
+ * them once. If all get their answers, b->asking is set on all; if not, on none, and the reason is
+ * logged at info level. ifname, family: as in struct gsh_uid_options. Failures are those of b. */
+GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_begin(struct gsh_bootstrap *b,
+                                                      const uint8_t secret[GSH_SHA256_BYTES],
+                                                      const char *ifname, const char *family);
+
+/* These two by any thread, not collective; failures are kept by gsh_note. Others can look up these
+ * bytes under the number from now on; n 0: no longer. The first call starts the thread; without it
+ * others wait in vain. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_publish(struct gsh_uid_asking *asking, uint64_t number,
                                                  const void *bytes, size_t n);
+/* What rank, another one, has published, from malloc; *n 0: nothing. Waits for no call of that
+ * rank. GSH_ERR_PEER: it is gone; GSH_ERR_TIMEOUT. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_look_up(struct gsh_uid_asking *asking, int rank,
                                                  uint64_t number, uint64_t timeout_ns, void **bytes,
                                                  size_t *n);

@@ -7,6 +7,8 @@
 #include "proxy/proxy.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "bootstrap/agree.h"
+#include "bootstrap/uid_ask.h"
 #include "runtime/far/far.h"
 #include "runtime/instance/book.h"
 #include "runtime/instance/end.h"
@@ -107,7 +109,7 @@ static bool is_looked_up(const struct gsh_instance *pe, const struct gsh_heap_me
 static void withdraw_key(struct gsh_instance *pe, uint64_t off)
 {
     if (gsh_looks_up(pe)) {
-        (void)!pe->bootstrap->ops->publish(pe->bootstrap, off, NULL, 0);
+        (void)!gsh_uid_publish(pe->bootstrap->asking, off, NULL, 0);
     }
 }
 
@@ -207,8 +209,13 @@ static void fold_most(void *into, const void *from)
 static enum gsh_result combine_told(struct gsh_bootstrap *b, enum gsh_heap_told mine,
                                     enum gsh_heap_told *told)
 {
+    struct gsh_agreement a;
     uint64_t most = (uint64_t)mine;
-    const enum gsh_result r = b->ops->combine(b, &most, sizeof(most), fold_most);
+    enum gsh_result r = gsh_agreement_init(&a, b);
+    if (r == GSH_OK) {
+        r = gsh_agree_combine(&a, &most, sizeof(most), fold_most);
+        gsh_agreement_finish(&a);
+    }
     *told = r != GSH_OK || most == GSH_HEAP_SOME_FAILED ? GSH_HEAP_SOME_FAILED
             : most == GSH_HEAP_ALL_WELL                 ? GSH_HEAP_ALL_WELL
                                                         : GSH_HEAP_OVER;
@@ -297,7 +304,7 @@ static enum gsh_result came(void *context, void *memory, uint64_t off, uint64_t 
     }
     const bool is_added = mine == GSH_OK;
     if (is_added && is_looked_up(pe, members)) {
-        mine = pe->bootstrap->ops->publish(pe->bootstrap, off, key, key_bytes);
+        mine = gsh_uid_publish(pe->bootstrap->asking, off, key, key_bytes);
     }
     enum gsh_result r = is_looked_up(pe, members)
                             ? tell_outcome(pe, members->bootstrap, off, bytes, mine)

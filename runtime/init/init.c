@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "bootstrap/shm.h"
+#include "bootstrap/uid_ask.h"
 #include "gshmemx.h"
 #include "runtime/context/context.h"
 #include "base/atomic.h"
@@ -239,6 +240,23 @@ static enum gsh_result begin_job(struct gsh_instance *pe)
     return r;
 }
 
+/* Collective: whether PEs look up what others tell, gsh_looks_up from now on. */
+static enum gsh_result choose_asking(struct gsh_instance *pe)
+{
+    struct gsh_bootstrap *b = pe->bootstrap;
+    uint8_t key[GSH_KEY_BYTES];
+    if (pe->n_nodes == 1) {
+        gsh_uid_asking_destroy(&b->asking);
+    }
+    if (pe->n_nodes == 1 || b->asking != NULL || b->ops->gather_ahead == NULL) {
+        return GSH_OK;
+    }
+    gsh_key_derive(pe->secret, "questions", key);
+    const enum gsh_result r = gsh_uid_asking_begin(b, key, pe->env.uid_ifname, pe->env.uid_family);
+    explicit_bzero(key, sizeof(key));
+    return r;
+}
+
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
@@ -259,8 +277,8 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
     r = gsh_identity_exchange(pe);
-    if (r == GSH_OK && pe->n_nodes == 1 && pe->bootstrap->ops->forgo != NULL) {
-        pe->bootstrap->ops->forgo(pe->bootstrap);
+    if (r == GSH_OK) {
+        r = choose_asking(pe);
     }
     if (r == GSH_OK) {
         gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
+#include "bootstrap/uid_ask.h"
 #include "gshmem/types.h"
 #include "runtime/far/far.h"
 #include "runtime/hang/tell.h"
@@ -276,8 +277,9 @@ static enum gsh_result look_up(void *context, int pe, uint64_t number, const voi
     free(net->looked_up);
     net->looked_up = NULL;
     /* meanwhile this PE answers nobody, so others must not take it for lost */
-    const enum gsh_result r = b->ops->look_up(
-        b, pe, number, limit_ns != 0 ? limit_ns / 2 : b->timeout_ns, &net->looked_up, bytes);
+    const enum gsh_result r =
+        gsh_uid_look_up(b->asking, pe, number, limit_ns != 0 ? limit_ns / 2 : b->timeout_ns,
+                        &net->looked_up, bytes);
     if (r != GSH_OK) {
         gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "%s", gsh_last_error());
     }
@@ -425,9 +427,8 @@ static enum gsh_result publish_address(struct gsh_instance *pe)
     const void *address = NULL;
     size_t bytes = 0;
     const enum gsh_result r = gsh_proxy_address(pe->proxy, &address, &bytes);
-    return r == GSH_OK
-               ? pe->bootstrap->ops->publish(pe->bootstrap, GSH_PROXY_ADDRESS, address, bytes)
-               : r;
+    return r == GSH_OK ? gsh_uid_publish(pe->bootstrap->asking, GSH_PROXY_ADDRESS, address, bytes)
+                       : r;
 }
 
 enum gsh_result gsh_net_introduce(struct gsh_instance *pe, struct gsh_bootstrap *bootstrap,

@@ -191,7 +191,7 @@ static inline uint64_t gsh_process_of(const struct gsh_instance *pe, int other)
  * same on all PEs. Else all tell all (book.h). */
 static inline bool gsh_looks_up(const struct gsh_instance *pe)
 {
-    return pe->n_nodes > 1 && pe->bootstrap->ops->look_up != NULL;
+    return pe->n_nodes > 1 && pe->bootstrap->asking != NULL;
 }
 
 /* Whether target, which has been checked, is not mapped here. Then gsh_peer_address returns NULL,

@@ -1,9 +1,10 @@
 /* Proves that the MPI plug-in is found and serves any communicator, whole or split, started by the
- * application or not. Starts itself by mpirun.
+ * application or not, and that ranks over it look up of each other what they need. Starts itself by
+ * mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 
-#include "tests/rig/bootstrap_conform.h"
+#include "tests/rig/asking_conform.h"
 #include "base/log.h"
 
 static uint64_t timeout_ns = 60 * SECOND;
@@ -49,6 +50,13 @@ static void test_bad(const char *plugin)
     CHECK(b == NULL);
 }
 
+static void test_asking(const char *plugin)
+{
+    struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
+    asking_conform_begin(b);
+    b->ops->destroy(b);
+}
+
 static void test_timeout(const char *plugin)
 {
     struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
@@ -66,12 +74,13 @@ static int run_job(const char *how, const char *plugin)
     }
     for (int i = 0; i < 2; i++) {
         struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
-        CHECK_EQ(b->size, 4);
+        CHECK_EQ(b->size, 5);
         conform_exchange(b, 65537);
         b->ops->destroy(b);
     }
     test_split(plugin);
-    test_bad(plugin);
+    test_bad(plugin); /* and no line is printed from now on */
+    test_asking(plugin);
     if (strcmp(how, "started") == 0) {
         test_timeout(plugin);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -93,7 +102,7 @@ int main(int argc, char **argv)
         pid_t child = fork();
         int status = -1;
         if (child == 0) {
-            execlp("mpirun", "mpirun", "--oversubscribe", "-n", "4", argv[0], ways[i], plugin,
+            execlp("mpirun", "mpirun", "--oversubscribe", "-n", "5", argv[0], ways[i], plugin,
                    (char *)NULL);
             _exit(77);
         }

@@ -1,7 +1,8 @@
 /* Proves that a program not linked to MPI exchanges blobs through its launcher's PMIx server, in
- * several jobs one after another, and says so if there is no launcher. Starts itself by mpirun.
+ * several jobs one after another, and says so if there is no launcher. Its ranks look up of each
+ * other what they need. Starts itself by mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tests/rig/bootstrap_conform.h"
+#include "tests/rig/asking_conform.h"
 #include "base/log.h"
 
 static void test_no_launcher(void)
@@ -20,9 +21,10 @@ static void test_job(void)
             fprintf(stderr, "%s\n", gsh_last_error());
             return;
         }
-        CHECK_EQ(b->size, 4);
+        CHECK_EQ(b->size, 5);
         conform_exchange(b, 65537);
         CHECK_EQ(gsh_bootstrap_pmix_create(60 * SECOND, &second), GSH_ERR_STATE);
+        asking_conform_begin(b);
         b->ops->destroy(b);
     }
 }
@@ -57,6 +59,6 @@ int main(int argc, char **argv)
     }
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    execlp("mpirun", "mpirun", "--oversubscribe", "-n", "4", argv[0], "job", (char *)NULL);
+    execlp("mpirun", "mpirun", "--oversubscribe", "-n", "5", argv[0], "job", (char *)NULL);
     test_skip("mpirun");
 }

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "bootstrap/uid.h"
-#include "tests/rig/bootstrap_conform.h"
+#include "tests/rig/asking_conform.h"
 #include "base/log.h"
 #include "base/util.h"
 
@@ -78,91 +78,17 @@ static void test_again(int rank, int n)
 
 /* ---- what ranks look up of each other ---- */
 
-static const size_t published[] = {1, 100, 711, 712, 713, 5000}; /* around an answer's length */
-enum { N_PUBLISHED = sizeof(published) / sizeof(published[0]), UNKNOWN = 99 };
-enum { N_QUESTIONS = 4 + 2 + 8 + 1 }; /* about all of these, and one that is unknown */
-
-static void publish_all(struct gsh_bootstrap *b)
-{
-    uint8_t bytes[5000];
-    for (int k = 0; k < N_PUBLISHED; k++) {
-        for (size_t i = 0; i < published[k]; i++) {
-            bytes[i] = conform_byte(b->rank, i, k);
-        }
-        CHECK_EQ(b->ops->publish(b, (uint64_t)k, bytes, published[k]), GSH_OK);
-    }
-}
-
-/* A number with nothing under it has 0 bytes. */
-static void check_told(struct gsh_bootstrap *b, int rank, uint64_t number, size_t expected)
-{
-    void *bytes = NULL;
-    size_t n = 1, wrong = 0;
-    if (!CHECK_EQ(b->ops->look_up(b, rank, number, 60 * SECOND, &bytes, &n), GSH_OK) ||
-        !CHECK_EQ(n, expected)) {
-        free(bytes);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        wrong += ((const uint8_t *)bytes)[i] != conform_byte(rank, i, (int)number);
-    }
-    CHECK_EQ(wrong, 0);
-    free(bytes);
-}
-
 static void test_look_up(int rank, int n)
 {
     struct gsh_bootstrap *b = join(rank, n);
-    uint64_t n_questions = 0;
-    publish_all(b);
-    CHECK_EQ(b->ops->barrier(b), GSH_OK);
-    for (int other = 0; other < n; other++) {
-        for (int k = 0; k < N_PUBLISHED && other != rank; k++) {
-            check_told(b, other, (uint64_t)k, published[k]);
-        }
-        if (other != rank) {
-            check_told(b, other, UNKNOWN, 0);
-            n_questions += (uint64_t)__builtin_popcount((unsigned)(other - rank + n) % (unsigned)n);
-            n_questions += N_QUESTIONS - 1;
-        }
-    }
-    CHECK_EQ(b->asked.messages, n_questions);
-    CHECK_EQ(b->ops->barrier(b), GSH_OK);
-    CHECK_EQ(b->ops->publish(b, 1, NULL, 0), GSH_OK);
-    CHECK_EQ(b->ops->publish(b, UNKNOWN, NULL, 0), GSH_OK);
-    CHECK_EQ(b->ops->barrier(b), GSH_OK);
-    check_told(b, (rank + 1) % n, 1, 0);
-    check_told(b, (rank + 1) % n, 2, published[2]);
-    CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    asking_conform(b);
     b->ops->destroy(b);
 }
 
-/* One rank is gone: ways that led over it find others, and it is missed by those who ask for it. */
-static pthread_barrier_t has_gone;
-
 static void test_look_up_past(int rank, int n)
 {
-    const int gone = n / 2;
     struct gsh_bootstrap *b = join(rank, n);
-    void *bytes = NULL;
-    size_t n_bytes;
-    publish_all(b);
-    CHECK_EQ(b->ops->barrier(b), GSH_OK);
-    if (rank == gone) {
-        b->ops->destroy(b);
-        pthread_barrier_wait(&has_gone);
-        pthread_barrier_wait(&has_gone);
-        return;
-    }
-    pthread_barrier_wait(&has_gone);
-    for (int other = 0; other < n; other++) {
-        if (other != rank && other != gone) {
-            check_told(b, other, 1, published[1]);
-        }
-    }
-    CHECK_EQ(b->ops->look_up(b, gone, 1, 60 * SECOND, &bytes, &n_bytes), GSH_ERR_PEER);
-    CHECK(strstr(gsh_last_error(), "died or left") != NULL);
-    pthread_barrier_wait(&has_gone);
+    asking_conform_past(b);
     b->ops->destroy(b);
 }
 
@@ -303,7 +229,6 @@ int main(void)
     }
     with_new_id(5, test_look_up);
     with_new_id(9, test_look_up);
-    pthread_barrier_init(&has_gone, NULL, 8);
     with_new_id(8, test_look_up_past);
     with_new_id(8, test_one_leaves);
     with_new_id(3, test_abort);
