@@ -110,6 +110,19 @@ bool gsh_limits_have_threads(uint64_t n, char *text, size_t size)
     return false;
 }
 
+bool gsh_limits_have_files(uint64_t n_pes, uint64_t n_files, char *text, size_t size)
+{
+    const uint64_t most = gsh_limits_files();
+    if (n_files <= most) {
+        return true;
+    }
+    snprintf(text, size,
+             "%" PRIu64 " PEs on this host take at least %" PRIu64
+             " open files of one process, and %" PRIu64 " are possible: raise ulimit -n",
+             n_pes, n_files, most);
+    return false;
+}
+
 const char *gsh_limits_hint(int error, struct gsh_limits_text *room)
 {
     struct gsh_limits_text what;

@@ -21,6 +21,10 @@ uint64_t gsh_limits_threads(struct gsh_limits_text *what);
 /* True: n more may be possible. Else text has a line, without its end. */
 bool gsh_limits_have_threads(uint64_t n, char *text, size_t size);
 
+/* True: this process may have so many open files, which n PEs take together. Else text has a line,
+ * without its end. */
+bool gsh_limits_have_files(uint64_t n_pes, uint64_t n_files, char *text, size_t size);
+
 /* What to add to a message of a thread or process that could not be created, by its error number:
  * the limit that is likely to be why, or "". Returns room's text. */
 const char *gsh_limits_hint(int error, struct gsh_limits_text *room);

@@ -6,10 +6,12 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/util.h"
@@ -364,9 +366,16 @@ static bool serve_job(struct server *s)
             return true;
         }
         if (r != GSH_OK) {
-            gsh_rendezvous_fail(
-                &s->job, r, "the rendezvous of start-up failed: %s%s", strerror(errno),
-                errno == EMFILE ? " (it needs one for each PE; see ulimit -n)" : "");
+            const int error = errno;
+            char hint[128] = "";
+            if (error == EMFILE) {
+                snprintf(
+                    hint, sizeof(hint),
+                    " (it needs one for each PE of %d, and %llu are possible: raise ulimit -n)",
+                    s->job.n_ranks, (unsigned long long)gsh_limits_files());
+            }
+            gsh_rendezvous_fail(&s->job, r, "the rendezvous of start-up failed: %s%s",
+                                strerror(error), hint);
             tell_all(s, NONE_LOST);
             return false;
         }

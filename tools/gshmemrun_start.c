@@ -21,7 +21,8 @@
 #define PROGRESS_NS UINT64_C(3000000000)
 /* Descriptors beside those of processes, their output and a branch's stdin, and of PEs that wait in
  * start-up. */
-#define OWN_FILES 32
+#define OWN_FILES        32
+#define FILES_OF_PROCESS 2 /* its output */
 
 static void set_number(const char *name, int value)
 {
@@ -69,7 +70,8 @@ void gshmemrun_set_environment(struct gshmemrun_launcher *l)
     }
     l->notes = ends[0];
     uid_options.notes_to = ends[1];
-    uid_options.n_files = (o->hosts != NULL ? 3 : 2) * l->n_processes + o->n_pes + OWN_FILES;
+    uid_options.n_files =
+        (FILES_OF_PROCESS + (o->hosts != NULL)) * l->n_processes + o->n_pes + OWN_FILES;
     if (gsh_uid_create(&uid_options, &id) != GSH_OK) {
         exit(1);
     }
@@ -209,12 +211,14 @@ static int open_stdin(struct gshmemrun_launcher *l)
     return ends[0];
 }
 
-/* Of processes; a program with PEs as threads looks by itself. */
-static void check_limit(const struct gshmemrun_launcher *l)
+/* Of processes on this host; a program with PEs as threads looks by itself. */
+static void check_limits(const struct gshmemrun_launcher *l)
 {
     char limit[640];
-    if (l->options.hosts == NULL &&
-        !gsh_limits_have_threads((uint64_t)l->n_processes, limit, sizeof(limit))) {
+    const uint64_t n = (uint64_t)l->n_processes;
+    if (l->options.hosts == NULL && !l->options.is_threads &&
+        (!gsh_limits_have_threads(n, limit, sizeof(limit)) ||
+         !gsh_limits_have_files(n, FILES_OF_PROCESS * n, limit, sizeof(limit)))) {
         gshmemrun_say("%s", limit);
         exit(1);
     }
@@ -222,7 +226,7 @@ static void check_limit(const struct gshmemrun_launcher *l)
 
 void gshmemrun_prepare_start(struct gshmemrun_launcher *l)
 {
-    check_limit(l);
+    check_limits(l);
     l->stdin_to = l->stdin_of_first = -1;
     if (l->options.hosts == NULL) {
         l->stdin_of_first = open_stdin(l);

@@ -47,10 +47,20 @@ static void *run_thread_main(void *arg)
     return NULL;
 }
 
-static int run_threads(int (*pe_main)(int, char **), int argc, char **argv, int n)
+/* What a PE keeps open: its bell and its heap's memory; with far PEs also its monitor and what
+ * wakes its proxy. */
+static uint64_t files_of(const struct gsh_env *env, int n)
+{
+    const bool has_far = env->node_pes > 0 && env->node_pes < n;
+    return (uint64_t)n * (has_far ? 4 : 2);
+}
+
+static int run_threads(int (*pe_main)(int, char **), int argc, char **argv,
+                       const struct gsh_env *env, int n)
 {
     char limit[640];
-    if (!gsh_limits_have_threads((uint64_t)n, limit, sizeof(limit))) {
+    if (!gsh_limits_have_threads((uint64_t)n, limit, sizeof(limit)) ||
+        !gsh_limits_have_files((uint64_t)n, files_of(env, n), limit, sizeof(limit))) {
         gsh_fail(GSH_ERR_SYSTEM, "gshmemx_run: %s", limit);
         return 1;
     }
@@ -85,5 +95,5 @@ int gshmemx_run(int (*pe_main)(int argc, char **argv), int argc, char **argv)
         return 1;
     }
     int n = gsh_launch_n_threads(&env);
-    return n > 0 ? run_threads(pe_main, argc, argv, n) : pe_main(argc, argv);
+    return n > 0 ? run_threads(pe_main, argc, argv, &env, n) : pe_main(argc, argv);
 }

@@ -1,6 +1,7 @@
 /* Proves that limits on threads are told with the number and what to change: those of the system,
  * of the user, which do not hold for root, and of a cgroup where this one has a limit; and that a
- * job with too many PEs as threads says so in one line before it starts any.
+ * job with too many PEs as threads says so in one line before it starts any. So it does with too
+ * few open files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <sys/resource.h>
@@ -38,6 +39,28 @@ static int never(int argc, char **argv)
     return 3;
 }
 
+/* In a child, whose limit stays. Far PEs take more: here half of them would have room. */
+static int few_files(void)
+{
+    const struct rlimit few = {64, 64};
+    char name[] = "limits", *argv[] = {name, NULL}, text[640] = "";
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK(gsh_limits_have_files(9, 64, text, sizeof(text)));
+    CHECK_STR(text, "");
+    CHECK(!gsh_limits_have_files(9, 65, text, sizeof(text)));
+    CHECK_STR(text, "9 PEs on this host take at least 65 open files of one process, and 64 are "
+                    "possible: raise ulimit -n");
+    setenv("GSHMEM_THREADS", "17", 1);
+    setenv("GSHMEM_NODE_PES", "1", 1);
+    CHECK_EQ(gshmemx_run(never, 1, argv), 1);
+    CHECK(strstr(gsh_last_error(), "17 PEs on this host take at least 68 open files") != NULL);
+    unsetenv("GSHMEM_NODE_PES");
+    setenv("GSHMEM_THREADS", "33", 1);
+    CHECK_EQ(gshmemx_run(never, 1, argv), 1);
+    CHECK(strstr(gsh_last_error(), "33 PEs on this host take at least 66 open files") != NULL);
+    return test_result();
+}
+
 /* In a child, whose limit stays. */
 static int limited(void)
 {
@@ -62,11 +85,14 @@ int main(void)
     int status = 0;
     gsh_log_setup(GSH_LOG_NONE, 0, NULL); /* the failure is expected */
     test_system();
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(limited());
+    int (*const limits[])(void) = {limited, few_files};
+    for (int i = 0; i < 2; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(limits[i]());
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        CHECK_EQ(status, 0);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK_EQ(status, 0);
     return test_result();
 }
