@@ -142,11 +142,6 @@ void nvshmemx_signal_counted_reset(uint64_t *signal_addr);
 
 #define nvshmem_sync(team) nvshmem_team_sync(team)
 
-#if defined(NVSHMEM_CFT_HANDLES_SUPPORT)
-#error \
-    "gshmem has no logical endpoints and no counted signals: compile without NVSHMEM_CFT_HANDLES_SUPPORT"
-#endif
-
 /* What a call's error means, in a few words. */
 #if defined(__CUDACC__)
 __host__ __device__

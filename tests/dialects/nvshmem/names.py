@@ -81,6 +81,7 @@ def expected():
     extended("h", "buffer_register_symmetric_at_preferred_address flush_on_stream region_start region_stop "
                   "collective_launch_attr".split())
     extended("hd", "mc_ptr vendor_get_version_info flush region_is_active signal_counted_reset".split())
+    extended("d", "signal_counted_load signal_counted_wait_until putmem_signal_counted_nbi_block".split())
     extended("d", "flush_warp flush_block region_start_block region_stop_block ask_smem give_smem "
                   "release_smem status_string".split())
     extended("d", "barrier_warpgroup double2_maxloc_reduce_block signal_op qp_signal_op".split())
