@@ -59,16 +59,31 @@ struct {
     FUNCTION(AlltoAll);
     FUNCTION(Send);
     FUNCTION(Recv);
+    FUNCTION(Gather);
+    FUNCTION(Scatter);
     FUNCTION(MemAlloc);
     FUNCTION(MemFree);
     FUNCTION(CommWindowRegister);
     FUNCTION(CommWindowDeregister);
 } nccl;
 
-enum operation { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, SEND_RECV };
-const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                             "reduce",     "all_to_all", "send_recv"};
-constexpr int n_operations = 7;
+/* The last is an exchange of parts between all by sends and receives of one group. */
+enum operation {
+    ALL_REDUCE,
+    ALL_GATHER,
+    REDUCE_SCATTER,
+    BROADCAST,
+    REDUCE,
+    ALL_TO_ALL,
+    SEND_RECV,
+    GATHER,
+    SCATTER,
+    ALL_TO_ALL_V
+};
+const char *const names[] = {"all_reduce", "all_gather",  "reduce_scatter", "broadcast",
+                             "reduce",     "all_to_all",  "send_recv",      "gather",
+                             "scatter",    "all_to_all_v"};
+constexpr int n_operations = 10;
 
 struct options {
     const char *library = nullptr;
@@ -146,12 +161,24 @@ void call_rank(const job &j, const rank &r, operation op, size_t count)
         NCCL(Send(r.source, count, ncclFloat, next, r.comm, r.stream));
         NCCL(Recv(r.dest, count, ncclFloat, before, r.comm, r.stream));
         break;
+    case GATHER:
+        NCCL(Gather(r.source, r.dest, part, ncclFloat, 0, r.comm, r.stream));
+        break;
+    case SCATTER:
+        NCCL(Scatter(r.source, r.dest, part, ncclFloat, 0, r.comm, r.stream));
+        break;
+    case ALL_TO_ALL_V:
+        for (int i = 0; i < j.o.n; i++) {
+            NCCL(Send(r.source + (size_t)i * part, part, ncclFloat, i, r.comm, r.stream));
+            NCCL(Recv(r.dest + (size_t)i * part, part, ncclFloat, i, r.comm, r.stream));
+        }
+        break;
     }
 }
 
 void call(const job &j, operation op, size_t count)
 {
-    const bool is_group = j.mine.size() > 1 || op == SEND_RECV;
+    const bool is_group = j.mine.size() > 1 || op == SEND_RECV || op == ALL_TO_ALL_V;
     if (is_group)
         NCCL(GroupStart());
     for (const rank &r : j.mine)
@@ -270,9 +297,11 @@ float expected(const job &j, const rank &r, operation op, size_t count, size_t i
         return value(0, i);
     if (op == SEND_RECV)
         return value((r.number + j.o.n - 1) % j.o.n, i);
-    if (op == ALL_GATHER)
+    if (op == ALL_GATHER || op == GATHER)
         return value((int)(i / part), i % part);
-    if (op == ALL_TO_ALL)
+    if (op == SCATTER)
+        return value(0, (size_t)r.number * part + i);
+    if (op == ALL_TO_ALL || op == ALL_TO_ALL_V)
         return value((int)(i / part), (size_t)r.number * part + i % part);
     float sum = 0;
     for (int from = 0; from < j.o.n; from++)
@@ -298,9 +327,10 @@ void verify(job *j, operation op, size_t count)
     const size_t parts = (size_t)j->o.n, end = 16384;
     for (const rank &r : j->mine) {
         j->use(r);
-        if (op == REDUCE && r.number != 0)
+        if ((op == REDUCE || op == GATHER) && r.number != 0)
             continue;
-        const size_t n = op == REDUCE_SCATTER ? count / parts : count, part = n / parts;
+        const size_t n = op == REDUCE_SCATTER || op == SCATTER ? count / parts : count,
+                     part = n / parts;
         if (n <= 1 << 18) {
             compare(j, r, op, count, 0, n);
             continue;
@@ -386,6 +416,8 @@ void open_library(job *j)
     FIND(AlltoAll);
     FIND(Send);
     FIND(Recv);
+    FIND(Gather);
+    FIND(Scatter);
     FIND(MemAlloc);
     FIND(MemFree);
     FIND(CommWindowRegister);
