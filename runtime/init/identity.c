@@ -2,11 +2,10 @@
  * See identity.h. */
 #include "runtime/init/identity.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
+#include "base/host.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/util.h"
@@ -115,34 +114,6 @@ static enum gsh_result check_settings(struct gsh_bootstrap *b, const struct sett
 }
 
 /* ---- peers ---- */
-
-static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
-{
-    const uint8_t *p = data;
-    for (size_t i = 0; i < bytes; i++) {
-        h = (h ^ p[i]) * 0x100000001b3u; /* FNV-1a */
-    }
-    return h;
-}
-
-/* PEs with equal hashes can pass descriptors and map each other's memory: one kernel, one network
- * namespace (abstract sockets belong to it). */
-static uint64_t host_hash(void)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    char boot_id[64] = {0};
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f != NULL) {
-        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
-        h = hash_bytes(h, boot_id, n);
-        fclose(f);
-    }
-    struct stat st;
-    if (stat("/proc/self/ns/net", &st) == 0) {
-        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
-    }
-    return h;
-}
 
 /* A host is one node, or several if GSHMEM_NODE_PES divides it. */
 struct host {
@@ -385,7 +356,7 @@ static enum gsh_result find_own(struct gsh_instance *pe, struct own *own)
 {
     const bool is_cpu = gsh_setup_is_cpu(pe);
     own->identity = (struct gsh_identity){
-        .host = host_hash(), .process = gsh_process_id(), .instance = pe->number};
+        .host = gsh_host_id(), .process = gsh_process_id(), .instance = pe->number};
     own->sum = (struct gsh_identity_sum){.least = own_version, .most = own_version};
     uint8_t *random = own->sum.random;
     if (own->identity.process == 0 ||
