@@ -66,6 +66,8 @@ void sim_die(struct sim *s, int index)
     if (s->calls[pe->call].way == SIM_TCP) {
         pe->cpu_free = seen; /* the system closes the connections; a notice stands for that */
         tell_others(s, index, index);
+    }
+    if (s->calls[pe->call].way == SIM_TCP && kind != SIM_WORK) {
         return;
     }
     int n_near = 0;

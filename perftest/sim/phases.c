@@ -17,10 +17,11 @@ static void barrier(struct sim *s, const char *phase, enum sim_way way)
     sim_add(s, phase, (struct sim_call){.kind = SIM_BARRIER, .way = way});
 }
 
-static void work(struct sim *s, const char *phase, double ns)
+/* way: how a PE that fails at it tells others. */
+static void work(struct sim *s, const char *phase, enum sim_way way, double ns)
 {
     if (ns > 0) {
-        sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = SIM_FAR, .work_ns = ns});
+        sim_add(s, phase, (struct sim_call){.kind = SIM_WORK, .way = way, .work_ns = ns});
     }
 }
 
@@ -28,7 +29,7 @@ static void work(struct sim *s, const char *phase, double ns)
 static void grow(struct sim *s, const char *phase, enum sim_way way)
 {
     const struct sim_model *m = sim_model_of(s);
-    work(s, phase, m->grow);
+    work(s, phase, way, m->grow);
     /* that all have done so; keys are looked up later */
     sim_add(s, phase, (struct sim_call){.kind = SIM_COMBINE, .way = way, .bytes = 8});
 }
@@ -50,8 +51,8 @@ void sim_add_init(struct sim *s)
     /* of each node: host_of_node; its leader and where it begins, of WORLD; the same, and the PE,
      * of the team of like places */
     sim_keep(s, (n + node_pes - 1) / node_pes * (sizeof(uint64_t) + 5 * sizeof(int)));
-    work(s, "heap", m->open);
-    work(s, "heap", m->reserve);
+    work(s, "heap", tcp, m->open);
+    work(s, "heap", tcp, m->reserve);
     grow(s, "heap", tcp); /* and that all have met their node and the network */
 }
 
@@ -102,7 +103,7 @@ void sim_add_finalize(struct sim *s)
 {
     vote(s, "finalize", SIM_FAR, SIM_ALL_ALIKE);
     barrier(s, "finalize", SIM_TCP);
-    work(s, "finalize", sim_model_of(s)->close);
+    work(s, "finalize", SIM_FAR, sim_model_of(s)->close);
 }
 
 void sim_add_scale(struct sim *s)
