@@ -36,6 +36,11 @@ struct gsh_bootstrap_ops {
     enum gsh_result (*gather_combine)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                       void *all_out, void *value, size_t value_bytes,
                                       void (*fold)(void *into, const void *from));
+    /* As gather_combine, but theirs receives the blobs of this rank's host alone, in rank order;
+     * not NULL where host_ranks is not 0. gather.h calls it. */
+    enum gsh_result (*gather_host)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                   void *theirs, void *value, size_t value_bytes,
+                                   void (*fold)(void *into, const void *from));
     /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
      * a call would fail. Not collective; waits for nothing; only between calls. */
     bool (*has_lost)(struct gsh_bootstrap *b);
@@ -66,6 +71,10 @@ struct gsh_bootstrap {
     /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
      * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
+    /* If it is not 0, each host has so many ranks, which follow one another, and the last one so
+     * many or fewer: rank / host_ranks numbers the hosts. 0: it is not known, or not so. The same
+     * on all ranks. */
+    int host_ranks;
     /* By it ranks look up what others have published (uid_ask.h). NULL: they cannot, the same on
      * all. */
     struct gsh_uid_asking *asking;

@@ -34,3 +34,22 @@ enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, const void *mine, si
     free(all);
     return r;
 }
+
+struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b)
+{
+    const int k = b->host_ranks;
+    if (k == 0) {
+        return (struct gsh_rank_range){.n = b->size};
+    }
+    const int first = b->rank / k * k;
+    return (struct gsh_rank_range){.first = first, .n = k < b->size - first ? k : b->size - first};
+}
+
+enum gsh_result gsh_gather_host(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                void *theirs, void *value, size_t value_bytes,
+                                void (*fold)(void *into, const void *from))
+{
+    return b->host_ranks == 0
+               ? gsh_gather_combine(b, mine, bytes, theirs, value, value_bytes, fold)
+               : b->ops->gather_host(b, mine, bytes, theirs, value, value_bytes, fold);
+}

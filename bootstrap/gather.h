@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An allgather of few bytes of each rank, and a value that all need together, in one exchange. */
+ * An allgather of few bytes of each rank, or of each of this rank's host, and a value that all need
+ * together, in one exchange. */
 #ifndef GSH_GATHER_H
 #define GSH_GATHER_H
 
@@ -13,5 +14,20 @@ GSH_CHECK_RESULT enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, con
                                                     size_t bytes, void *all_out, void *value,
                                                     size_t value_bytes,
                                                     void (*fold)(void *into, const void *from));
+
+/* Ranks from first on. */
+struct gsh_rank_range {
+    int first, n;
+};
+
+/* Those of this rank's host; where b does not know hosts, all. Any thread. */
+struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b);
+
+/* Collective. As gsh_gather_combine, but theirs receives blobs of the ranks of gsh_host_range
+ * alone; bytes is not 0. */
+GSH_CHECK_RESULT enum gsh_result gsh_gather_host(struct gsh_bootstrap *b, const void *mine,
+                                                 size_t bytes, void *theirs, void *value,
+                                                 size_t value_bytes,
+                                                 void (*fold)(void *into, const void *from));
 
 #endif

@@ -36,6 +36,53 @@ static void check(struct gsh_rendezvous *r, int rank, int n_ranks)
     }
 }
 
+static uint64_t host_of(const struct gsh_rendezvous *r, int rank)
+{
+    uint64_t host;
+    memcpy(&host, r->ranks[rank].hello.host, sizeof(host));
+    return host;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether no two of the hosts that begin each host_ranks ranks are the same. Without memory: no. */
+static bool are_other_hosts(const struct gsh_rendezvous *r, int host_ranks)
+{
+    const size_t n = (size_t)((r->n_ranks - 1) / host_ranks + 1);
+    uint64_t *hosts = malloc(n * sizeof(*hosts));
+    bool is_good = hosts != NULL;
+    for (size_t i = 0; is_good && i < n; i++) {
+        hosts[i] = host_of(r, (int)i * host_ranks);
+    }
+    if (is_good) {
+        qsort(hosts, n, sizeof(*hosts), compare);
+    }
+    for (size_t i = 1; is_good && i < n; i++) {
+        is_good = hosts[i] != hosts[i - 1];
+    }
+    free(hosts);
+    return is_good;
+}
+
+/* All have come. */
+static int find_host_ranks(const struct gsh_rendezvous *r)
+{
+    int n = 1;
+    while (n < r->n_ranks && host_of(r, n) == host_of(r, 0)) {
+        n++;
+    }
+    for (int i = 0; i < r->n_ranks; i++) {
+        if (host_of(r, i) == 0 || host_of(r, i) != host_of(r, i - i % n)) {
+            return 0;
+        }
+    }
+    return are_other_hosts(r, n) ? n : 0;
+}
+
 bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd, int via)
 {
     const int rank = (int)hello->rank, n_ranks = (int)hello->n_ranks;
@@ -49,6 +96,9 @@ bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hell
     r->n_come++;
     r->ranks[rank] =
         (struct gsh_rendezvous_rank){.fd = fd, .via = via, .has_come = true, .hello = *hello};
+    if (r->n_come == r->n_ranks) {
+        r->host_ranks = find_host_ranks(r);
+    }
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rendezvous of a start-up by unique id, without its sockets: who has come, what is wrong, and
- * whom each rank meets. Its drivers move the messages: uid_server.c over TCP, and the simulation in
- * virtual time (perftest/sim). */
+ * whom each rank meets, and how ranks lie on hosts. Its drivers move the messages: uid_server.c
+ * over TCP, and the simulation in virtual time (perftest/sim). */
 #ifndef GSH_RENDEZVOUS_H
 #define GSH_RENDEZVOUS_H
 
@@ -18,6 +18,7 @@ struct gsh_rendezvous_rank {
 struct gsh_rendezvous {
     int n_ranks; /* 0: none has come */
     int n_come;
+    int host_ranks;                    /* once all have come: as in gsh_bootstrap */
     int n_expected;                    /* how many may come, at most, even if they do not agree */
     struct gsh_rendezvous_rank *ranks; /* [n_ranks] */
     enum gsh_result result;            /* GSH_OK, or why the job cannot start: */

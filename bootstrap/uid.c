@@ -6,7 +6,7 @@
  * slot j of a rank's buffer is the blob of rank - j; before round k the first 2^k slots are filled,
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
  * Combine: one value in each round; gather_combine: that, and then the slots. leg.h has these
- * rounds.
+ * rounds. gather_host: the value, and those slots alone that host_leg.h names.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
  * sending side; a rank that waits for it passes the notice on, so all ranks return within O(log n)
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include "base/log.h"
 #include "base/private_fd.h"
+#include "bootstrap/host_leg.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/tcp_listener.h"
 #include "bootstrap/uid.h"
@@ -210,6 +211,21 @@ static enum gsh_result check_alive(const struct uid_bootstrap *u, const char *ca
     return gsh_fail(GSH_ERR_PEER, "%s: an earlier start-up call of this job failed", call);
 }
 
+static enum gsh_result fail_for_memory(struct uid_bootstrap *u, size_t n, size_t bytes)
+{
+    send_notice(u, GSH_ERR_NOMEM, u->base.rank);
+    return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
+}
+
+static void fold_theirs(void *value, const void *theirs, size_t bytes,
+                        void (*fold)(void *into, const void *from))
+{
+    uint64_t aligned[GSH_GATHER_MAX_VALUE / sizeof(uint64_t)];
+    memcpy(aligned, theirs, bytes);
+    fold(value, aligned);
+    explicit_bzero(aligned, sizeof(aligned)); /* a value may be secret */
+}
+
 /* The blobs of all and, if value_bytes is not 0, what fold makes of all values: in each message the
  * value comes first. */
 static enum gsh_result gather(struct uid_bootstrap *u, const void *mine, size_t bytes,
@@ -225,8 +241,7 @@ static enum gsh_result gather(struct uid_bootstrap *u, const void *mine, size_t 
     }
     struct gsh_frame *head = malloc(room);
     if (head == NULL) {
-        send_notice(u, GSH_ERR_NOMEM, u->base.rank);
-        return gsh_fail(GSH_ERR_NOMEM, "allgather: no memory for %zu times %zu bytes", n, bytes);
+        return fail_for_memory(u, n, bytes);
     }
     char *own_value = (char *)(head + 1), *slots = own_value + value_bytes;
     *head = (struct gsh_frame){.kind = value_bytes > 0 ? GSH_FRAME_BOTH : GSH_FRAME_DATA,
@@ -244,11 +259,8 @@ static enum gsh_result gather(struct uid_bootstrap *u, const void *mine, size_t 
         r = do_round(u, "allgather", leg.round, head, value_bytes + part, into, value_bytes + part,
                      deadline_ns);
         if (r == GSH_OK && value_bytes > 0) { /* their blobs belong where their value has come */
-            uint64_t theirs[GSH_GATHER_MAX_VALUE / sizeof(uint64_t)];
-            memcpy(theirs, into, value_bytes);
+            fold_theirs(value, into, value_bytes, fold);
             memmove(into, into + value_bytes, part);
-            fold(value, theirs);
-            explicit_bzero(theirs, sizeof(theirs));
         }
     }
     for (size_t j = 0; j < n && bytes > 0 && r == GSH_OK; j++) {
@@ -272,6 +284,115 @@ static enum gsh_result uid_gather_combine(struct gsh_bootstrap *b, const void *m
                                           void (*fold)(void *into, const void *from))
 {
     return gather((struct uid_bootstrap *)b, mine, bytes, all_out, value, value_bytes, fold);
+}
+
+/* ---- the blobs of this rank's host (host_leg.h) ---- */
+
+/* Those that this rank has, by ascending position. */
+struct held {
+    int n, host_ranks; /* ranks */
+    size_t bytes;      /* of a blob */
+    uint8_t *blobs;
+    size_t n_blobs;
+};
+
+/* Puts what the receiver of this round lacks behind each other; returns how many. */
+static size_t pick(const struct held *held, int distance, uint8_t *into)
+{
+    size_t n_picked = 0, index = 0;
+    int position = 0; /* of the blob at index */
+    for (int its = distance - 1;
+         (its = gsh_host_leg_position(held->n, held->host_ranks, its)) < held->n &&
+         its < 2 * distance;) {
+        for (; position < its - distance; index++) {
+            position = gsh_host_leg_position(held->n, held->host_ranks, position);
+        }
+        memcpy(into + n_picked++ * held->bytes, held->blobs + index * held->bytes, held->bytes);
+    }
+    return n_picked;
+}
+
+/* Hands out those of the host. */
+static void sort_out(const struct held *held, int rank, uint8_t *theirs)
+{
+    const int n = held->n, first = rank / held->host_ranks * held->host_ranks;
+    const uint8_t *blob = held->blobs;
+    for (int position = 0; position < n;
+         position = gsh_host_leg_position(n, held->host_ranks, position)) {
+        const int its = (rank - position + n) % n;
+        if (its >= first && its < first + held->host_ranks) {
+            memcpy(theirs + (size_t)(its - first) * held->bytes, blob, held->bytes);
+        }
+        blob += held->bytes;
+    }
+}
+
+/* Memory for a gather: what is sent, what comes, and what is held. */
+struct host_gather {
+    struct gsh_frame *head; /* before the value and the blobs that go */
+    uint8_t *value, *go, *come;
+    struct held held;
+    size_t room;
+};
+
+static bool make_host_gather(struct host_gather *g, const struct gsh_bootstrap *b, size_t bytes,
+                             size_t value_bytes)
+{
+    size_t most = 0, all = 1;
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        const size_t n = (size_t)gsh_host_leg_blocks(b->size, b->host_ranks, leg.distance);
+        most = n > most ? n : most;
+        all += n;
+    }
+    const size_t message = value_bytes + most * bytes;
+    g->held = (struct held){.n = b->size, .host_ranks = b->host_ranks, .bytes = bytes};
+    g->room = sizeof(*g->head) + 2 * message + all * bytes;
+    g->head = malloc(g->room);
+    if (g->head == NULL) {
+        return false;
+    }
+    g->value = (uint8_t *)(g->head + 1);
+    g->go = g->value + value_bytes;
+    g->come = g->value + message;
+    g->held.blobs = g->come + message;
+    return true;
+}
+
+static enum gsh_result uid_gather_host(struct gsh_bootstrap *b, const void *mine, size_t bytes,
+                                       void *theirs, void *value, size_t value_bytes,
+                                       void (*fold)(void *into, const void *from))
+{
+    struct uid_bootstrap *u = (struct uid_bootstrap *)b;
+    const uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
+    struct host_gather g;
+    enum gsh_result r = check_alive(u, "allgather");
+    if (r != GSH_OK) {
+        return r;
+    }
+    if (!make_host_gather(&g, b, bytes, value_bytes)) {
+        return fail_for_memory(u, (size_t)b->host_ranks, bytes);
+    }
+    *g.head = (struct gsh_frame){
+        .kind = GSH_FRAME_HOST, .call = ++u->n_calls, .bytes = value_bytes + bytes};
+    memcpy(g.held.blobs, mine, bytes);
+    g.held.n_blobs = 1;
+    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        const size_t n = pick(&g.held, leg.distance, g.go), part = n * bytes;
+        memcpy(g.value, value, value_bytes);
+        r = do_round(u, "allgather", leg.round, g.head, value_bytes + part, g.come,
+                     value_bytes + part, deadline_ns);
+        if (r == GSH_OK) {
+            fold_theirs(value, g.come, value_bytes, fold);
+            memcpy(g.held.blobs + g.held.n_blobs * bytes, g.come + value_bytes, part);
+            g.held.n_blobs += n;
+        }
+    }
+    if (r == GSH_OK) {
+        sort_out(&g.held, b->rank, theirs);
+    }
+    explicit_bzero(g.head, g.room); /* a value may be secret */
+    free(g.head);
+    return r;
 }
 
 static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
@@ -365,6 +486,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .barrier = uid_barrier,
     .combine = uid_combine,
     .gather_combine = uid_gather_combine,
+    .gather_host = uid_gather_host,
     .has_lost = uid_has_lost,
     .abort = uid_abort,
     .destroy = uid_destroy,
@@ -506,7 +628,7 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
                                          struct gsh_bootstrap **out)
 {
     struct gsh_uid_content content;
-    struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
+    struct gsh_welcome welcome = {0};
     uint64_t deadline_ns = gsh_deadline_in(options->timeout_ns);
     enum gsh_result r = gsh_uid_decode(id, &content);
     if (r != GSH_OK) {
@@ -530,17 +652,19 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
                                 .secret = u->secret,
                                 .ifname = options->ifname,
                                 .timeout_ns = options->timeout_ns,
-                                .most_direct = options->most_direct};
+                                .most_direct = options->most_direct,
+                                .host = options->host};
     r = gsh_uid_join(&join, &content.address,
-                     deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, partners);
+                     deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, &welcome);
     u->listener = join.listener;
     u->base.counts = join.sent;
+    u->base.host_ranks = (int)welcome.host_ranks;
     if (r == GSH_OK) {
-        r = link_up(u, partners, deadline_ns);
+        r = link_up(u, welcome.partners, deadline_ns);
     }
     if (r == GSH_OK) {
-        r = gsh_uid_asking_create(rank, n_ranks, u->secret, partners, &u->base.asked, &u->listener,
-                                  &u->base.asking);
+        r = gsh_uid_asking_create(rank, n_ranks, u->secret, welcome.partners, &u->base.asked,
+                                  &u->listener, &u->base.asking);
     }
     gsh_tcp_listener_destroy(&u->listener);
     if (r != GSH_OK) {

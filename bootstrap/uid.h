@@ -23,6 +23,7 @@ struct gsh_uid_options {
                    * do not get; 0: not known */
     int most_direct; /* joining: with more ranks they meet the rendezvous through relays of their
                       * hosts (uid_relay.h); 0: GSH_UID_MOST_DIRECT */
+    uint64_t host;   /* joining: gsh_host_id; 0: not told, and then no rank learns hosts */
     const struct gsh_uid
         *known; /* gsh_uid_create: serves this id, at its address; NULL: a new one */
 };

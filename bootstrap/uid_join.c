@@ -69,6 +69,7 @@ static enum gsh_result make_hello(struct gsh_uid_join *j, const struct gsh_addre
                                 .rank = (uint32_t)j->rank,
                                 .n_ranks = (uint32_t)j->n_ranks,
                                 .round = j->n_tries > 1};
+    memcpy(hello->host, &j->host, sizeof(hello->host));
     enum gsh_result r = open_listener(j, *at, hello->link);
     if (r == GSH_OK) {
         r = gsh_random(hello->nonce, sizeof(hello->nonce));
@@ -119,16 +120,20 @@ static bool is_sent_away(enum gsh_result r)
 
 /* What an answer tells: the partners, or why the job cannot start. payload has room for a NUL. */
 static enum gsh_result read_answer(const struct gsh_uid_join *j, const struct gsh_answer *answer,
-                                   char *payload, struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
+                                   char *payload, struct gsh_welcome *welcome)
 {
     if (answer->result != GSH_OK) {
         payload[answer->bytes] = '\0';
         return gsh_fail((enum gsh_result)answer->result, "start-up: %s", payload);
     }
-    if (answer->bytes != (size_t)j->rounds * sizeof(partners[0])) {
+    if (answer->bytes != gsh_welcome_bytes(j->rounds)) {
         return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer->bytes);
     }
-    memcpy(partners, payload, answer->bytes);
+    memcpy(welcome, payload, answer->bytes);
+    if (welcome->host_ranks > (uint32_t)j->n_ranks) {
+        return gsh_fail(GSH_ERR_BUG, "start-up: an answer with %u of %d PEs on each host",
+                        welcome->host_ranks, j->n_ranks);
+    }
     return GSH_OK;
 }
 
@@ -156,8 +161,7 @@ static enum gsh_result say_hello(struct gsh_uid_join *j, struct gsh_relay *relay
  * or NULL. */
 static enum gsh_result contact_rendezvous(struct gsh_uid_join *j, struct gsh_relay *relay,
                                           const struct gsh_address *address, uint64_t deadline_ns,
-                                          struct gsh_partner partners[GSH_UID_MAX_ROUNDS],
-                                          bool may_fail, bool *is_away)
+                                          struct gsh_welcome *welcome, bool may_fail, bool *is_away)
 {
     int fd = -1;
     struct gsh_address at;
@@ -188,14 +192,14 @@ static enum gsh_result contact_rendezvous(struct gsh_uid_join *j, struct gsh_rel
         }
     }
     gsh_socket_close(&fd);
-    return r == GSH_OK ? read_answer(j, &answer, payload, partners) : r;
+    return r == GSH_OK ? read_answer(j, &answer, payload, welcome) : r;
 }
 
 /* *is_away: the relay has ended, without a text. */
 static enum gsh_result follow_relay(struct gsh_uid_join *j, struct gsh_relay *relay,
                                     const struct gsh_address *at, const struct gsh_address *address,
-                                    uint64_t deadline_ns,
-                                    struct gsh_partner partners[GSH_UID_MAX_ROUNDS], bool *is_away)
+                                    uint64_t deadline_ns, struct gsh_welcome *welcome,
+                                    bool *is_away)
 {
     struct gsh_answer answer;
     char payload[GSH_ANSWER_MAX_PAYLOAD + 1];
@@ -207,7 +211,7 @@ static enum gsh_result follow_relay(struct gsh_uid_join *j, struct gsh_relay *re
     r = gsh_relay_ask(relay, &hello, &answer, payload, deadline_ns);
     *is_away = r == GSH_ERR_PEER;
     if (r == GSH_OK) {
-        return read_answer(j, &answer, payload, partners);
+        return read_answer(j, &answer, payload, welcome);
     }
     return *is_away ? r : fail_rendezvous(j, address, r);
 }
@@ -215,7 +219,7 @@ static enum gsh_result follow_relay(struct gsh_uid_join *j, struct gsh_relay *re
 /* A rank that has been slow to say hello may be sent away for others (tcp_listener.c), or its relay
  * may end. So it comes again, by itself, before it gives up. */
 enum gsh_result gsh_uid_join(struct gsh_uid_join *j, const struct gsh_address *rendezvous,
-                             uint64_t deadline_ns, struct gsh_partner partners[GSH_UID_MAX_ROUNDS])
+                             uint64_t deadline_ns, struct gsh_welcome *welcome)
 {
     const int most_direct = j->most_direct > 0 ? j->most_direct : GSH_UID_MOST_DIRECT;
     for (j->n_tries = 1;; j->n_tries++) {
@@ -229,9 +233,9 @@ enum gsh_result gsh_uid_join(struct gsh_uid_join *j, const struct gsh_address *r
                 : GSH_RELAY_NONE;
         enum gsh_result r =
             role == GSH_RELAY_FOLLOWS
-                ? follow_relay(j, &relay, &at, rendezvous, deadline_ns, partners, &is_away)
+                ? follow_relay(j, &relay, &at, rendezvous, deadline_ns, welcome, &is_away)
                 : contact_rendezvous(j, role == GSH_RELAY_LEADS ? &relay : NULL, rendezvous,
-                                     deadline_ns, partners, may_fail, &is_away);
+                                     deadline_ns, welcome, may_fail, &is_away);
         gsh_relay_leave(&relay);
         if (!is_away || may_fail) {
             return r;

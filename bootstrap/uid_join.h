@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A rank meets the rendezvous of start-up by unique id, by itself or through a relay of its host
- * (uid_relay.h), and learns its partners. uid.c links up with them. */
+ * (uid_relay.h), and learns its partners, and how many ranks a host has. uid.c links up with them.
+ */
 #ifndef GSH_UID_JOIN_H
 #define GSH_UID_JOIN_H
 
@@ -14,6 +15,7 @@ struct gsh_uid_join {
     const char *ifname;
     uint64_t timeout_ns;
     int most_direct;
+    uint64_t host;
     /* written, even on failure: */
     struct gsh_tcp_listener *listener; /* where partners come; the caller's */
     struct gsh_bootstrap_counts sent;  /* over TCP */
@@ -23,7 +25,6 @@ struct gsh_uid_join {
 /* Waits until all ranks have come. The error has a text. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_join(struct gsh_uid_join *join,
                                               const struct gsh_address *rendezvous,
-                                              uint64_t deadline_ns,
-                                              struct gsh_partner partners[GSH_UID_MAX_ROUNDS]);
+                                              uint64_t deadline_ns, struct gsh_welcome *welcome);
 
 #endif

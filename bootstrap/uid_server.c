@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rendezvous: a thread of the id's creator that meets every rank once, gives each the addresses
- * of its O(log n) partners, and ends. If something is wrong it tells every rank, including those
- * that come later. A rank may be a relay, which brings others over its connection (uid_relay.h).
- * rendezvous.h decides; here are the connections. uid.c has what ranks then do with each other. */
+ * of its O(log n) partners and how many ranks a host has, and ends. If something is wrong it tells
+ * every rank, including those that come later. A rank may be a relay, which brings others over its
+ * connection (uid_relay.h). rendezvous.h decides; here are the connections. uid.c has what ranks
+ * then do with each other. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
@@ -173,13 +174,13 @@ static void tell_all(struct server *s, int lost)
 
 static bool answer(const struct server *s, int fd, int rank)
 {
-    struct gsh_partner partners[GSH_UID_MAX_ROUNDS];
+    struct gsh_welcome welcome = {.host_ranks = (uint32_t)s->job.host_ranks};
     const int rounds = gsh_uid_rounds(s->job.n_ranks);
     for (int k = 0; k < rounds; k++) {
-        partners[k] = gsh_rendezvous_partner(&s->job, rank, k);
+        welcome.partners[k] = gsh_rendezvous_partner(&s->job, rank, k);
     }
-    return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, partners,
-                           (size_t)rounds * sizeof(partners[0]));
+    return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, &welcome,
+                           gsh_welcome_bytes(rounds));
 }
 
 /* The partners notice a rank that has just died. */

@@ -68,12 +68,13 @@ struct gsh_hello {
     uint32_t n_ranks;               /* as the client was told */
     uint32_t round;                 /* link: which of its partners it expects the acceptor to be;
                                      * join: not 0 if the client has come before */
+    uint8_t host[8];                /* join: as in gsh_uid_options */
     struct gsh_address address;     /* join: where the client accepts links */
     uint8_t link[GSH_NONCE_BYTES];  /* join: its challenge to ranks that come there */
     uint8_t nonce[GSH_NONCE_BYTES]; /* its challenge to the acceptor */
     uint8_t mac[GSH_SHA256_BYTES];
 };
-_Static_assert(sizeof(struct gsh_hello) == 108, "no padding");
+_Static_assert(sizeof(struct gsh_hello) == 116, "no padding");
 
 struct gsh_answer {
     uint8_t magic[8];
@@ -82,13 +83,24 @@ struct gsh_answer {
 };
 _Static_assert(sizeof(struct gsh_answer) == 16, "no padding");
 
-/* Payload of a successful join: one for each round k, about rank + 2^k. */
 struct gsh_partner {
     struct gsh_address address;
     uint8_t link[GSH_NONCE_BYTES];
 };
 
-#define GSH_ANSWER_MAX_PAYLOAD (GSH_UID_MAX_ROUNDS * sizeof(struct gsh_partner))
+/* Payload of a successful join, with as many partners as there are rounds. */
+struct gsh_welcome {
+    uint32_t host_ranks;                             /* as in gsh_bootstrap */
+    struct gsh_partner partners[GSH_UID_MAX_ROUNDS]; /* of round k: rank + 2^k */
+};
+_Static_assert(sizeof(struct gsh_welcome) == 4 + GSH_UID_MAX_ROUNDS * 36, "no padding");
+
+static inline size_t gsh_welcome_bytes(int rounds)
+{
+    return offsetof(struct gsh_welcome, partners) + (size_t)rounds * sizeof(struct gsh_partner);
+}
+
+#define GSH_ANSWER_MAX_PAYLOAD sizeof(struct gsh_welcome)
 
 /* Rounds of dissemination among n ranks: the smallest k with 2^k >= n. */
 int gsh_uid_rounds(int n_ranks);
@@ -119,6 +131,7 @@ enum gsh_frame_kind {
     GSH_FRAME_NOTICE,
     GSH_FRAME_COMBINE,
     GSH_FRAME_BOTH, /* a value to combine, and data behind it */
+    GSH_FRAME_HOST, /* the same, with data for ranks of the same host alone */
 };
 
 struct gsh_frame {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PEs as light objects in virtual time. Each makes the calls of one list, one after the other. A
  * call is a walk: a generator of actions, made of the same steps as the library's own blocking code
- * (bootstrap/leg.h, bootstrap/voting.h, device/coll/schedule.h). The engine lets messages travel
- * through the model's network, and continues the walk of a PE when what it awaits has come.
+ * (bootstrap/leg.h, host_leg.h, bootstrap/voting.h, device/coll/schedule.h). The engine lets
+ * messages travel through the model's network, and continues the walk of a PE when what it awaits
+ * has come.
  *
  * A message costs the sender's CPU, then the sender's adapter (the gap, or the time for its bytes),
  * the way, the receiver's adapter, and the receiver's CPU. Adapters and CPUs do one thing at a
@@ -21,7 +22,8 @@
 enum sim_kind {
     SIM_RENDEZVOUS, /* of start-up by unique id */
     SIM_LINK_UP,
-    SIM_ALLGATHER, /* of a bootstrap: over TCP, or over the proxy (net_job.c) */
+    SIM_ALLGATHER,   /* of a bootstrap: over TCP, or over the proxy (net_job.c) */
+    SIM_HOST_GATHER, /* over TCP, of those of the host alone (bootstrap/host_leg.h) */
     SIM_BARRIER,
     SIM_COMBINE,
     SIM_VOTE,
@@ -42,7 +44,7 @@ struct sim_call {
     enum sim_kind kind;
     enum sim_way way;
     enum sim_group group;
-    uint64_t value_bytes; /* SIM_ALLGATHER: of a value that is combined in the same messages */
+    uint64_t value_bytes; /* of gathers: of a value that is combined in the same messages */
     uint64_t bytes;       /* of each PE's part; SIM_COLL: of a member's part, or of everything */
     enum gsh_coll coll;
     bool is_by_leaders;

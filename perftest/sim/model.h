@@ -15,7 +15,7 @@ struct sim_way_costs {
 };
 
 struct sim_model {
-    double node_pes, adapters, leaf_nodes, pod_nodes;
+    double node_pes, host_nodes, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
     double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
     double cores, core_switch, begin, open, close;
@@ -35,6 +35,13 @@ void sim_model_write(const struct sim_model *m, FILE *file);
 static inline int sim_node_of(const struct sim_model *m, int pe)
 {
     return pe / (int)m->node_pes;
+}
+
+/* PEs of a host among n. */
+static inline int sim_host_pes(const struct sim_model *m, int n)
+{
+    const double all = m->node_pes * m->host_nodes;
+    return all < n ? (int)all : n;
 }
 
 /* Switches between two nodes, less one, halved: 0 under one leaf, 1 in a pod, 2 beyond. */

@@ -4,6 +4,7 @@
  * test tests/unit/sim.c compares with what real PEs send. */
 #include <stddef.h>
 #include <string.h>
+#include "bootstrap/host_leg.h"
 #include "bootstrap/uid_relay.h"
 #include "bootstrap/uid_wire.h"
 #include "perftest/sim/engine.h"
@@ -61,6 +62,22 @@ static enum sim_next hear_leg(struct sim_view *v, struct sim_action *a)
 
 /* ---- bootstraps ---- */
 
+/* How many blocks a message of this leg has. */
+static uint64_t blocks_of(const struct sim_view *v)
+{
+    const struct gsh_leg *leg = &v->walk->leg;
+    const int host_ranks = v->rendezvous != NULL ? v->rendezvous->host_ranks : 0;
+    switch (v->call->kind) {
+    case SIM_COMBINE: /* one value, whatever it stands for */
+        return 1;
+    case SIM_HOST_GATHER:
+        return (uint64_t)(host_ranks > 0 ? gsh_host_leg_blocks(v->n_pes, host_ranks, leg->distance)
+                                         : leg->blocks);
+    default:
+        return (uint64_t)leg->blocks;
+    }
+}
+
 static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
 {
     if (v->walk->stage == 1) {
@@ -69,10 +86,7 @@ static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
     if (!next_leg(v, a)) {
         return SIM_OVER;
     }
-    const bool is_combine = v->call->kind == SIM_COMBINE; /* one value, whatever it stands for */
-    set_data(v, a,
-             v->call->value_bytes +
-                 (is_combine ? 1 : (uint64_t)v->walk->leg.blocks) * v->call->bytes);
+    set_data(v, a, v->call->value_bytes + blocks_of(v) * v->call->bytes);
     return SIM_SEND;
 }
 
@@ -147,6 +161,9 @@ static void admit(struct sim_view *v, const struct greeting *from)
 {
     struct gsh_hello hello = {
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)from->rank, .n_ranks = (uint32_t)from->n_ranks};
+    const int host = from->rank / sim_host_pes(v->model, from->n_ranks);
+    const uint64_t id = (uint64_t)host + 1;
+    memcpy(hello.host, &id, sizeof(id));
     memcpy(&hello.address.ip, &from->rank, sizeof(from->rank));
     (void)gsh_rendezvous_enter(v->rendezvous, &hello, -1, from->via);
 }
@@ -181,7 +198,8 @@ static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
 {
     enum { AWAIT, ADMIT, ANSWER };
     struct sim_walk *w = v->walk;
-    const uint64_t partners = (uint64_t)gsh_uid_rounds(v->n_pes) * sizeof(struct gsh_partner);
+    const uint64_t answer =
+        sizeof(struct gsh_answer) + gsh_welcome_bytes(gsh_uid_rounds(v->n_pes)) + GSH_SHA256_BYTES;
     switch (w->stage) {
     case AWAIT:
         *a = (struct sim_action){.other = -1};
@@ -200,8 +218,7 @@ static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
         *a = (struct sim_action){.other = first,
                                  .way = SIM_TCP,
                                  .parts = (uint32_t)(end - first),
-                                 .bytes = (uint64_t)(end - first) * (sizeof(struct gsh_answer) +
-                                                                     partners + GSH_SHA256_BYTES)};
+                                 .bytes = (uint64_t)(end - first) * answer};
         w->row = end;
         return SIM_SEND;
     }
@@ -287,7 +304,7 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
         a->way = SIM_LOCAL;
         a->key = RELAYED_KEY;
         a->bytes = offsetof(struct gsh_relay_answer, payload) +
-                   (uint64_t)gsh_uid_rounds(v->n_pes) * sizeof(struct gsh_partner);
+                   gsh_welcome_bytes(gsh_uid_rounds(v->n_pes));
         return a->other < end ? SIM_SEND : SIM_OVER;
     }
 }
@@ -422,6 +439,7 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
     case SIM_LINK_UP:
         return next_link(v, a);
     case SIM_ALLGATHER:
+    case SIM_HOST_GATHER:
     case SIM_BARRIER:
     case SIM_COMBINE:
         return next_gather(v, a);
@@ -441,9 +459,21 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
 
 uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *call, int n_pes)
 {
-    (void)model;
-    /* what is sent and received, in the order of the rounds, and in that of the ranks; a value as
-     * it is sent, as it comes, and as it is folded */
-    return call->kind == SIM_ALLGATHER ? 2 * (uint64_t)n_pes * call->bytes + 3 * call->value_bytes
-                                       : 0;
+    const int host_pes = sim_host_pes(model, n_pes);
+    uint64_t most = 0, all = 1;
+    if (call->kind == SIM_ALLGATHER) {
+        /* what is sent and received, in the order of the rounds, and in that of the ranks; a value
+         * as it is sent, as it comes, and as it is folded */
+        return 2 * (uint64_t)n_pes * call->bytes + 3 * call->value_bytes;
+    }
+    if (call->kind != SIM_HOST_GATHER) {
+        return 0;
+    }
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n_pes, 0, 1);) {
+        const uint64_t blocks = (uint64_t)gsh_host_leg_blocks(n_pes, host_pes, leg.distance);
+        most = blocks > most ? blocks : most;
+        all += blocks;
+    }
+    /* as above: what goes and what comes in a round, what has come, and that of the host */
+    return (2 * most + all + (uint64_t)host_pes) * call->bytes + 3 * call->value_bytes;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ranks at the rendezvous of start-up, which have the secret and may say anything else: each that
- * comes gets one answer, the partners of its own job or the reason why there are none, and the next
- * job begins afresh.
+ * comes gets one answer, the partners of its own job, with hosts that are theirs, or the reason why
+ * there are none, and the next job begins afresh.
  *
  * The server's source is included and runs without its thread. Its listener is the input: which
  * hello, end or failure comes next, and what a relay brings. */
@@ -121,6 +121,7 @@ static struct connection *make_hello(void)
         v->hello.n_ranks = 1 + (shape >> 2) % MAX_RANKS;
         v->hello.rank = (uint32_t)fuzz_take(&in, 1) % (v->hello.n_ranks + 1);
     }
+    v->hello.host[0] = shape & 128 ? (uint8_t)(fuzz_take(&in, 1) % 4) : 1;
     fuzz_take_bytes(&in, v->hello.link, 2);
     v->hello.address.port[0] = (uint8_t)n_connections;
     gsh_hello_seal(&v->hello, secret, no_challenge);
@@ -191,17 +192,22 @@ enum gsh_result gsh_tcp_listener_next(struct gsh_tcp_listener *listener, uint64_
 static void check_partners(const struct connection *v, const struct gsh_answer *answer,
                            const uint8_t *payload)
 {
+    struct gsh_welcome welcome;
     int rounds = gsh_uid_rounds((int)v->hello.n_ranks);
-    FUZZ_CHECK(answer->bytes == (size_t)rounds * sizeof(struct gsh_partner));
+    FUZZ_CHECK(answer->bytes == gsh_welcome_bytes(rounds));
+    memcpy(&welcome, payload, answer->bytes);
+    FUZZ_CHECK(welcome.host_ranks <= v->hello.n_ranks);
     for (int k = 0; k < rounds; k++) {
-        struct gsh_partner p;
-        memcpy(&p, payload + (size_t)k * sizeof(p), sizeof(p));
+        const struct gsh_partner p = welcome.partners[k];
         int from = p.address.port[0];
         FUZZ_CHECK(from >= 1 && from <= n_connections);
         const struct gsh_hello *h = &connections[from - 1].hello;
         FUZZ_CHECK(h->n_ranks == v->hello.n_ranks);
         FUZZ_CHECK(h->rank == (v->hello.rank + (1u << k)) % v->hello.n_ranks);
         FUZZ_CHECK(memcmp(p.link, h->link, sizeof(p.link)) == 0);
+        FUZZ_CHECK(welcome.host_ranks == 0 ||
+                   (h->host[0] == v->hello.host[0]) ==
+                       (h->rank / welcome.host_ranks == v->hello.rank / welcome.host_ranks));
     }
 }
 

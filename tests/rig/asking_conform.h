@@ -7,17 +7,18 @@
 #include "bootstrap/uid_ask.h"
 #include "tests/rig/bootstrap_conform.h"
 
-static const size_t asking_published[] = {1,   100, 711,
-                                          712, 713, 5000}; /* around an answer's length */
+#define ASKING_ANSWER GSH_UID_TOLD_MAX_BYTES
+static const size_t asking_published[] = {
+    1, 100, ASKING_ANSWER - 1, ASKING_ANSWER, ASKING_ANSWER + 1, 7 * ASKING_ANSWER};
 enum {
     ASKING_N_PUBLISHED = sizeof(asking_published) / sizeof(asking_published[0]),
     ASKING_UNKNOWN = 99,
-    ASKING_N_QUESTIONS = 4 + 2 + 8 + 1, /* about all of these, and one that is unknown */
+    ASKING_N_QUESTIONS = 4 + 2 + 7 + 1, /* about all of these, and one that is unknown */
 };
 
 static inline void asking_publish_all(struct gsh_bootstrap *b)
 {
-    uint8_t bytes[5000];
+    uint8_t bytes[7 * ASKING_ANSWER];
     for (int k = 0; k < ASKING_N_PUBLISHED; k++) {
         for (size_t i = 0; i < asking_published[k]; i++) {
             bytes[i] = conform_byte(b->rank, i, k);

@@ -73,6 +73,30 @@ static inline void conform_gather_combine(struct gsh_bootstrap *b, size_t bytes,
     free(all);
 }
 
+/* Within hosts, where the bootstrap knows them, else among all. */
+static inline void conform_gather_host(struct gsh_bootstrap *b, size_t bytes, int round)
+{
+    uint64_t value[2] = {UINT64_C(1) << b->rank % 64, (uint64_t)round + (uint64_t)b->rank};
+    const struct gsh_rank_range host = gsh_host_range(b);
+    const size_t n_bytes = (size_t)host.n * bytes;
+    uint8_t mine[256] = {0}, *theirs = malloc(n_bytes + 1);
+    size_t wrong = 0;
+    CHECK(b->rank >= host.first && b->rank < host.first + host.n);
+    for (size_t i = 0; i < bytes; i++) {
+        mine[i] = conform_byte(b->rank, i, round);
+    }
+    theirs[n_bytes] = 0x5a;
+    CHECK_EQ(gsh_gather_host(b, mine, bytes, theirs, value, sizeof(value), conform_fold), GSH_OK);
+    for (size_t i = 0; i < n_bytes; i++) {
+        wrong += theirs[i] != conform_byte(host.first + (int)(i / bytes), i % bytes, round);
+    }
+    CHECK_EQ(wrong, 0);
+    CHECK_EQ(theirs[n_bytes], 0x5a);
+    CHECK_EQ(value[0], b->size >= 64 ? UINT64_MAX : (UINT64_C(1) << b->size) - 1);
+    CHECK_EQ(value[1], (uint64_t)round + (uint64_t)b->size - 1);
+    free(theirs);
+}
+
 /* Many calls, small and large blobs, by ranks that are not in step. */
 static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_bytes)
 {
@@ -92,6 +116,7 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
             conform_combine(b, (uint64_t)round);
         }
         conform_gather_combine(b, (size_t)round % 4 * 64, (uint64_t)round);
+        conform_gather_host(b, 1 + (size_t)round * 13, round);
     }
 }
 

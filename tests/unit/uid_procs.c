@@ -142,6 +142,17 @@ static void exchange_little(int rank, int n, void *arg)
     b->ops->destroy(b);
 }
 
+/* Seven ranks on each host, whoever brings their hellos. */
+static void exchange_in_hosts(int rank, int n, void *arg)
+{
+    (void)arg;
+    options.host = (uint64_t)(rank / 7) + 1;
+    struct gsh_bootstrap *b = join(rank, n);
+    CHECK_EQ(b->host_ranks, 7);
+    conform_gather_host(b, 100, 0);
+    b->ops->destroy(b);
+}
+
 /* The id reaches the other processes as text. */
 static void exchange_by_text(int rank, int n, void *arg)
 {
@@ -334,10 +345,7 @@ static void play_first(enum change change)
     struct gsh_uid_content content;
     struct gsh_challenge challenge;
     struct gsh_answer answer;
-    union {
-        struct gsh_partner partner;
-        char bytes[GSH_ANSWER_MAX_PAYLOAD];
-    } payload;
+    struct gsh_welcome welcome;
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}};
     struct gsh_hello join = {.kind = GSH_HELLO_JOIN, .n_ranks = 2},
                      link = {.kind = GSH_HELLO_LINK, .n_ranks = 2}, theirs;
@@ -349,18 +357,19 @@ static void play_first(enum change change)
     CHECK_EQ(gsh_socket_recv(fd, &challenge, sizeof(challenge), 0), GSH_OK);
     gsh_hello_seal(&join, content.secret, challenge.nonce);
     CHECK_EQ(gsh_socket_send(fd, &join, sizeof(join), 0), GSH_OK);
-    CHECK_EQ(gsh_answer_recv(fd, &join, content.secret, &answer, &payload, 0), GSH_OK);
+    CHECK_EQ(gsh_answer_recv(fd, &join, content.secret, &answer, &welcome, 0), GSH_OK);
     close(fd);
-    gsh_hello_seal(&link, content.secret, payload.partner.link);
+    const struct gsh_partner partner = welcome.partners[0];
+    gsh_hello_seal(&link, content.secret, partner.link);
     gsh_link_keys(&link, content.secret, &keys);
-    CHECK_EQ(gsh_socket_connect(&payload.partner.address, 0, &out), GSH_OK);
+    CHECK_EQ(gsh_socket_connect(&partner.address, 0, &out), GSH_OK);
     CHECK_EQ(gsh_socket_send(out, &link, sizeof(link), 0), GSH_OK);
     struct pollfd p = {.fd = listener, .events = POLLIN};
     CHECK_EQ(poll(&p, 1, -1), 1);
     CHECK_EQ(gsh_socket_accept(listener, &in), GSH_OK);
     CHECK_EQ(gsh_socket_recv(in, &theirs, sizeof(theirs), 0), GSH_OK);
     CHECK(gsh_answer_send(in, &theirs, content.secret, GSH_OK, NULL, 0));
-    CHECK_EQ(gsh_answer_recv(out, &link, content.secret, &answer, &payload, 0), GSH_OK);
+    CHECK_EQ(gsh_answer_recv(out, &link, content.secret, &answer, &welcome, 0), GSH_OK);
     send_frames(out, &keys, change);
     char byte;
     while (gsh_socket_recv(in, &byte, 1, 0) == GSH_OK) { /* until PE 1 ends */
@@ -595,6 +604,8 @@ static void test_relays(void)
     CHECK(start_server(&options, 24));
     conform_fork(40, exchange_little, NULL);
     CHECK(start_server(&options, 0));
+    conform_fork(40, exchange_in_hosts, NULL);
+    CHECK(start_server(&options, 0));
     conform_fork(2, exchange, NULL);
     test_lost_by_relay(5);
     test_lost_by_relay(3);
@@ -630,7 +641,7 @@ static void test_bad_ids(void)
  * know. */
 static void test_other_version(void)
 {
-    static const uint8_t greeting[9] = "gshmhs\0\5?", stranger[9] = "HTTP/1.1 ";
+    static const uint8_t greeting[9] = "gshmhs\0\6?", stranger[9] = "HTTP/1.1 ";
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid wrong;
     int listener = -1, fd = -1, status = -1;
@@ -649,10 +660,40 @@ static void test_other_version(void)
             _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
         }
         expect_refusal(&wrong, GSH_ERR_ARG,
-                       i == 0 ? "runs another version of gshmem (start-up 5) than this PE (4)"
+                       i == 0 ? "runs another version of gshmem (start-up 6) than this PE (5)"
                               : "is no rendezvous of gshmem");
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
+    gsh_socket_close(&listener);
+}
+
+/* A rendezvous that has the secret, and answers by an unlikely number. */
+static void test_bad_welcome(void)
+{
+    struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
+    struct gsh_uid_content content;
+    struct gsh_challenge challenge = {.nonce = "fresh"};
+    struct gsh_welcome welcome = {.host_ranks = 2}; /* to the only rank */
+    struct gsh_hello hello;
+    struct gsh_uid its;
+    int listener = -1, fd = -1, status = -1;
+    gsh_magic(challenge.magic);
+    CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK);
+    CHECK_EQ(gsh_uid_encode(&bound, &its), GSH_OK);
+    CHECK_EQ(gsh_uid_decode(&its, &content), GSH_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        struct pollfd p = {.fd = listener, .events = POLLIN};
+        bool is_well =
+            poll(&p, 1, 60000) == 1 && gsh_socket_accept(listener, &fd) == GSH_OK &&
+            gsh_socket_send(fd, &challenge, sizeof(challenge), 0) == GSH_OK &&
+            gsh_socket_recv(fd, &hello, sizeof(hello), 0) == GSH_OK &&
+            gsh_answer_send(fd, &hello, content.secret, GSH_OK, &welcome, gsh_welcome_bytes(0));
+        p.fd = fd; /* until the other side leaves */
+        _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
+    }
+    expect_refusal(&its, GSH_ERR_BUG, "an answer with 2 of 1 PEs on each host");
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
     gsh_socket_close(&listener);
 }
 
@@ -690,6 +731,7 @@ int main(void)
     test_relays();
     test_bad_ids();
     test_other_version();
+    test_bad_welcome();
     end_server();
     return test_result();
 }

@@ -1,7 +1,7 @@
-/* Proves that ranks of a unique id exchange blobs whatever their number, that an id can serve one
- * job after another, and that wrong ranks and sizes, and too few descriptors, give every rank the
- * reason. Ranks are threads, so the thread sanitizer sees the rendezvous too.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Proves that ranks of a unique id exchange blobs whatever their number, that they know how they
+ * lie on hosts and exchange blobs within these, that an id can serve one job after another, and
+ * that wrong ranks and sizes, and too few descriptors, give every rank the reason. Ranks are
+ * threads, so the thread sanitizer sees the rendezvous too. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -62,6 +62,7 @@ static struct gsh_bootstrap *join(int rank, int n)
 static void test_exchange(int rank, int n)
 {
     struct gsh_bootstrap *b = join(rank, n);
+    CHECK_EQ(b->host_ranks, 0); /* nobody says */
     conform_exchange(b, n < 4 ? 1000000 : 65537);
     b->ops->destroy(b);
 }
@@ -89,6 +90,70 @@ static void test_look_up_past(int rank, int n)
 {
     struct gsh_bootstrap *b = join(rank, n);
     asking_conform_past(b);
+    b->ops->destroy(b);
+}
+
+/* ---- hosts ---- */
+
+/* A letter for each rank's host. */
+static const char *hosts;
+static int host_ranks; /* what the ranks are to know */
+
+static struct gsh_bootstrap *join_from(char host, int rank, int n)
+{
+    struct gsh_bootstrap *b = NULL;
+    struct gsh_uid_options mine = options;
+    mine.host = (uint64_t)host;
+    if (!CHECK_EQ(gsh_bootstrap_uid_create(&id, rank, n, &mine, &b), GSH_OK)) {
+        exit(1);
+    }
+    return b;
+}
+
+static void test_hosts(int rank, int n)
+{
+    struct gsh_bootstrap *b = join_from(hosts[rank], rank, n);
+    CHECK_EQ(b->host_ranks, host_ranks);
+    const struct gsh_rank_range host = gsh_host_range(b);
+    for (int i = 0; i < n && host_ranks > 0; i++) {
+        CHECK_EQ(i >= host.first && i < host.first + host.n, hosts[i] == hosts[rank]);
+    }
+    conform_exchange(b, 4096);
+    b->ops->destroy(b);
+}
+
+static void with_hosts(const char *letters, int expected)
+{
+    hosts = letters;
+    host_ranks = expected;
+    with_new_id((int)strlen(letters), test_hosts);
+}
+
+/* Whether it waits for the one that leaves, or for one that waits for it. */
+static void test_host_leaves(int rank, int n)
+{
+    struct gsh_bootstrap *b = join_from((char)('a' + rank / 3), rank, n);
+    uint64_t value[2] = {0};
+    char theirs[3];
+    CHECK_EQ(b->host_ranks, 3);
+    conform_gather_host(b, 100, 0);
+    if (rank != 3) {
+        CHECK_EQ(gsh_gather_host(b, "x", 1, theirs, value, sizeof(value), conform_fold),
+                 GSH_ERR_PEER);
+        CHECK(strstr(gsh_last_error(), "PE 3"));
+    }
+    b->ops->destroy(b);
+}
+
+/* A rank that takes hosts for known, while the other does not, is in another call. */
+static void test_hosts_differ(int rank, int n)
+{
+    struct gsh_bootstrap *b = join_from('a', rank, n);
+    uint64_t value[2] = {0};
+    char theirs[2];
+    b->host_ranks = rank == 0 ? 0 : b->host_ranks;
+    enum gsh_result r = gsh_gather_host(b, "x", 1, theirs, value, sizeof(value), conform_fold);
+    CHECK(r == GSH_ERR_BUG || r == GSH_ERR_PEER || r == GSH_ERR_SYMMETRY);
     b->ops->destroy(b);
 }
 
@@ -230,6 +295,16 @@ int main(void)
     with_new_id(5, test_look_up);
     with_new_id(9, test_look_up);
     with_new_id(8, test_look_up_past);
+    with_hosts("a", 1);
+    with_hosts("aab", 2);
+    with_hosts("abc", 1);
+    with_hosts("bbbaaac", 3);
+    with_hosts("aaaaabbbbb", 5);
+    with_hosts("aabbccdde", 2);
+    with_hosts("abab", 0);
+    with_hosts("abb", 0);
+    with_new_id(8, test_host_leaves);
+    with_new_id(2, test_hosts_differ);
     with_new_id(8, test_one_leaves);
     with_new_id(3, test_abort);
     with_new_id(2, test_sizes_differ);

@@ -1,0 +1,147 @@
+/* Proves which jobs have hosts that a number describes, and that an exchange within hosts, by its
+ * arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever the
+ * numbers of ranks and of those of a host; that it sends few of them; and that in a job of one host
+ * it is the allgather. SPDX-License-Identifier: Apache-2.0 */
+#include "bootstrap/host_leg.h"
+#include "bootstrap/leg.h"
+#include "bootstrap/rendezvous.h"
+#include "tests/test.h"
+
+enum { MAX_RANKS = 64, NONE = -1 };
+
+/* ---- what the rendezvous decides ---- */
+
+/* Ranks come in an order of no meaning. */
+static int host_ranks_of(int n, const uint64_t *hosts)
+{
+    struct gsh_rendezvous r = {0};
+    for (int i = 0; i < n; i++) {
+        const int rank = (i + n / 2) % n;
+        struct gsh_hello hello = {.rank = (uint32_t)rank, .n_ranks = (uint32_t)n};
+        memcpy(hello.host, &hosts[rank], sizeof(hello.host));
+        CHECK_EQ(r.host_ranks, 0);
+        CHECK(gsh_rendezvous_enter(&r, &hello, -1, rank));
+    }
+    CHECK(gsh_rendezvous_is_complete(&r));
+    const int host_ranks = r.host_ranks;
+    gsh_rendezvous_forget(&r);
+    return host_ranks;
+}
+
+static void test_decision(void)
+{
+    static const struct {
+        const char *hosts; /* a letter for each rank's; '-': it does not say */
+        int host_ranks;
+    } cases[] = {
+        {"a", 1},      {"aaaa", 4},   {"ab", 1},        {"abc", 1},     {"aabb", 2},
+        {"bbaacc", 2}, {"aabbc", 2},  {"aaabbbcc", 3},  {"aaab", 3},    {"abb", 0},
+        {"aabbb", 0},  {"aabbbb", 0}, {"abab", 0},      {"aabbaa", 0},  {"aabba", 0},
+        {"abca", 0},   {"aabcc", 0},  {"aabccd", 0},    {"-", 0},       {"----", 0},
+        {"aabb-", 0},  {"-abc", 0},   {"aabbccaab", 0}, {"aaaabbb", 4}, {"aaaabbbc", 0},
+    };
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        uint64_t hosts[16] = {0};
+        const int n = (int)strlen(cases[c].hosts);
+        for (int i = 0; i < n; i++) { /* they differ in their first and last bytes alone */
+            const uint64_t letter = (uint64_t)cases[c].hosts[i];
+            hosts[i] = letter == '-' ? 0 : letter % 2 == 0 ? letter : letter << 56;
+        }
+        if (!CHECK_EQ(host_ranks_of(n, hosts), cases[c].host_ranks)) {
+            printf("%s\n", cases[c].hosts);
+        }
+    }
+}
+
+/* ---- the exchange ---- */
+
+/* at[r][p]: whose block rank r has at position p. Before a round, as its messages are of then. */
+static int at[MAX_RANKS][MAX_RANKS];
+
+static void begin(int n)
+{
+    for (int r = 0; r < n; r++) {
+        for (int p = 0; p < n; p++) {
+            at[r][p] = p == 0 ? r : NONE;
+        }
+    }
+}
+
+static int in_host(int n, int host_ranks)
+{
+    int most = 0;
+    begin(n);
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
+        const int d = leg.distance;
+        int blocks = 0;
+        for (int p = d - 1; (p = gsh_host_leg_position(n, host_ranks, p)) < n && p < 2 * d;) {
+            CHECK(p >= d && p - d < leg.blocks);
+            for (int r = 0; r < n; r++) {
+                at[r][p] = at[(r + n - d) % n][p - d];
+                CHECK(at[r][p] != NONE);
+            }
+            blocks++;
+        }
+        CHECK_EQ(gsh_host_leg_blocks(n, host_ranks, d), blocks);
+        CHECK(blocks <= leg.blocks && blocks <= 2 * (host_ranks - 1));
+        CHECK(host_ranks < n || blocks == leg.blocks);
+        most = blocks > most ? blocks : most;
+    }
+    return most;
+}
+
+static void in_all(int n)
+{
+    begin(n);
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
+        for (int r = 0; r < n; r++) {
+            memcpy(&at[r][leg.distance], at[(r + n - leg.distance) % n],
+                   (size_t)leg.blocks * sizeof(int));
+        }
+    }
+}
+
+static void test_exchange(void)
+{
+    static int all[MAX_RANKS][MAX_RANKS];
+    for (int n = 1; n <= MAX_RANKS; n++) {
+        in_all(n);
+        memcpy(all, at, sizeof(all));
+        for (int k = 1; k <= n; k++) {
+            int wrong = 0;
+            (void)in_host(n, k);
+            for (int r = 0; r < n; r++) {
+                for (int p = 0; p < n; p++) {
+                    const bool is_of_host = all[r][p] / k == r / k;
+                    wrong += at[r][p] == NONE ? is_of_host : at[r][p] != all[r][p];
+                }
+            }
+            if (!CHECK_EQ(wrong, 0)) {
+                printf("%d ranks, %d on a host\n", n, k);
+            }
+        }
+    }
+    CHECK_EQ(in_host(MAX_RANKS, 1), 0);
+}
+
+/* What a rank of very many sends does not grow with their number, but for its logarithm. */
+static void test_many(void)
+{
+    for (int n = 1000; n <= 1000000; n *= 10) {
+        for (int k = 1; k <= 8; k++) {
+            int blocks = 0;
+            for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
+                blocks += gsh_host_leg_blocks(n, k, leg.distance);
+            }
+            CHECK(blocks <= (k - 1) * gsh_uid_rounds(n) && (k == 1 || blocks >= k));
+        }
+    }
+}
+
+int main(void)
+{
+    test_decision();
+    test_exchange();
+    test_many();
+    return test_result();
+}
