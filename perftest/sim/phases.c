@@ -42,7 +42,7 @@ void sim_add_init(struct sim *s)
     sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
     sim_add(s, "identities",
-            (struct sim_call){.kind = SIM_ALLGATHER,
+            (struct sim_call){.kind = SIM_HOST_GATHER,
                               .way = tcp,
                               .bytes = sizeof(struct gsh_identity),
                               .value_bytes = sizeof(struct gsh_identity_sum)});

@@ -143,17 +143,51 @@ static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
     return &hosts[at];
 }
 
+/* What this PE has heard: of the PEs of its host, which the bootstrap knows, or of all. */
+struct heard {
+    int host_ranks; /* as the bootstrap's */
+    struct gsh_rank_range range;
+    struct gsh_identity *of; /* [range.n] */
+};
+
+static int end_of(const struct heard *heard)
+{
+    return heard->range.first + heard->range.n;
+}
+
+static const struct gsh_identity *identity_of(const struct heard *heard, int pe)
+{
+    return &heard->of[pe - heard->range.first];
+}
+
+/* Entries for hosts: for each, or for one after the other. */
+static size_t host_entries(int n_pes, const struct heard *heard)
+{
+    return heard->host_ranks > 0 ? 1 : host_hosts(n_pes);
+}
+
+/* The host of PE i, which comes after PE i - 1. Where the bootstrap knows hosts, their numbers
+ * stand for their hashes. */
+static struct host *next_host(struct host *hosts, int n_pes, const struct heard *heard, int i)
+{
+    if (heard->host_ranks == 0) {
+        return find_host(hosts, host_hosts(n_pes), identity_of(heard, i)->host);
+    }
+    if (i % heard->host_ranks == 0) {
+        *hosts = (struct host){.hash = (uint64_t)(i / heard->host_ranks)};
+    }
+    return hosts;
+}
+
 /* hosts: zeroed places. host_of_node: as many as PEs. */
-static void number_nodes(struct gsh_instance *pe, struct host *hosts,
-                         const struct gsh_identity *all)
+static void number_nodes(struct gsh_instance *pe, struct host *hosts, const struct heard *heard)
 {
     const int node_pes = pe->env.node_pes;
-    size_t n_hosts = host_hosts(pe->n_pes);
     for (int i = 0; i < pe->n_pes; i++) {
-        struct host *host = find_host(hosts, n_hosts, all[i].host);
+        struct host *host = next_host(hosts, pe->n_pes, heard, i);
         int before = host->n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
-            pe->host_of_node[pe->n_nodes] = all[i].host;
+            pe->host_of_node[pe->n_nodes] = host->hash;
             host->node = pe->n_nodes++;
             host->n_node_pes = 0;
         }
@@ -173,37 +207,40 @@ static enum gsh_result make_near(struct gsh_instance *pe)
                             : gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
 }
 
-static enum gsh_result list_host(struct gsh_instance *pe, const struct gsh_identity *all)
+static enum gsh_result list_host(struct gsh_instance *pe, const struct heard *heard)
 {
-    const uint64_t host = all[pe->my_pe].host;
+    const uint64_t host = identity_of(heard, pe->my_pe)->host;
     size_t n = 0;
-    for (int i = 0; i < pe->n_pes; i++) {
-        n += all[i].host == host;
+    for (int i = heard->range.first; i < end_of(heard); i++) {
+        n += identity_of(heard, i)->host == host;
     }
     pe->host_pes = calloc(n, sizeof(*pe->host_pes));
     if (pe->host_pes == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
-    for (int i = 0; i < pe->n_pes; i++) {
-        if (all[i].host == host) {
-            pe->host_pes[pe->n_host_pes++] =
-                (struct gsh_host_pe){.process = all[i].process, .pe = i};
+    for (int i = heard->range.first; i < end_of(heard); i++) {
+        const struct gsh_identity *its = identity_of(heard, i);
+        if (its->host == host) {
+            pe->host_pes[pe->n_host_pes++] = (struct gsh_host_pe){.process = its->process, .pe = i};
+        } else if (heard->host_ranks > 0) {
+            return gsh_fail(GSH_ERR_ARG,
+                            "init: PE %d is not of this host, as it told the rendezvous", i);
         }
     }
     return GSH_OK;
 }
 
-static enum gsh_result fill_near(struct gsh_instance *pe, const struct gsh_identity *all)
+static enum gsh_result fill_near(struct gsh_instance *pe, const struct heard *heard)
 {
     enum gsh_result r = make_near(pe);
-    for (int i = 0; r == GSH_OK && i < pe->n_pes; i++) {
+    for (int i = heard->range.first; r == GSH_OK && i < end_of(heard); i++) {
         struct gsh_near *near = gsh_near_of(pe, i);
         if (near != NULL) {
-            near->bell = all[i].bell;
+            near->bell = identity_of(heard, i)->bell;
         }
         const bool is_beside = near != NULL && gsh_is_of_process(pe, i);
         if (is_beside) {
-            near->instance = gsh_instance_numbered(all[i].instance);
+            near->instance = gsh_instance_numbered(identity_of(heard, i)->instance);
         }
         if (is_beside && near->instance == NULL) {
             r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
@@ -215,9 +252,9 @@ static enum gsh_result fill_near(struct gsh_instance *pe, const struct gsh_ident
     return r;
 }
 
-static enum gsh_result fill_peers(struct gsh_instance *pe, const struct gsh_identity *all)
+static enum gsh_result fill_peers(struct gsh_instance *pe, const struct heard *heard)
 {
-    struct host *hosts = calloc(host_hosts(pe->n_pes), sizeof(*hosts));
+    struct host *hosts = calloc(host_entries(pe->n_pes, heard), sizeof(*hosts));
     pe->peers = calloc((size_t)pe->n_pes, sizeof(*pe->peers));
     pe->host_of_node = malloc((size_t)pe->n_pes * sizeof(*pe->host_of_node));
     if (pe->peers == NULL || pe->host_of_node == NULL || hosts == NULL) {
@@ -226,16 +263,16 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct gsh_iden
     }
     pe->cuda_ordinal = -1;
     pe->thread_level = GSHMEM_THREAD_MULTIPLE;
-    pe->is_one_process = true;
-    for (int i = 0; i < pe->n_pes; i++) {
+    pe->is_one_process = heard->range.n == pe->n_pes;
+    for (int i = heard->range.first; i < end_of(heard); i++) {
         struct gsh_peer *p = &pe->peers[i];
-        p->is_of_process = all[i].process == all[pe->my_pe].process;
+        p->is_of_process = identity_of(heard, i)->process == identity_of(heard, pe->my_pe)->process;
         pe->is_one_process = pe->is_one_process && p->is_of_process;
     }
-    number_nodes(pe, hosts, all);
+    number_nodes(pe, hosts, heard);
     free(hosts);
-    const enum gsh_result r = list_host(pe, all);
-    return r == GSH_OK ? fill_near(pe, all) : r;
+    const enum gsh_result r = list_host(pe, heard);
+    return r == GSH_OK ? fill_near(pe, heard) : r;
 }
 
 /* ---- the exchange ---- */
@@ -381,14 +418,13 @@ static enum gsh_result find_own(struct gsh_instance *pe, struct own *own)
     return GSH_OK;
 }
 
-/* all: [n_pes], for the others' identities. */
-static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct gsh_identity *all)
+static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct heard *heard)
 {
     struct gsh_bootstrap *b = pe->bootstrap;
     struct gsh_identity_sum *sum = &own->sum;
     struct settings *settings = NULL;
-    enum gsh_result r =
-        gsh_gather_combine(b, &own->identity, sizeof(own->identity), all, sum, sizeof(*sum), fold);
+    enum gsh_result r = gsh_gather_host(b, &own->identity, sizeof(own->identity), heard->of, sum,
+                                        sizeof(*sum), fold);
     if (r == GSH_OK && memcmp(&sum->least, &sum->most, sizeof(sum->least)) != 0) {
         r = check_versions(b);
     }
@@ -399,7 +435,7 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
     if (r == GSH_OK) {
         gsh_key_secret(b->shared_key, sum->random, pe->secret);
         pe->needs_no_choice = (sum->flags & GSH_IDENTITY_CHOOSES) == 0;
-        r = fill_peers(pe, all);
+        r = fill_peers(pe, heard);
     }
     if (r == GSH_OK && settings != NULL && pe->n_nodes > 1) {
         r = check_far_settings(b, settings);
@@ -417,13 +453,15 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
 enum gsh_result gsh_identity_exchange(struct gsh_instance *pe)
 {
     struct own own = {.bell = GSH_OK};
-    struct gsh_identity *all = calloc((size_t)pe->n_pes, sizeof(*all));
-    if (all == NULL) {
+    struct heard heard = {.host_ranks = pe->bootstrap->host_ranks,
+                          .range = gsh_host_range(pe->bootstrap)};
+    heard.of = calloc((size_t)heard.range.n, sizeof(*heard.of));
+    if (heard.of == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
     enum gsh_result r = find_own(pe, &own);
-    r = r == GSH_OK ? exchange(pe, &own, all) : r;
+    r = r == GSH_OK ? exchange(pe, &own, &heard) : r;
     explicit_bzero(own.sum.random, sizeof(own.sum.random));
-    free(all);
+    free(heard.of);
     return r;
 }

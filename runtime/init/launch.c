@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/host.h"
 #include "base/process.h"
 #include "bootstrap/uid.h"
 #include "gshmemx.h"
@@ -14,7 +15,8 @@ static struct gsh_uid_options uid_options(const struct gsh_env *env)
 {
     return (struct gsh_uid_options){.ifname = env->uid_ifname,
                                     .family = env->uid_family,
-                                    .timeout_ns = env->bootstrap_timeout_ns};
+                                    .timeout_ns = env->bootstrap_timeout_ns,
+                                    .host = gsh_host_id()};
 }
 
 static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstrap **out)

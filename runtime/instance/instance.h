@@ -87,7 +87,7 @@ struct gsh_instance {
     bool needs_no_choice;         /* all devices are CPUs, so init sets them up */
     struct gsh_peer *peers;       /* [n_pes] */
     struct gsh_near *near;        /* by node_index; gsh_near_of */
-    uint64_t *host_of_node;       /* [n_nodes] boot id and network namespace */
+    uint64_t *host_of_node;       /* [n_nodes] equal where nodes are of one host */
     struct gsh_host_pe *host_pes; /* [n_host_pes], by PE number; gsh_process_of */
     int n_host_pes;
     struct gsh_bell *bell;      /* while init waits for others of the node, else NULL */

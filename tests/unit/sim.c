@@ -1,16 +1,18 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
- * "processes", under gshmemrun, it does so for what processes send over TCP; with two numbers, for
- * so many PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they
- * should, that a hundred thousand keep little of each other, that PEs share cores, that each run is
- * the same, that a PE which dies or hangs is noticed by all others in each call, and that a job's
- * GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
+ * "processes", under gshmemrun, it does so for what processes send over TCP, with a number behind
+ * it for processes that take themselves for so many on each host; with two numbers, for so many
+ * PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they should,
+ * that a hundred thousand keep little of each other, that PEs share cores, that each run is the
+ * same, that a PE which dies or hangs is noticed by all others in each call, and that a job's GOAL
+ * file has a send for each receive. SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bootstrap/uid.h"
 #include "bootstrap/uid_wire.h"
+#include "base/host.h"
 #include "gshmem.h"
 #include "gshmemx.h"
 #include "perftest/sim/goal.h"
@@ -33,7 +35,16 @@ static struct sent sent[MAX_PES][N_STAGES];
 static gshmemx_uniqueid_t id;
 static uint64_t message_max, team_units;
 
-/* ---- real PEs: threads, each a node or two of them one ---- */
+/* ---- real PEs ---- */
+
+static int host_pes; /* of a pretended host, by PE number; 0: this machine is the only one */
+
+/* In place of base/host.c. */
+uint64_t gsh_host_id(void)
+{
+    const char *rank = getenv("GSHMEM_RANK");
+    return host_pes > 0 && rank != NULL ? (uint64_t)(atoi(rank) / host_pes) + 1 : 1;
+}
 
 static void note(int rank, int stage)
 {
@@ -106,6 +117,7 @@ static void compare(const struct sim *s, int n, const char *const *names, int st
     }
 }
 
+/* Threads, on a host of many nodes. */
 static void test_counts(int n, int node_pes)
 {
     static const char *const
@@ -125,6 +137,7 @@ static void test_counts(int n, int node_pes)
     test_join_threads(n, threads);
     sim_model_init(&model);
     model.node_pes = node_pes;
+    model.host_nodes = n;
     model.message_max = (double)message_max;
     model.team_units = (double)team_units;
     struct sim *s = sim_create(&model, n, 1);
@@ -149,7 +162,7 @@ static void test_counts(int n, int node_pes)
 }
 
 /* A process that gshmemrun has started: over TCP all PEs send the same, which is not what threads
- * of one process do. */
+ * of one process do. Each pretended host is a node. */
 static int process_main(void)
 {
     static const char *const tcp[] = {"rendezvous", "links", "identities", "heap", NULL};
@@ -158,7 +171,8 @@ static int process_main(void)
     const struct gsh_instance *pe = gsh_instance_bound();
     const uint64_t n = (uint64_t)gshmem_n_pes();
     sim_model_init(&model);
-    model.node_pes = pe->env.node_pes;
+    model.node_pes = host_pes > 0 ? host_pes : pe->env.node_pes;
+    model.host_nodes = host_pes > 0 ? 1 : (double)n;
     struct sim *s = sim_create(&model, (int)n, 1);
     sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
@@ -353,6 +367,7 @@ static void test_goal(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "processes") == 0) {
+        host_pes = argc > 2 ? atoi(argv[2]) : 0;
         return process_main();
     }
     if (argc > 2) {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/host.h"
 #include "base/private_fd.h"
 #include "base/process.h"
 #include "base/siphash.h"
@@ -99,7 +100,7 @@ static void be_another_version(struct job *job)
 {
     static const uint8_t version[8] = {0x21, 0x67, 0x73, 0x68, 99, 1, 2, 3}, mine[24];
     struct sum sum = {{0}, {0}, {0}};
-    struct gsh_uid_options options = {.timeout_ns = 60 * SECOND};
+    struct gsh_uid_options options = {.timeout_ns = 60 * SECOND, .host = gsh_host_id()};
     struct gsh_uid id;
     struct gsh_bootstrap *b = NULL;
     uint8_t all[2 * sizeof(mine)], versions[2 * sizeof(version)];
@@ -110,7 +111,7 @@ static void be_another_version(struct job *job)
                             ? gsh_bootstrap_local_create(job, 0, 2, options.timeout_ns, &b)
                             : gsh_bootstrap_uid_create(&id, 0, 2, &options, &b);
     if (CHECK_EQ(r, GSH_OK)) {
-        CHECK_EQ(gsh_gather_combine(b, mine, sizeof(mine), all, &sum, sizeof(sum), fold_versions),
+        CHECK_EQ(gsh_gather_host(b, mine, sizeof(mine), all, &sum, sizeof(sum), fold_versions),
                  GSH_OK);
         CHECK(memcmp(sum.least, sum.most, sizeof(version)) != 0);
         CHECK_EQ(b->ops->allgather(b, version, sizeof(version), versions), GSH_OK);
