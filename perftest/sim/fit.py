@@ -83,7 +83,9 @@ class Simulation:
     def __init__(self, options):
         self.command = [os.path.join(options.build, "perftest", "sim", "sim"), options.job]
         self.phases = PHASES[options.job]
-        fixed = {"node_pes": os.environ.get("GSHMEM_NODE_PES", "1"), "cpu.cores": str(os.cpu_count())}
+        # one host, however many nodes it pretends to be
+        fixed = {"node_pes": os.environ.get("GSHMEM_NODE_PES", "1"), "host_nodes": "1e6",
+                 "cpu.cores": str(os.cpu_count())}
         fixed.update(setting.split("=", 1) for setting in options.set)
         self.command += [f"--set={name}={value}" for name, value in fixed.items()]
 
