@@ -611,6 +611,9 @@ static enum gsh_result link_up(struct uid_bootstrap *u, const struct gsh_partner
             r = gsh_fail(GSH_ERR_PEER, "start-up: PE %d died or left", partner(u, event.tag, 1));
         }
     }
+    for (int k = 0; k < u->rounds && r == GSH_OK; k++) { /* else partners that end would wake it */
+        gsh_tcp_listener_remove(u->listener, u->out[k]);
+    }
     return r;
 }
 

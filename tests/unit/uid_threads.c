@@ -93,6 +93,35 @@ static void test_look_up_past(int rank, int n)
     b->ops->destroy(b);
 }
 
+/* What all epoll descriptors of this process watch together. */
+static int count_watched(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        char path[64], line[256];
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+        FILE *info = fopen(path, "re");
+        while (info != NULL && fgets(line, sizeof(line), info) != NULL) {
+            n += strncmp(line, "tfd:", 4) == 0;
+        }
+        if (info != NULL) {
+            fclose(info);
+        }
+    }
+    return n;
+}
+
+/* What answers the questions of others is not woken by links, which end as ranks leave. */
+static void test_watches_no_link(int rank, int n)
+{
+    struct gsh_bootstrap *b = join(rank, n);
+    CHECK_EQ(gsh_uid_publish(b->asking, 1, "x", 1), GSH_OK);
+    CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    CHECK(count_watched() <= n); /* where each listens */
+    CHECK_EQ(b->ops->barrier(b), GSH_OK);
+    b->ops->destroy(b);
+}
+
 /* ---- hosts ---- */
 
 /* A letter for each rank's host. */
@@ -292,6 +321,7 @@ int main(void)
     for (int n = 1; n <= MAX_THREADS; n += n < 4 ? 1 : 4) {
         with_new_id(n, test_exchange);
     }
+    with_new_id(8, test_watches_no_link);
     with_new_id(5, test_look_up);
     with_new_id(9, test_look_up);
     with_new_id(8, test_look_up_past);
