@@ -32,6 +32,10 @@ struct gsh_adapter_options {
     uint32_t depth;       /* blocks of each, a power of two, GSH_WQ_DEPTH_MIN to _MAX */
     const char *plugin;   /* GSHMEM_NIC_PLUGIN, for real adapters */
     const char *pci_bus;  /* of this PE's GPU, like "0000:1b:00.0"; "": it has none */
+    /* How near n adapters, by their names, are to that GPU: the more, the nearer. False: not known,
+     * and the adapter's own rule decides, as it does if this is NULL. */
+    bool (*nearness)(void *context, const char *pci_bus, const char *const *names, unsigned n,
+                     unsigned *near);
     /* Of a PE that has several adapters, which this is: others than those with other numbers, and
      * nearer to the GPU than those with higher ones. n_stripes: 0 counts as 1. */
     uint32_t stripe, n_stripes;

@@ -29,18 +29,35 @@ unsigned gsh_mlx5_nearness(const char *one, const char *other)
     }
 }
 
-/* How near the adapter is to the device that has this bus number; 0: unknown. */
-static unsigned nearness(const struct ibv_device *device, const char *pci_bus)
+/* The same of an adapter and the device that has this bus number; 0: unknown. */
+static unsigned nearness_by_sysfs(const struct ibv_device *device, const char *pci_bus)
 {
     char path[PATH_MAX], mine[PATH_MAX], its[PATH_MAX];
-    if (pci_bus[0] == '\0') {
-        return 0;
-    }
     snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", pci_bus);
     bool is_known = realpath(path, its) != NULL;
     snprintf(path, sizeof(path), "%s/device", device->ibdev_path);
     is_known = realpath(path, mine) != NULL && is_known;
     return is_known ? gsh_mlx5_nearness(mine, its) : 0;
+}
+
+/* How near the adapters are to the PE's GPU, if that matters: as whoever made this one knows it. */
+static void find_nearness(const struct gsh_adapter_options *o, struct ibv_device *const *devices,
+                          unsigned n, unsigned near[DEVICES_MAX])
+{
+    const char *names[DEVICES_MAX];
+    memset(near, 0, n * sizeof(*near));
+    if (n < 2 || o->pci_bus[0] == '\0') {
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        names[i] = devices[i]->name;
+    }
+    if (o->nearness != NULL && o->nearness(o->context, o->pci_bus, names, n, near)) {
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        near[i] = nearness_by_sysfs(devices[i], o->pci_bus);
+    }
 }
 
 /* Empty: the list has all. */
@@ -227,9 +244,7 @@ static struct ibv_device *nearest(const struct gsh_mlx5 *m, struct ibv_device **
     struct ibv_device *named[DEVICES_MAX];
     unsigned near[DEVICES_MAX];
     *n_named = find_named(m, devices, n, named);
-    for (unsigned i = 0; i < *n_named; i++) {
-        near[i] = nearness(named[i], o->pci_bus);
-    }
+    find_nearness(o, named, *n_named, near);
     const int i = gsh_mlx5_choose_stripe(near, *n_named, (unsigned)o->my_pe, o->stripe,
                                          o->n_stripes > 0 ? o->n_stripes : 1);
     return i >= 0 ? named[i] : NULL;

@@ -183,21 +183,34 @@ bool gsh_affinity_near(const char *sysfs, const char *device, struct gsh_cpus *o
     return false;
 }
 
-bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out)
+/* NULL: there is none, or none of this version. */
+static const struct gsh_affinity_plugin *open_plugin(const char *plugin)
 {
     const struct gsh_affinity_plugin *(*entry)(void);
-    char text[4096];
     void *library = gsh_plugin_open(plugin, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void *symbol = library != NULL ? dlsym(library, GSH_AFFINITY_PLUGIN_ENTRY) : NULL;
     if (symbol == NULL) {
         const char *why = dlerror();
         gsh_log(GSH_LOG_INFO, GSH_LOG_PROXY, "no hwloc: %s", why != NULL ? why : plugin);
-        return false;
+        return NULL;
     }
     memcpy(&entry, &symbol, sizeof(entry));
-    return strcmp(entry()->version, GSHMEM_VENDOR_STRING) == 0 &&
-           entry()->near_device(device, text, sizeof(text)) && gsh_cpus_parse(text, out) &&
+    return strcmp(entry()->version, GSHMEM_VENDOR_STRING) == 0 ? entry() : NULL;
+}
+
+bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out)
+{
+    char text[4096];
+    const struct gsh_affinity_plugin *p = open_plugin(plugin);
+    return p != NULL && p->near_device(device, text, sizeof(text)) && gsh_cpus_parse(text, out) &&
            !gsh_cpus_is_empty(out);
+}
+
+bool gsh_affinity_nearness(const char *plugin, const char *device, const char *const *others,
+                           unsigned n, unsigned *near)
+{
+    const struct gsh_affinity_plugin *p = open_plugin(plugin);
+    return p != NULL && p->nearness(device, others, n, near);
 }
 
 const char *gsh_affinity_nic(const char *net_devices, char *name, size_t room)

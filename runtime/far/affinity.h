@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * On which CPUs the proxy's thread runs. GSHMEM_PROXY_CPUS decides; by default near the PE's GPU,
- * and near its NIC if one is named. Never outside the CPUs that the process may use. */
+ * and near its NIC if one is named. Never outside the CPUs that the process may use. And which NICs
+ * are near the GPU. */
 #ifndef GSH_AFFINITY_H
 #define GSH_AFFINITY_H
 
@@ -45,6 +46,10 @@ bool gsh_affinity_near(const char *sysfs, const char *device, struct gsh_cpus *o
 /* The same by hwloc, which corrects wrong data of firmware. hwloc is in a plug-in, which is opened
  * here. False: no plug-in, or not known. */
 bool gsh_affinity_near_hwloc(const char *plugin, const char *device, struct gsh_cpus *out);
+/* By hwloc, how near n other devices are to that one: the more, the nearer. False: no plug-in, or
+ * one of them is not known. */
+bool gsh_affinity_nearness(const char *plugin, const char *device, const char *const *others,
+                           unsigned n, unsigned *near);
 /* The first device of UCX_NET_DEVICES ("mlx5_0:1,..." is mlx5_0); NULL: there is none, or it is not
  * a name. */
 const char *gsh_affinity_nic(const char *net_devices, char *name, size_t room);

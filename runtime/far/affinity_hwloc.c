@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plug-in libgshmem_hwloc.so: which CPUs are near a device, as hwloc sees it. */
+ * The plug-in libgshmem_hwloc.so: which CPUs and other devices are near a device, as hwloc sees it.
+ */
 #include <hwloc.h>
 #include <string.h>
 
@@ -27,30 +28,68 @@ static hwloc_obj_t find(hwloc_topology_t topology, const char *device)
     return object;
 }
 
+/* With all devices, and the whole machine: the caller, and not hwloc, decides which CPUs the
+ * process may use. */
+static bool load(hwloc_topology_t *topology)
+{
+    if (hwloc_topology_init(topology) != 0) {
+        return false;
+    }
+    leave_out(*topology);
+    (void)hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_ALL);
+    (void)hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if (hwloc_topology_load(*topology) != 0) {
+        hwloc_topology_destroy(*topology);
+        return false;
+    }
+    return true;
+}
+
 static bool near_device(const char *device, char *text, size_t room)
 {
     hwloc_topology_t topology;
-    bool is_known = false;
-    if (hwloc_topology_init(&topology) != 0) {
+    if (!load(&topology)) {
         return false;
     }
-    leave_out(topology);
-    (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    /* The whole machine: the caller, and not hwloc, decides which CPUs the process may use. */
-    (void)hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if (hwloc_topology_load(topology) == 0) {
-        hwloc_obj_t object = find(topology, device);
-        hwloc_obj_t near = object != NULL ? hwloc_get_non_io_ancestor_obj(topology, object) : NULL;
-        int n = near && near->cpuset ? hwloc_bitmap_list_snprintf(text, room, near->cpuset) : 0;
-        is_known = n > 0 && (size_t)n < room;
+    hwloc_obj_t object = find(topology, device);
+    hwloc_obj_t near = object != NULL ? hwloc_get_non_io_ancestor_obj(topology, object) : NULL;
+    int n = near && near->cpuset ? hwloc_bitmap_list_snprintf(text, room, near->cpuset) : 0;
+    hwloc_topology_destroy(topology);
+    return n > 0 && (size_t)n < room;
+}
+
+/* An object holds itself, too. */
+static unsigned count_holding_both(hwloc_obj_t one, hwloc_obj_t other)
+{
+    unsigned n = 0;
+    for (hwloc_obj_t a = one; a != NULL; a = a->parent) {
+        for (hwloc_obj_t b = other; b != NULL; b = b->parent) {
+            n += a == b;
+        }
+    }
+    return n;
+}
+
+static bool nearness(const char *device, const char *const *others, unsigned n, unsigned *near)
+{
+    hwloc_topology_t topology;
+    if (!load(&topology)) {
+        return false;
+    }
+    hwloc_obj_t object = find(topology, device);
+    bool is_known = object != NULL;
+    for (unsigned i = 0; is_known && i < n; i++) {
+        hwloc_obj_t other = find(topology, others[i]);
+        is_known = other != NULL;
+        near[i] = is_known ? count_holding_both(object, other) : 0;
     }
     hwloc_topology_destroy(topology);
     return is_known;
 }
 
-__attribute__((visibility("default"))) const struct gsh_affinity_plugin *gsh_affinity_plugin_1(void)
+__attribute__((visibility("default"))) const struct gsh_affinity_plugin *gsh_affinity_plugin_2(void)
 {
-    static const struct gsh_affinity_plugin plugin = {.version = GSHMEM_VENDOR_STRING,
-                                                      .near_device = near_device};
+    static const struct gsh_affinity_plugin plugin = {
+        .version = GSHMEM_VENDOR_STRING, .near_device = near_device, .nearness = nearness};
     return &plugin;
 }

@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "bootstrap/agree.h"
 #include "nic/nic.h"
+#include "runtime/far/affinity.h"
 #include "runtime/far/far.h"
 #include "runtime/far/nic_numbers.h"
 #include "runtime/far/nic_queues.h"
@@ -59,6 +60,13 @@ static enum gsh_result share(void *context, void *memory, uint64_t bytes, int *f
 {
     struct gsh_instance *pe = context;
     return pe->device_ops->share_memory(pe, memory, bytes, fd);
+}
+
+static bool nearness(void *context, const char *pci_bus, const char *const *names, unsigned n,
+                     unsigned *near)
+{
+    const struct gsh_instance *pe = context;
+    return gsh_affinity_nearness(pe->env.hwloc_plugin, pci_bus, names, n, near);
 }
 
 static enum gsh_result copy(void *context, void *dest, const void *source, uint64_t bytes)
@@ -130,6 +138,7 @@ static enum gsh_result make_adapter(struct gsh_instance *pe, struct gsh_far_nic 
         .settings = pe->env.nic_model,
         .plugin = pe->env.nic_plugin,
         .pci_bus = pci_bus,
+        .nearness = nearness,
         .port = pe->env.nic_port,
         .gid = pe->env.nic_gid,
         .traffic_class = pe->env.nic_traffic_class,

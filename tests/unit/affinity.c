@@ -162,7 +162,15 @@ static void test_hwloc(const char *machine, const char *plugin)
           gsh_cpus_is_equal(&cpus, &package));
     CHECK(gsh_affinity_near_hwloc(plugin, "mlx5_0", &cpus) && gsh_cpus_is_equal(&cpus, &package));
     CHECK(!gsh_affinity_near_hwloc(plugin, "0000:aa:00.0", &cpus));
-    CHECK(!gsh_affinity_near_hwloc(plugin, "mlx5_1", &cpus));
+    CHECK(!gsh_affinity_near_hwloc(plugin, "mlx5_3", &cpus));
+    /* behind another bridge of the other package, of its package, behind its own bridge */
+    static const char *const nics[] = {"mlx5_2", "mlx5_1", "mlx5_0", "mlx5_3"};
+    unsigned near[4];
+    CHECK(gsh_affinity_nearness(plugin, "0000:1B:00.0", nics, 3, near));
+    CHECK(near[0] < near[1] && near[1] < near[2]);
+    CHECK(!gsh_affinity_nearness(plugin, "0000:1b:00.0", nics, 4, near));
+    CHECK(!gsh_affinity_nearness(plugin, "0000:aa:00.0", nics, 3, near));
+    CHECK(!gsh_affinity_nearness("/nowhere.so", "0000:1b:00.0", nics, 3, near));
     unsetenv("HWLOC_XMLFILE");
 }
 

@@ -526,6 +526,43 @@ static void test_stripes(void)
         "GSHMEM_NIC_STRIPES=2 is more than the NICs of this machine that GSHMEM_NIC names: 1");
 }
 
+/* The second of those that it is asked about is nearest; a machine that is not known has none. */
+static bool second_is_near(void *context, const char *pci_bus, const char *const *names, unsigned n,
+                           unsigned *near)
+{
+    CHECK_STR(pci_bus, "0000:1b:00.0");
+    for (unsigned i = 0; i < n; i++) {
+        near[i] = strcmp(names[i], "mlx5_1") == 0 ? 2 : 1;
+    }
+    *(unsigned *)context = n;
+    return n == 2;
+}
+
+static void test_near(void)
+{
+    unsigned n_asked = 0;
+    struct gsh_adapter_options o = options_of(0);
+    struct gsh_adapter *a = NULL;
+    o.pci_bus = "0000:1b:00.0";
+    o.nearness = second_is_near;
+    o.context = &n_asked;
+    static const struct {
+        const char *names;
+        unsigned n_asked; /* 0: there is no choice */
+        const char *chosen;
+    } cases[] = {{"mlx5_0,mlx5_1", 2, "mlx5_1"},
+                 {"mlx5_0", 0, "mlx5_0"},
+                 {"mlx5_0,mlx5_1,mlx5_2", 3, "mlx5_0"}};
+    for (size_t i = 0; i < GSH_ARRAY_LEN(cases); i++) {
+        n_asked = 0;
+        o.name = cases[i].names;
+        CHECK_EQ(gsh_adapter_create(&o, &a), GSH_OK);
+        CHECK_STR(a->name, cases[i].chosen);
+        CHECK_EQ(n_asked, cases[i].n_asked);
+        gsh_adapter_destroy(&a);
+    }
+}
+
 static void test_list(void)
 {
     static const char *const expected[] = {
@@ -586,6 +623,7 @@ int main(int argc, char **argv)
     test_path("mlx5_0");
     test_path("mlx5_1");
     test_stripes();
+    test_near();
     test_list();
     return test_result();
 }

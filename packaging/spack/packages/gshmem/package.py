@@ -19,7 +19,7 @@ class Gshmem(MesonPackage, CudaPackage):
     variant("ucx", default=True, description="reach PEs on other nodes by UCX")
     variant("mlx5", default=False, description="let kernels post to mlx5 adapters")
     variant("mpi", default=False, description="start from an MPI communicator")
-    variant("hwloc", default=True, description="place the proxy's thread near GPU and NIC")
+    variant("hwloc", default=True, description="place the proxy's thread near GPU and NIC, choose the NIC")
     variant("checks", default=False, description="check every argument of every call")
 
     depends_on("c", type="build")
