@@ -30,7 +30,8 @@ __device__ static void by_one_thread(const board &b, shmem_ctx_t ctx, int me, in
     expect(b, 0, b.dest[0] == 100 + previous && shmem_g(b.dest, me) == 100 + previous);
     for (int i = 0; i < n_elems; i++)
         b.source[i] = 1000 * me + i;
-    shmem_sync(SHMEM_TEAM_WORLD);
+    shmem_sync(SHMEM_TEAM_WORLD); /* says nothing about data */
+    shmem_barrier_all();          /* all have read dest */
     shmem_put(ctx, b.dest, b.source, n_elems, next);
     shmem_ctx_quiet(ctx);
     shmem_barrier(SHMEM_TEAM_WORLD);
