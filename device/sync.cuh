@@ -329,6 +329,8 @@ __device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_t
             fly_flags<is_barrier, Group>(c, Words(), team ? *team : world_team(c),
                                          team ? channel_off(*team, channel) : GSH_WORLD_SYNC_OFF,
                                          call);
+        if (flag_group<Group>::is_warp)
+            converge_warp();
     }
     g.sync();
 }

@@ -206,6 +206,8 @@ __device__ __forceinline__ void run_ll(const Context &c, Group g, const ll_buffe
     } else {
         if (rank_in_group_of(g).rank < n_units)
             body(ll_call<Context>(s, name, calls));
+        if constexpr (is_joined && flag_group<Group>::is_warp)
+            converge_warp();
         if constexpr (is_joined)
             join_blocks(c, g, area, name);
     }

@@ -182,6 +182,9 @@ template <class Context, class Group> struct coll_barrier {
             exchange_flags();
         }
         b.sync();
+#if defined(GSHMEM_LIBRARY_KERNELS)
+        converge_warp();
+#endif
     }
 
     __device__ __forceinline__ void exchange_flags() const
