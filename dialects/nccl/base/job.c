@@ -361,10 +361,11 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     gsh_nccl_enter(job, &scope);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
-    /* Here, since later a running kernel may wait for a rank that has yet to launch one. */
-    job->copier = gsh_nccl_copier_create(pe, job->device);
     ncclResult_t r = make_segment(call, job);
     if (r == ncclSuccess) {
+        /* The segment has set the device up. Later a running kernel may wait for a rank that has
+         * yet to launch one. */
+        job->copier = gsh_nccl_copier_create(pe, job->device);
         r = make_control_team(call, job);
     }
     gsh_nccl_leave(&scope);
