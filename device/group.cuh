@@ -180,6 +180,12 @@ struct group_warpgroup {
         return rest < 128 ? rest : 128;
     }
     __device__ __forceinline__ uint32_t irregular() const { return detail::block_size() % 128; }
+    /* Its hardware barrier, and how many threads that waits for: whole warps. */
+    __device__ __forceinline__ uint32_t barrier() const
+    {
+        return 15 - detail::rank_in_block() / 128;
+    }
+    __device__ __forceinline__ uint32_t threads() const { return (size() + 31) & ~31u; }
     __device__ __forceinline__ detail::rank_in_group early() const
     {
         return {detail::hide_value(rank()), 128};
@@ -187,10 +193,8 @@ struct group_warpgroup {
     __device__ __forceinline__ void sync() const
     {
 #if defined(__CUDACC__)
-        /* For whole warps; the form that lets their threads arrive one by one. */
-        asm volatile("barrier.sync %0, %1;" ::"r"(15 - detail::rank_in_block() / 128),
-                     "r"((size() + 31) & ~31u)
-                     : "memory");
+        /* the form that lets threads arrive one by one */
+        asm volatile("barrier.sync %0, %1;" ::"r"(barrier()), "r"(threads()) : "memory");
 #else
         gshmemx_cpu_warpgroup();
 #endif
@@ -214,6 +218,27 @@ struct group_block {
     GSHMEM_ONE_BLOCK(group_block)
 };
 #undef GSHMEM_ONE_BLOCK
+
+namespace detail
+{
+
+/* g.sync(), by an aligned barrier, if there is one for the group. See sync_together. */
+template <class Group> __device__ __forceinline__ void sync_aligned(Group g)
+{
+    g.sync();
+}
+#if defined(__CUDACC__)
+template <> __device__ __forceinline__ void sync_aligned(group_block)
+{
+    __syncthreads();
+}
+template <> __device__ __forceinline__ void sync_aligned(group_warpgroup g)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(g.barrier()), "r"(g.threads()) : "memory");
+}
+#endif
+
+} // namespace detail
 
 } // namespace gshmem
 

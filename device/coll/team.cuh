@@ -31,6 +31,24 @@ namespace gshmem
 namespace detail
 {
 
+/* See sync_together. */
+template <class Group> __device__ GSHMEM_NOINLINE void come_together(Group g)
+{
+    sync_aligned(g);
+}
+
+/* g.sync(), where each thread has made far calls of its own in a function that is not inlined. The
+ * threads of a warp come one after another then: functions that they called through pointers have
+ * saved the warp's convergence barriers at different times. ptxas 13.0 takes them to be together,
+ * and the hardware counts the warp several times at the next barrier. ptxas knows nothing of those
+ * who call a function through a pointer; so before an aligned barrier there it has the warp come
+ * together. */
+template <class Group> __device__ __forceinline__ void sync_together(Group g)
+{
+    void (*come)(Group) = hide_function(&come_together<Group>);
+    come(g);
+}
+
 /* The members, for loops over them: a copy of the values that locate a member's memory, so that a
  * loop with ordered accesses need not reload the team each time. */
 template <class Context> struct members {

@@ -329,6 +329,7 @@ __device__ GSHMEM_NOINLINE int reduce_tile(Group group, nvshmem_team_t team, Sou
         gshmem::barrier(c, group, team, 0, call);
         if (only == -1 || only == k.me)
             add_up_runs<Op>(k, group, r, to, from, false, call);
+        gshmem::detail::sync_together(group);
         return gshmem::barrier(c, group, team, 0, call);
     }
     gshmem::detail::coll_barrier<decltype(k.c), Group> all(k, group);
