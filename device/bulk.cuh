@@ -6,14 +6,17 @@
  *
  * The buffer is what the block has lent (lend_shared), else the arena: each block of a kernel with
  * such calls has GSHMEM_ARENA_BYTES of static shared memory for it (0: none; copies use loads and
- * stores). With GSHMEM_LENDING it takes 96 bytes even then, so that a block may lend. Shared memory
- * is never initialised, so the lock counts as held exactly when it has one particular value. A
- * thread that does not get it at once copies by loads and stores, so no thread waits for another.
+ * stores). With GSHMEM_LENDING it takes 128 bytes even then, so that a block may lend. Shared
+ * memory is never initialised, so the lock counts as held exactly when it has one particular value.
+ * A thread that does not get it at once copies by loads and stores, so no thread waits for another.
  *
- * How much is on the way. A piece of a peer's memory takes 1.45 us to come and go, and a
- * multiprocessor moves 46 bytes in a nanosecond: 65 KiB under way use all of it, the arena's 16 KiB
- * a quarter. A piece costs its thread 0.1 us, in which 4.6 KiB pass. So a buffer of 64 KiB has
- * eight stages of 8 KiB, and a copy that fits into its buffer goes by pieces of no less than that.
+ * How much is on the way. 2 KiB of a GPU's own memory are in shared memory after 0.18 us, of a
+ * peer's after 0.93; the engine reads shared memory for a store at 56 bytes in a nanosecond. A
+ * piece costs its thread 0.1 us and more, whatever its size, and a multiprocessor moves 46 bytes in
+ * a nanosecond. So a put has four stages: through the arena's 16 KiB it moves 29 bytes in a
+ * nanosecond, with eight half as many. A get needs as much as possible on its way, and has eight:
+ * in each 0.93 us come seven of them. A copy that fits into its buffer goes by pieces of no less
+ * than least_piece.
  *
  * Invariants: only the holder touches what the lock protects. A stage's barrier completes once for
  * each piece that arrives in the stage, so piece k is there when phase k / stages ends; the piece
@@ -43,22 +46,33 @@ namespace gshmem
 namespace detail
 {
 
-constexpr uint32_t bulk_stages = 8;
-constexpr uint32_t bulk_unit = 16 * bulk_stages; /* buffer sizes are multiples of this */
+constexpr uint32_t put_stages = 4, get_stages = 8, most_stages = 8;
+constexpr uint32_t bulk_unit = 16 * most_stages; /* buffer sizes are multiples of this */
 static_assert(GSHMEM_ARENA_BYTES >= 0 && GSHMEM_ARENA_BYTES % bulk_unit == 0,
               "GSHMEM_ARENA_BYTES is a multiple of 128, or 0");
 
 #if defined(GSHMEM_HAS_BULK)
 
-constexpr uint32_t least_piece = 8192; /* of copies that fit into their buffer */
+constexpr uint32_t arena_bytes = GSHMEM_ARENA_BYTES;
+constexpr uint32_t least_piece = 16384; /* of copies that fit into their buffer */
+
+/* A copy by the holder of the lock. Vectors are 16 bytes. It lies in shared memory, at an address
+ * that is the same for all threads, so the compiler knows that what is read there is, too: the
+ * engine's operands are registers of the warp. Values that may differ between threads it would move
+ * there in a loop, for each operand of each piece, which takes as long as the rest of the piece. */
+struct bulk_task {
+    uint64_t dest, source;
+    uint32_t vectors, piece, buffer; /* a piece has so many vectors; the buffer's address */
+};
 
 /* Apart from the arena, so that a kernel which uses lent memory alone has no arena. */
 struct bulk_words {
-    uint64_t full[bulk_stages]; /* the stages' barriers; valid while the lock is held */
+    uint64_t full[most_stages]; /* the stages' barriers; valid while the lock is held */
     unsigned long long lock;
     /* Memory that the block has lent; valid only if lender is this block's key. */
     uint64_t lender;
     uint32_t lent, lent_bytes;
+    bulk_task task; /* valid while the lock is held */
 };
 
 __device__ __forceinline__ bulk_words *own_words()
@@ -105,7 +119,7 @@ __device__ __forceinline__ void give_buffer(bulk_words *w)
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-__device__ __forceinline__ void bulk_load(uint32_t to, const char *from, uint32_t bytes,
+__device__ __forceinline__ void bulk_load(uint32_t to, uint64_t from, uint32_t bytes,
                                           uint32_t barrier)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
@@ -113,7 +127,7 @@ __device__ __forceinline__ void bulk_load(uint32_t to, const char *from, uint32_
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
         "[%3];" ::"r"(to),
-        "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+        "l"(from), "r"(bytes), "r"(barrier)
         : "memory");
 }
 
@@ -130,10 +144,10 @@ __device__ __forceinline__ void await_load(uint32_t barrier, uint32_t parity)
     } while (!is_done);
 }
 
-__device__ __forceinline__ void bulk_store(char *to, uint32_t from, uint32_t bytes)
+__device__ __forceinline__ void bulk_store(uint64_t to, uint32_t from, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
-                 "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
+                 "cp.async.bulk.commit_group;" ::"l"(to),
                  "r"(from), "r"(bytes)
                  : "memory");
 }
@@ -153,123 +167,122 @@ __device__ __forceinline__ void await_stores()
 
 /* ---- one copy -------------------------------------------------------------------------------- */
 
-struct pieces {
-    char *dest;
-    const char *source;
-    uint32_t n, last_bytes; /* number of pieces; size of the last one */
-    uint32_t buffer, piece_bytes, barriers;
-
-    __device__ __forceinline__ uint32_t bytes_of(uint32_t k) const
-    {
-        return k + 1 < n ? piece_bytes : last_bytes;
-    }
-    __device__ __forceinline__ uint32_t stage(uint32_t k) const
-    {
-        return buffer + k % bulk_stages * piece_bytes;
-    }
-    __device__ __forceinline__ uint32_t barrier(uint32_t k) const
-    {
-        return barriers + k % bulk_stages * 8;
-    }
-    __device__ __forceinline__ uint32_t n_first() const
-    {
-        return n < bulk_stages ? n : bulk_stages;
-    }
-    __device__ __forceinline__ void load(uint32_t k) const
-    {
-        bulk_load(stage(k), source + (size_t)k * piece_bytes, bytes_of(k), barrier(k));
-    }
-    __device__ __forceinline__ void await(uint32_t k) const
-    {
-        await_load(barrier(k), k / bulk_stages & 1);
-    }
-};
-
 /* What the block has lent; 0: nothing. */
 __device__ __forceinline__ uint32_t bytes_lent(const bulk_words *w)
 {
     return w->lender == block_key() ? w->lent_bytes : 0;
 }
 
-template <bool has_arena>
-__device__ __forceinline__ pieces cut(const bulk_words *w, char *dest, const char *source,
-                                      size_t bytes)
+template <uint32_t stages, uint32_t least_bytes>
+__device__ __forceinline__ void write_task(bulk_words *w, char *dest, const char *source,
+                                           size_t bytes)
 {
     uint32_t size = bytes_lent(w), buffer = w->lent;
-    if constexpr (has_arena) {
-        if (size == 0) {
-            size = GSHMEM_ARENA_BYTES;
+    if constexpr (arena_bytes >= least_bytes) {
+        if (size < least_bytes) {
+            size = arena_bytes;
             buffer = shared_address(own_arena());
         }
     }
-    uint32_t piece = size / bulk_stages;
+    uint32_t piece = size / stages;
     if (bytes <= size && piece < least_piece)
         piece = least_piece;
-    /* in vectors: a division of 64 bits would be a call */
-    const uint32_t n = ((uint32_t)(bytes / 16) + piece / 16 - 1) / (piece / 16);
-    return {dest,
-            source,
-            n,
-            (uint32_t)(bytes - (size_t)(n - 1) * piece),
-            buffer,
-            piece,
-            shared_address(w->full)};
+    volatile bulk_task *t = &w->task;
+    t->dest = __cvta_generic_to_global(dest);
+    t->source = __cvta_generic_to_global(source);
+    t->vectors = (uint32_t)(bytes / 16);
+    t->piece = piece / 16;
+    t->buffer = buffer;
 }
 
-/* By the holder: the first pieces are on their way. */
-__device__ __forceinline__ void start_pieces(const pieces &p)
+/* The task's pieces. Piece k begins at vector k * piece. */
+template <uint32_t stages> struct pieces {
+    uint64_t dest, source;
+    uint32_t vectors, piece, buffer, barriers;
+
+    __device__ __forceinline__ uint32_t bytes_at(uint32_t first) const
+    {
+        return 16 * (vectors - first < piece ? vectors - first : piece);
+    }
+    __device__ __forceinline__ uint32_t stage(uint32_t k) const
+    {
+        return buffer + k % stages * piece * 16;
+    }
+    __device__ __forceinline__ uint32_t barrier(uint32_t k) const
+    {
+        return barriers + k % stages * 8;
+    }
+    __device__ __forceinline__ void load(uint32_t k, uint32_t first) const
+    {
+        bulk_load(stage(k), source + (uint64_t)first * 16, bytes_at(first), barrier(k));
+    }
+    __device__ __forceinline__ void await(uint32_t k) const
+    {
+        await_load(barrier(k), k / stages & 1);
+    }
+    __device__ __forceinline__ void store(uint32_t k, uint32_t first) const
+    {
+        bulk_store(dest + (uint64_t)first * 16, stage(k), bytes_at(first));
+    }
+};
+
+template <uint32_t stages> __device__ __forceinline__ pieces<stages> read_task()
 {
+    const volatile bulk_task *t = &own_words()->task;
+    return {t->dest, t->source, t->vectors, t->piece, t->buffer, shared_address(own_words()->full)};
+}
+
+/* By the holder: the first pieces are on their way. Returns how many. */
+template <uint32_t stages> __device__ __forceinline__ uint32_t start_pieces(const pieces<stages> &p)
+{
+    uint32_t n = 0;
     GSHMEM_NO_UNROLL
-    for (uint32_t k = 0; k < p.n_first(); k++)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(p.barrier(k)) : "memory");
+    for (uint32_t first = 0; n < stages && first < p.vectors; n++, first += p.piece)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(p.barrier(n)) : "memory");
     /* The engine sees the barriers and what this thread wrote or has seen of the source; its writes
      * come after the earlier reads and writes. */
     fence_proxy();
     GSHMEM_NO_UNROLL
-    for (uint32_t k = 0; k < p.n_first(); k++)
-        p.load(k);
-}
-
-__device__ __forceinline__ void end_pieces(const pieces &p)
-{
-    GSHMEM_NO_UNROLL
-    for (uint32_t k = 0; k < p.n_first(); k++)
-        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(p.barrier(k)) : "memory");
+    for (uint32_t k = 0; k < n; k++)
+        p.load(k, k * p.piece);
+    return n;
 }
 
 /* Called by one thread, the holder: the engine stores what it has loaded. */
-template <bool has_arena>
-__device__ __noinline__ void run_pieces(const bulk_words *w, char *dest, const char *source,
-                                        size_t bytes)
+template <uint32_t stages, uint32_t least_bytes>
+__device__ __noinline__ void run_pieces(char *dest, const char *source, size_t bytes)
 {
-    const pieces p = cut<has_arena>(w, dest, source, bytes);
-    start_pieces(p);
+    write_task<stages, least_bytes>(own_words(), dest, source, bytes);
+    const pieces<stages> p = read_task<stages>();
+    const uint32_t n = start_pieces(p);
+    uint32_t next = n * p.piece; /* to be loaded */
     GSHMEM_NO_UNROLL
-    for (uint32_t k = 0; k < p.n; k++) {
+    for (uint32_t k = 0, first = 0; first < p.vectors; k++, first += p.piece) {
         p.await(k);
-        bulk_store(dest + (size_t)k * p.piece_bytes, p.stage(k), p.bytes_of(k));
-        if (k > 0 &&
-            k - 1 + bulk_stages < p.n) { /* the store before this one has been read by now */
+        p.store(k, first);
+        if (k > 0 && next < p.vectors) { /* the store before this one has been read by now */
             asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-            p.load(k - 1 + bulk_stages);
+            p.load(k - 1, next);
+            next += p.piece;
         }
     }
     await_stores();
-    end_pieces(p);
+    GSHMEM_NO_UNROLL
+    for (uint32_t k = 0; k < n; k++)
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(p.barrier(k)) : "memory");
 }
 
-/* Copies if the buffer is free, and the block has lent at least least_lent bytes. size is 1, or 32:
- * a whole warp, all of whose threads come here. dest, source and bytes are multiples of 16, and
- * bytes is below 32 GiB. */
-template <uint32_t size, uint32_t least_lent>
+/* Copies if the buffer is free, and has at least least_bytes. size is 1, or 32: a whole warp, all
+ * of whose threads come here. dest, source and bytes are multiples of 16; bytes is above 0 and
+ * below 32 GiB. */
+template <uint32_t size, uint32_t stages, uint32_t least_bytes>
 __device__ __forceinline__ bool bulk_copy(uint32_t rank, char *dest, const char *source,
                                           size_t bytes)
 {
-    constexpr bool has_arena = GSHMEM_ARENA_BYTES > 0 && least_lent == 0;
     if (!__isGlobal(dest) || !__isGlobal(source))
         return false;
     bulk_words *w = own_words();
-    if (!has_arena && bytes_lent(w) < (least_lent > 0 ? least_lent : 1))
+    if (arena_bytes < least_bytes && bytes_lent(w) < least_bytes)
         return false;
     uint32_t is_mine = rank == 0 && take_buffer(w);
     /* Orders the warp's stores and what its threads saw before rank 0's proxy fence. */
@@ -278,7 +291,7 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, char *dest, const char 
     if (!is_mine)
         return false;
     if (rank == 0) {
-        run_pieces<has_arena>(w, dest, source, bytes);
+        run_pieces<stages, least_bytes>(dest, source, bytes);
         give_buffer(w);
     }
     return true;
@@ -286,7 +299,7 @@ __device__ __forceinline__ bool bulk_copy(uint32_t rank, char *dest, const char 
 
 #else
 
-template <uint32_t size, uint32_t least_lent>
+template <uint32_t size, uint32_t stages, uint32_t least_bytes>
 __device__ __forceinline__ bool bulk_copy(uint32_t, char *, const char *, size_t)
 {
     return false;
@@ -298,7 +311,7 @@ __device__ __forceinline__ bool bulk_copy(uint32_t, char *, const char *, size_t
 __device__ __forceinline__ bool bulk_copy(uint32_t, uint32_t, char *dest, const char *source,
                                           size_t bytes)
 {
-    return bulk_copy<1, 0>(0, dest, source, bytes);
+    return bulk_copy<1, put_stages, 1>(0, dest, source, bytes);
 }
 
 /* By one thread of the block, whose other threads synchronise with it afterwards. bytes 0: nothing
@@ -320,7 +333,7 @@ __device__ __forceinline__ void note_lent(void *shared, size_t bytes)
 
 /* Lends shared memory of the calling block to the library for large copies by its threads and
  * warps, until the block takes it back. With 64 KiB a single thread reaches nearly the bandwidth of
- * a whole multiprocessor, and a warp puts through it, too, if it is at least 32 KiB. All threads of
+ * a whole multiprocessor; a warp puts through it if it is at least 8 KiB. All threads of
  * the block must call it, while none of them is inside another gshmem call, and must call
  * take_back_shared before the block ends. shared is aligned to 16, bytes is at least 128 and below
  * 256 KiB. On devices without the bulk-copy engine it has no effect. */

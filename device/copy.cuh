@@ -4,9 +4,8 @@
  * time, since the link is the bottleneck. It accesses the local side by 16 bytes if its alignment
  * matches, otherwise by the words that its alignment allows. Enough accesses are in flight to cover
  * the latency. Small accesses move single words, copies of up to 16 bytes, and the "edges" of a
- * longer copy: its two ends that do not fill 16 bytes. A thread's large copies and a warp's large
- * gets use the bulk-copy engine if the alignments match (bulk.cuh). So do a warp's large puts where
- * the block has lent memory. */
+ * longer copy: its two ends that do not fill 16 bytes. Large copies by a thread or a warp use the
+ * bulk-copy engine if the alignments match (bulk.cuh). */
 #ifndef GSHMEM_COPY_CUH
 #define GSHMEM_COPY_CUH
 
@@ -25,22 +24,21 @@ namespace detail
  * copies of aligned data, where a block's gets need 8. at_once: up to this many vectors per thread
  * are copied without a call. row: this many threads access adjacent vectors; a thread's vectors in
  * flight are one row apart, a constant, so their addresses take no instruction. bulk_from: bytes
- * from which on the bulk-copy engine is faster, if the block has given it at least least_shared
- * bytes. */
+ * from which on the bulk-copy engine is faster, if its buffer has at least least_shared bytes. */
 template <class Group> struct copy_tuning;
 template <> struct copy_tuning<group_thread> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 4, row = 1;
     template <direction Direction>
     static constexpr size_t bulk_from = Direction == direction::put ? 512 : 256;
-    template <direction Direction> static constexpr uint32_t least_shared = 0;
+    template <direction Direction> static constexpr uint32_t least_shared = 1;
     template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 template <> struct copy_tuning<group_warp> {
     static constexpr int in_flight = is_narrow ? 4 : 8, at_once = 1, row = 32;
     template <direction Direction>
-    static constexpr size_t bulk_from = Direction == direction::put ? 32768 : 16384;
+    static constexpr size_t bulk_from = Direction == direction::put ? 32768 : 8192;
     template <direction Direction>
-    static constexpr uint32_t least_shared = Direction == direction::put ? 32768 : 0;
+    static constexpr uint32_t least_shared = Direction == direction::put ? 8192 : 1;
     template <direction Direction> static constexpr int long_in_flight = in_flight;
 };
 /* Not measured: like a small block. */
@@ -354,9 +352,11 @@ __device__ __noinline__ void copy_aligned(uint32_t rank, uint32_t size, char *de
                   long_unroll = copy_tuning<Group>::template long_in_flight<Direction>;
     constexpr size_t bulk_from = copy_tuning<Group>::template bulk_from<Direction>;
     constexpr uint32_t least_shared = copy_tuning<Group>::template least_shared<Direction>;
+    constexpr uint32_t stages = Direction == direction::put ? put_stages : get_stages;
     if constexpr (bulk_from != SIZE_MAX)
-        if (16 * (size_t)nvectors >= bulk_from && bulk_copy<copy_tuning<Group>::row, least_shared>(
-                                                      rank, dest, source, 16 * (size_t)nvectors))
+        if (16 * (size_t)nvectors >= bulk_from &&
+            bulk_copy<copy_tuning<Group>::row, stages, least_shared>(rank, dest, source,
+                                                                     16 * (size_t)nvectors))
             return;
     if (long_unroll > unroll && nvectors >= long_unroll * (int)size)
         copy_rows<Direction, Group, long_unroll, false>(rank, size, dest, source, nvectors);

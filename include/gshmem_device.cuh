@@ -35,7 +35,7 @@
  *                          16.5 KiB of the 48 KiB that CUDA allows. Less, or 0, leaves more to the
  *                          program; nvshmem.h and nccl_device.h make it 0 if it is not defined
  *  GSHMEM_LENDING          1: where GSHMEM_ARENA_BYTES is 0, the engine can still use what blocks
- *                          lend (gshmem::lend_shared), for 96 bytes of static shared memory in
+ *                          lend (gshmem::lend_shared), for 128 bytes of static shared memory in
  *                          kernels that put or get by single threads or warps
  *  GSHMEM_BATCH_PUTS       how many puts to far PEs a batch of a block holds, up to 128
  *                          (gshmem::begin_batch); each takes 48 bytes of static shared memory from

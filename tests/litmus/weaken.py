@@ -83,7 +83,7 @@ WEAKENED = {
                        "get_8,get_1k_each,get_64k,get_1k_warp,get_64k_warp,get_64k_block"),
     "bulk_stores": ("bulk.cuh", [("void run_pieces(", "await_stores();", ";")],
                     "signal_64k,get_64k,get_64k_warp"),
-    "bulk_proxy": ("bulk.cuh", [("void start_pieces(", "fence_proxy();", ";")],
+    "bulk_proxy": ("bulk.cuh", [("uint32_t start_pieces(", "fence_proxy();", ";")],
                    "signal_64k,get_64k,get_64k_warp"),
     "barrier": ("sync.cuh", [("void fly_flags(", RELEASE, ";")],
                 "barrier,barrier_warp,barrier_block,barrier_bulk"),
