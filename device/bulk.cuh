@@ -13,8 +13,8 @@
  * How much is on the way. 2 KiB of a GPU's own memory are in shared memory after 0.18 us, of a
  * peer's after 0.93; the engine reads shared memory for a store at 56 bytes in a nanosecond. A
  * piece costs its thread 0.1 us and more, whatever its size, and a multiprocessor moves 46 bytes in
- * a nanosecond. So a put has four stages: through the arena's 16 KiB it moves 29 bytes in a
- * nanosecond, with eight half as many. A get needs as much as possible on its way, and has eight:
+ * a nanosecond. So a put has four stages: through the arena's 16 KiB it moves 26 bytes in a
+ * nanosecond, with eight 15. A get needs as much as possible on its way, and has eight:
  * in each 0.93 us come seven of them. A copy that fits into its buffer goes by pieces of no less
  * than least_piece.
  *
