@@ -2,7 +2,8 @@
  * The kernels that carry out collectives on any memory, one or several in one launch
  * (device/coll/lines.cuh): those that move data alone, and the usual sums of a team of two, each
  * also for many rounds; and all of a team of two, or of more; and for teams of two again those in
- * which one may read the other's source, those whose data go in pieces, and the shortest calls. */
+ * which one may read the other's source, those whose data go in pieces, the shortest calls, and
+ * those in steps. */
 #define GSHMEM_LIBRARY_KERNELS 1
 #include "device/coll/lines.cuh"
 #include "device/default.cuh"
@@ -38,6 +39,15 @@ __device__ __forceinline__ void run_short(const gsh_kernel_lines_args &a)
         return;
 #endif
     gshmem::detail::run_short<is_add, aligned_to>(gshmem::default_context(), a);
+}
+
+template <bool is_add> __device__ __forceinline__ void run_in_steps(const gsh_kernel_lines_args &a)
+{
+#if !defined(__CUDACC__)
+    if (gshmem::detail::is_given_up(gshmem::default_context()))
+        return;
+#endif
+    gshmem::detail::run_in_steps<is_add>(gshmem::default_context(), a);
 }
 
 } // namespace
@@ -111,27 +121,39 @@ __global__ void __launch_bounds__(GSH_PIECES_THREADS, 2)
     run_in_pieces<true>(a);
 }
 
-__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
     gsh_kernel_lines_short_move(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_short<false, 8>(a);
 }
 
-__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
     gsh_kernel_lines_short_sums(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_short<true, 8>(a);
 }
 
-__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
     gsh_kernel_lines_short_move_by_4(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_short<false, 4>(a);
 }
 
-__global__ void __launch_bounds__(GSH_LINES_THREADS_MAX)
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
     gsh_kernel_lines_short_sums_by_4(const __grid_constant__ gsh_kernel_lines_args a)
 {
     run_short<true, 4>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
+    gsh_kernel_lines_steps_move(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run_in_steps<false>(a);
+}
+
+__global__ void __launch_bounds__(GSH_LINES_SHORT_THREADS)
+    gsh_kernel_lines_steps_sums(const __grid_constant__ gsh_kernel_lines_args a)
+{
+    run_in_steps<true>(a);
 }
 }

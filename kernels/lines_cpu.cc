@@ -25,4 +25,6 @@ ENTRY(gsh_kernel_lines_short_move)
 ENTRY(gsh_kernel_lines_short_sums)
 ENTRY(gsh_kernel_lines_short_move_by_4)
 ENTRY(gsh_kernel_lines_short_sums_by_4)
+ENTRY(gsh_kernel_lines_steps_move)
+ENTRY(gsh_kernel_lines_steps_sums)
 #undef ENTRY

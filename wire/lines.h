@@ -19,6 +19,9 @@
 #define GSH_LINE_ROOM_WORDS   256u
 #define GSH_LINES_THREADS_MAX 512u
 #define GSH_LINES_BLOCKS_MAX  1024u
+/* Of the short kernels, in which a group has one line, and of those in steps, in which it has all
+ * that a block has under way. */
+#define GSH_LINES_SHORT_THREADS 512u
 /* How many lines a group of eight threads has under way at a time, in sums of many members, and
  * otherwise: on GPUs a block has no more units than that. */
 #define GSH_LINES_AHEAD   4
@@ -49,7 +52,8 @@
  * items of two members, or of more. Those that read do the same for two members, of which one may
  * read the other's source, those of pieces for two members whose data may go in pieces, and the
  * short ones for one item of two members with a single round, whose addresses and sizes are
- * multiples of 8, or of 4. */
+ * multiples of 8, or of 4. Those in steps have items of two members, each with blocks of its own,
+ * whose addresses and sizes are multiples of 8. */
 enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_move = GSH_COLL_KERNEL_COUNT,
     GSH_COLL_KERNEL_lines_sums_of_two,
@@ -66,6 +70,8 @@ enum gsh_lines_kernel {
     GSH_COLL_KERNEL_lines_short_sums,
     GSH_COLL_KERNEL_lines_short_move_by_4,
     GSH_COLL_KERNEL_lines_short_sums_by_4,
+    GSH_COLL_KERNEL_lines_steps_move,
+    GSH_COLL_KERNEL_lines_steps_sums,
     GSH_COLL_ALL_KERNELS
 };
 
@@ -190,6 +196,8 @@ void gsh_kernel_lines_short_move_on_cpu(void *args);
 void gsh_kernel_lines_short_sums_on_cpu(void *args);
 void gsh_kernel_lines_short_move_by_4_on_cpu(void *args);
 void gsh_kernel_lines_short_sums_by_4_on_cpu(void *args);
+void gsh_kernel_lines_steps_move_on_cpu(void *args);
+void gsh_kernel_lines_steps_sums_on_cpu(void *args);
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,7 @@
 #include "lines_pieces.cuh"
 #include "lines_read.cuh"
 #include "lines_short.cuh"
+#include "lines_steps.cuh"
 #include "lines_streams.cuh"
 #include "lines_sums.cuh"
 

@@ -105,7 +105,7 @@ static void launch(struct coll *c, enum gsh_coll_kernel kernel, struct gsh_kerne
 
 /* Through the team's inbox, if that is the faster way for so many bytes from each member to each
  * other; false: it is not, or there is none. A broadcast's data go one way, so the other ways take
- * less time for them. */
+ * less time for them. The short kernels take less than any other way. */
 static bool go_in_lines(struct coll *c, const struct gsh_lines_call *call)
 {
     const struct gsh_coll_table *t = &c->pe->coll_table;
@@ -114,9 +114,9 @@ static bool go_in_lines(struct coll *c, const struct gsh_lines_call *call)
                            : call->kind == GSH_LINES_BROADCAST ? 4 * (uint64_t)t->lines_above
                                                                : t->lines_above;
     struct gsh_lines_inbox inbox;
-    if (c->result != GSH_OK || call->bytes <= above ||
-        call->bytes > (computes ? t->sums_most : t->lines_most) ||
-        !gsh_lines_inbox_of_team(c->pe, c->team, &inbox)) {
+    if (c->result != GSH_OK || call->bytes > (computes ? t->sums_most : t->lines_most) ||
+        !gsh_lines_inbox_of_team(c->pe, c->team, &inbox) ||
+        (call->bytes <= above && !gsh_lines_have_short(&inbox, c->team->n_pes, call))) {
         return false;
     }
     c->result = gsh_blame(gsh_lines_launch(c->site, c->pe, c->team, &inbox, call, 1), c->site.call);

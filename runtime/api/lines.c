@@ -13,6 +13,12 @@
 /* Lines of a block, at least, of an item that is alone in its launch: the link is faster than a few
  * multiprocessors. */
 #define LINES_ALONE 16u
+/* Of several items at once: of more they would have too few blocks each for too long. */
+#define MOST_AT_ONCE ((16u << 20) / GSH_LINE_BYTES_CUDA)
+/* Groups of a full block of the short kernels, and from how many rounds on an item in steps takes
+ * longer than by the kernels for many rounds (perftest/results/2026-11-28-h200-middle.md). */
+#define SHORT_GROUPS (GSH_LINES_SHORT_THREADS / GSH_LINE_THREADS)
+#define STEPS_ROUNDS 36u
 /* What goes in pieces has rounds of a multiple of so many lines, so that each block's part begins
  * at a multiple of 128 bytes. */
 #define PIECES_LINES 16u
@@ -243,16 +249,37 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
 
 /* ---- the launch ---- */
 
+/* What all items of a launch have together. */
+struct all_items {
+    uint32_t n;
+    uint64_t n_lines; /* of one block of each */
+};
+
+/* How many blocks are best for an item of so many lines. Items of two members have as many as one
+ * that is alone, as long as there are so many blocks, and else their shares of all of them: each
+ * has blocks of its own, and all are under way at the same time. */
+static uint32_t blocks_for(const struct gsh_lines_inbox *inbox, uint32_t n_others,
+                           const struct all_items *all, uint64_t n_lines)
+{
+    const uint32_t usual = n_others < GROUPS ? GROUPS / n_others : 1;
+    const uint32_t few = usual < LINES_ALONE ? usual : LINES_ALONE;
+    const uint32_t n_channels = inbox->n_channels;
+    if (all->n > 1 && (n_others > 1 || n_channels < all->n || all->n_lines > MOST_AT_ONCE)) {
+        return gsh_lines_blocks(inbox, n_lines, usual);
+    }
+    const uint32_t blocks = gsh_lines_blocks(inbox, n_lines, few);
+    const uint64_t share = 1 + (n_channels - all->n) * n_lines / all->n_lines;
+    return all->n_lines / few + all->n > n_channels ? (uint32_t)gsh_min_u64(blocks, share) : blocks;
+}
+
 /* Says which blocks have which lines. Items that follow each other have other blocks as long as
  * there are some: these work at the same time. */
 static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
-                      struct gsh_block_limit limit, bool is_alone, struct gsh_lines_item *t,
-                      uint32_t *next_block, uint32_t *n_threads)
+                      struct gsh_block_limit limit, const struct all_items *all,
+                      struct gsh_lines_item *t, uint32_t *next_block, uint32_t *n_threads)
 {
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
-    const uint32_t usual = n_others < GROUPS ? GROUPS / n_others : 1;
-    const uint32_t per_block = is_alone && usual > LINES_ALONE ? LINES_ALONE : usual;
-    const unsigned best = gsh_lines_blocks(inbox, n_lines, per_block);
+    const unsigned best = blocks_for(inbox, n_others, all, n_lines);
     const struct gsh_lines_rounds p =
         gsh_lines_plan(inbox, n_lines, gsh_block_limit_apply(limit, best, inbox->n_channels));
     const uint64_t groups = t->way == GSH_LINES_MOVE ? (uint64_t)p.lines * n_others : p.lines;
@@ -322,16 +349,29 @@ static uint64_t alignment_of(const struct gsh_lines_item *t)
     return all & -all;
 }
 
-/* Whether the shortest kernels can carry out the item, alone in its launch. The other member may
- * take another kernel. */
-static bool is_short(const struct gsh_lines_inbox *inbox, const struct gsh_lines_item *t,
-                     int n_members)
+/* Whether two members' item is of the kinds for which there are short kernels, on memory of such an
+ * alignment. The other member may take another kernel. */
+static bool may_be_short(const struct gsh_lines_inbox *inbox, const struct gsh_lines_item *t,
+                         int n_members, uint64_t alignment)
 {
     const bool is_sum = t->way == GSH_LINES_ADD && t->scaling == GSH_LINES_NOT_SCALED &&
                         is_usual_sum(t->fold, t->element, t->scaling);
-    return n_members == 2 && t->n_rounds == 1 && t->lines <= GROUPS && t->may_read == 0 &&
-           t->may_piece == 0 && (t->way == GSH_LINES_MOVE || is_sum) && alignment_of(t) >= 4 &&
+    return n_members == 2 && t->may_read == 0 && t->may_piece == 0 &&
+           (t->way == GSH_LINES_MOVE || is_sum) && alignment_of(t) >= alignment &&
            (inbox->line_bytes == GSH_LINE_BYTES_CPU || inbox->line_room == GSH_LINE_ROOM_WHOLE);
+}
+/* Whether the shortest kernels can carry out the item, alone in its launch. */
+static bool is_short(const struct gsh_lines_inbox *inbox, const struct gsh_lines_item *t,
+                     int n_members)
+{
+    return may_be_short(inbox, t, n_members, 4) && t->n_rounds == 1 && t->lines <= SHORT_GROUPS;
+}
+bool gsh_lines_have_short(const struct gsh_lines_inbox *inbox, int n_members,
+                          const struct gsh_lines_call *call)
+{
+    return n_members == 2 && call->bytes % 4 == 0 && inbox->line_room == GSH_LINE_ROOM_WHOLE &&
+           (call->kind > GSH_LINES_REDUCE_SCATTER ||
+            is_usual_sum(fold_of(call->op, call->element), call->element, call->scaling));
 }
 static enum gsh_lines_kernel short_kernel_of(const struct gsh_lines_item *t)
 {
@@ -340,6 +380,31 @@ static enum gsh_lines_kernel short_kernel_of(const struct gsh_lines_item *t)
         return is_move ? GSH_COLL_KERNEL_lines_short_move : GSH_COLL_KERNEL_lines_short_sums;
     }
     return is_move ? GSH_COLL_KERNEL_lines_short_move_by_4 : GSH_COLL_KERNEL_lines_short_sums_by_4;
+}
+
+/* Whether the kernels in steps can carry out all items of the launch, and are worth it. */
+static bool are_in_steps(const struct gsh_lines_inbox *inbox, const struct gsh_lines_item *t,
+                         uint32_t n, int n_members)
+{
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < n; next += t[i].n_blocks, i++) {
+        if (!may_be_short(inbox, &t[i], n_members, 8) || t[i].way != t->way ||
+            t[i].first_block != next || t[i].n_rounds > STEPS_ROUNDS) {
+            return false;
+        }
+    }
+    return true;
+}
+/* A group of threads for each line that a block has under way, as far as there are some. */
+static uint32_t short_threads(const struct gsh_lines_item *t, uint32_t n)
+{
+    uint64_t lines = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        lines = gsh_max_u64(
+            lines, t[i].lines * gsh_min_u64(t[i].n_rounds, (uint64_t)GSH_LINES_ROUNDS_AHEAD));
+    }
+    return (uint32_t)gsh_min_u64(gsh_align_up(lines * GSH_LINE_THREADS, 32),
+                                 GSH_LINES_SHORT_THREADS);
 }
 
 static bool is_of_moves(uint32_t kernel)
@@ -399,6 +464,10 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
     args.reserved = 0;
     gsh_waits_copy_call(args.call, sizeof(args.call), site.call);
     const uint32_t site_number = gsh_waits_site_number();
+    struct all_items all = {.n = (uint32_t)n};
+    for (int i = 0; i < n; i++) {
+        all.n_lines += gsh_lines_divide_up(calls[i].bytes, inbox->line_bytes);
+    }
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], are_in_pieces, t);
@@ -407,7 +476,7 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
             share_out_pieces(pe, inbox, calls[i].blocks, t, &has_helpers);
             l.n_threads = GSH_PIECES_THREADS;
         } else {
-            share_out(inbox, n_others, calls[i].blocks, n == 1, t, &next_block, &l.n_threads);
+            share_out(inbox, n_others, calls[i].blocks, &all, t, &next_block, &l.n_threads);
         }
         l.n_blocks = (uint32_t)gsh_max_u64(l.n_blocks, (uint64_t)t->first_block + t->n_blocks);
         const uint32_t kernel = kernel_of(t, team->n_pes);
@@ -419,8 +488,13 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
         }
         l.n_blocks *= 2;
     }
-    if (n == 1 && is_short(inbox, &args.item[0], team->n_pes)) {
-        l.kernel = short_kernel_of(&args.item[0]);
+    if (n == 1 && is_short(inbox, args.item, team->n_pes)) {
+        l.kernel = short_kernel_of(args.item);
+        l.n_threads = short_threads(args.item, all.n);
+    } else if (are_in_steps(inbox, args.item, all.n, team->n_pes)) {
+        l.kernel = args.item->way == GSH_LINES_MOVE ? GSH_COLL_KERNEL_lines_steps_move
+                                                    : GSH_COLL_KERNEL_lines_steps_sums;
+        l.n_threads = short_threads(args.item, all.n);
     }
     return site.is_on_stream ? pe->device_ops->stream_coll(pe, &l, site.stream)
                              : pe->device_ops->coll(pe, &l);

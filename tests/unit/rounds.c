@@ -75,8 +75,9 @@ enum { N = 3, N_ITEMS = 40, LINES = 2 };
 
 struct item {
     uint32_t n_rounds, lines;
-    int root;       /* -1: all pairs give each other data */
-    uint32_t ahead; /* rounds in which a unit may send before it has taken the first of them */
+    int root;          /* -1: all pairs give each other data */
+    uint32_t ahead[N]; /* of each member: rounds in which a unit may send before it has taken the
+                          first of them; 0: in steps of two rounds, of which it takes both first */
 };
 
 /* A unit of a member: the rounds of the item in which it sends and takes next. */
@@ -108,13 +109,18 @@ static uint32_t skip_unused(const struct item *t, int me, int other, uint32_t li
     return round;
 }
 
+static bool may_send(const struct unit *u, uint32_t ahead)
+{
+    return u->sends < (ahead > 0 ? u->takes + ahead : u->takes / 2 * 2 + 2);
+}
+
 /* One step of the unit, if there is one that it can make: it sends if it may, else it takes. */
 static bool step(struct member *m, const struct item *t, int me, int other, uint32_t line)
 {
     struct unit *u = &m[me].unit[other][line];
     u->sends = skip_unused(t, me, other, line, u->sends);
     u->takes = skip_unused(t, me, other, line, u->takes);
-    if (u->sends < t->n_rounds && u->sends < u->takes + t->ahead) {
+    if (u->sends < t->n_rounds && may_send(u, t->ahead[me])) {
         const uint64_t flag = m[me].before + 1 + u->sends;
         CHECK(m[other].slot[flag % GSH_LINES_BUFFERS][me][line].is_taken);
         m[other].slot[flag % GSH_LINES_BUFFERS][me][line].flag = flag;
@@ -161,11 +167,12 @@ static void race(uint64_t *random)
     struct member m[N];
     memset(m, 0, sizeof(m));
     for (int i = 0; i < N_ITEMS; i++) {
-        items[i] =
-            (struct item){.n_rounds = 1 + (uint32_t)(test_random(random) % 11),
-                          .ahead = 1 + (uint32_t)(test_random(random) % GSH_LINES_ROUNDS_AHEAD),
-                          .lines = 1 + (uint32_t)(test_random(random) % LINES),
-                          .root = (int)(test_random(random) % (N + 1)) - 1};
+        items[i] = (struct item){.n_rounds = 1 + (uint32_t)(test_random(random) % 11),
+                                 .lines = 1 + (uint32_t)(test_random(random) % LINES),
+                                 .root = (int)(test_random(random) % (N + 1)) - 1};
+        for (int k = 0; k < N; k++) {
+            items[i].ahead[k] = (uint32_t)(test_random(random) % (GSH_LINES_ROUNDS_AHEAD + 1));
+        }
     }
     for (int i = 0; i < N; i++) {
         m[i].item = -1;

@@ -24,6 +24,8 @@ static void (*const entries[GSH_COLL_ALL_KERNELS])(void *) = {
     [GSH_COLL_KERNEL_lines_short_sums] = gsh_kernel_lines_short_sums_on_cpu,
     [GSH_COLL_KERNEL_lines_short_move_by_4] = gsh_kernel_lines_short_move_by_4_on_cpu,
     [GSH_COLL_KERNEL_lines_short_sums_by_4] = gsh_kernel_lines_short_sums_by_4_on_cpu,
+    [GSH_COLL_KERNEL_lines_steps_move] = gsh_kernel_lines_steps_move_on_cpu,
+    [GSH_COLL_KERNEL_lines_steps_sums] = gsh_kernel_lines_steps_sums_on_cpu,
 #define ENTRY(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = gsh_kernel_coll_##OP##_##NAME##_on_cpu,
     GSH_REDUCE_KERNELS(ENTRY) GSH_SCAN_KERNELS(ENTRY) GSH_CPU_REDUCE_KERNELS(ENTRY)
         GSH_CPU_SCAN_KERNELS(ENTRY)

@@ -43,6 +43,8 @@ static const struct kernel_location locations[GSH_COLL_ALL_KERNELS] = {
     [GSH_COLL_KERNEL_lines_short_sums] = {"gsh_kernel_lines_short_sums", LINES},
     [GSH_COLL_KERNEL_lines_short_move_by_4] = {"gsh_kernel_lines_short_move_by_4", LINES},
     [GSH_COLL_KERNEL_lines_short_sums_by_4] = {"gsh_kernel_lines_short_sums_by_4", LINES},
+    [GSH_COLL_KERNEL_lines_steps_move] = {"gsh_kernel_lines_steps_move", LINES},
+    [GSH_COLL_KERNEL_lines_steps_sums] = {"gsh_kernel_lines_steps_sums", LINES},
 #define ROW(OP, NAME, T) [GSH_COLL_KERNEL_##OP##_##NAME] = {"gsh_kernel_coll_" #OP "_" #NAME, 1},
     GSH_COLL_PART_1_KERNELS(ROW)
 #undef ROW
