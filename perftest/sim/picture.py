@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of simulated jobs: what grows with the number of PEs, and how.
 
-    picture.py --sim=build/perftest/sim/sim --csv=FILE [--pes=8,64,512,4096,32768] [OPTION of sim ...]
+    picture.py --sim=build/perftest/sim/sim --csv=FILE [--pes=8,64,512,...] [OPTION of sim ...]
     picture.py --charts=FOLDER FILE
 
 The first runs a job of each size, and keeps what sim says of each phase. The second draws the phases' times, and the
@@ -21,7 +21,7 @@ LINES = ["solid", "dashed"]
 
 
 def count_text(value):
-    return f"{value / 1024:g} Ki" if value >= 1024 else f"{value:g}"
+    return f"{value / 1024:g} Ki" if value >= 1024 and value % 1024 == 0 else f"{value:g}"
 
 
 def points_of(rows, phase, value):
@@ -39,7 +39,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sim")
     parser.add_argument("--csv")
-    parser.add_argument("--pes", default="8,64,512,4096,32768")
+    parser.add_argument("--pes", default="8,64,512,4096,32768,100000")
     parser.add_argument("--charts")
     parser.add_argument("table", nargs="?")
     args, more = parser.parse_known_args()
