@@ -21,7 +21,7 @@
 #define GSH_LINES_BLOCKS_MAX  1024u
 /* Of the short kernels, in which a group has one line, and of those in steps, in which it has all
  * that a block has under way. */
-#define GSH_LINES_SHORT_THREADS 512u
+#define GSH_LINES_SHORT_THREADS 1024u
 /* How many lines a group of eight threads has under way at a time, in sums of many members, and
  * otherwise: on GPUs a block has no more units than that. */
 #define GSH_LINES_AHEAD   4
