@@ -238,7 +238,7 @@ template <bool is_add, class Context> struct line_steps {
 template <bool is_add, class Context>
 __device__ __forceinline__ void run_in_steps(const Context &c, const gsh_kernel_lines_args &h)
 {
-    using steps = line_steps<is_add, Context>;
+    using in_steps = line_steps<is_add, Context>;
     uint64_t *const count =
         reinterpret_cast<uint64_t *>(state_of(c).base + h.inbox.off) + blockIdx.x;
     const uint64_t before = load_plain(count);
@@ -249,7 +249,7 @@ __device__ __forceinline__ void run_in_steps(const Context &c, const gsh_kernel_
         i++;
     const gsh_lines_item &t = h.item[i];
     const line_worker<arithmetic::float_sums, Context> worker(c, h, t);
-    steps(typename steps::streams(worker))
+    in_steps(typename in_steps::streams(worker))
         .run(blockIdx.x - (uint32_t)t.first_block, before, has_left);
     group_block().sync(); /* all threads have read the count */
     if (threadIdx.x == 0)
