@@ -417,6 +417,8 @@ static void test_many_at_once(ncclComm_t comm, const test_rank *r)
 #if !defined(TEST_OTHER_NCCL)
         CHECK(comms[i]->inbox.bytes == 2 << 20 || !comms[i]->has_inbox);
         CHECK(comms[i]->scratch_bytes >= (size_t)2 << 20);
+        const bool has_own = comms[i]->pieces.memory != NULL && !comms[i]->pieces.is_shared;
+        CHECK(has_own ? bytes > comms[i]->range.bytes : bytes == comms[i]->range.bytes);
 #endif
     }
     CHECK(bytes <= (uint64_t)4 << 20);

@@ -273,6 +273,11 @@ static size_t pieces_bytes(void)
     return (gshmemx_layer_pieces_bytes() + GROWN_UNIT - 1) / GROWN_UNIT * GROWN_UNIT;
 }
 
+size_t gsh_nccl_own_pieces_bytes(const struct gsh_nccl_pieces *pieces)
+{
+    return pieces->memory != NULL && !pieces->is_shared ? pieces_bytes() : 0;
+}
+
 /* NULL, on all members: there is no memory, or one of them does not want it. */
 static void *take_memory(const char *call, gshmem_team_t team, size_t bytes, bool is_wanted)
 {

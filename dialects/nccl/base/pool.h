@@ -57,5 +57,7 @@ ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gs
                                   int peer, struct gsh_nccl_pieces *pieces);
 void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                struct gsh_nccl_pieces *pieces);
+/* The bytes that are the communicator's alone. */
+size_t gsh_nccl_own_pieces_bytes(const struct gsh_nccl_pieces *pieces);
 
 #endif

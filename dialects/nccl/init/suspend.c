@@ -34,7 +34,9 @@ ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t 
                              (int)stat, (void *)value);
     }
     bool is_all = stat == ncclStatGpuMemPersist || stat == ncclStatGpuMemTotal;
-    *value = is_all ? comm->range.bytes + gsh_nccl_devcomms_bytes(comm) : 0;
+    *value = is_all ? comm->range.bytes + gsh_nccl_own_pieces_bytes(&comm->pieces) +
+                          gsh_nccl_devcomms_bytes(comm)
+                    : 0;
     return ncclSuccess;
 }
 
