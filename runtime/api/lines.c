@@ -268,8 +268,11 @@ static uint32_t blocks_for(const struct gsh_lines_inbox *inbox, uint32_t n_other
         return gsh_lines_blocks(inbox, n_lines, usual);
     }
     const uint32_t blocks = gsh_lines_blocks(inbox, n_lines, few);
+    if (all->n == 1 || all->n_lines / few + all->n <= n_channels) {
+        return blocks;
+    }
     const uint64_t share = 1 + (n_channels - all->n) * n_lines / all->n_lines;
-    return all->n_lines / few + all->n > n_channels ? (uint32_t)gsh_min_u64(blocks, share) : blocks;
+    return (uint32_t)gsh_min_u64(blocks, share);
 }
 
 /* Says which blocks have which lines. Items that follow each other have other blocks as long as
@@ -466,12 +469,13 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
     const uint32_t site_number = gsh_waits_site_number();
     struct all_items all = {.n = (uint32_t)n};
     for (int i = 0; i < n; i++) {
-        all.n_lines += gsh_lines_divide_up(calls[i].bytes, inbox->line_bytes);
-    }
-    for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         set_item(pe, team, inbox, &calls[i], are_in_pieces, t);
         t->site = calls[i].site != 0 ? calls[i].site : site_number;
+        all.n_lines += gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
+    }
+    for (int i = 0; i < n; i++) {
+        struct gsh_lines_item *t = &args.item[i];
         if (are_in_pieces) {
             share_out_pieces(pe, inbox, calls[i].blocks, t, &has_helpers);
             l.n_threads = GSH_PIECES_THREADS;
