@@ -62,8 +62,10 @@ GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_create(int rank, int n_ranks, co
 void gsh_uid_asking_destroy(struct gsh_uid_asking **asking);
 
 /* Collective: the ranks of b, which has gather_ahead, learn where their partners listen, and ask
- * them once. If all get their answers, b->asking is set on all; if not, on none, and the reason is
- * logged at info level. ifname, family: as in struct gsh_uid_options. Failures are those of b. */
+ * them once. If all get their answers, b->asking is set on all; if not, or a rank's host has no
+ * address, on none, and the reason is logged at info level. ifname, family: as in struct
+ * gsh_uid_options. Failures are those of b, and a rank's that cannot listen where ifname says, or
+ * has no descriptor, thread or memory for it: of all ranks. */
 GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_begin(struct gsh_bootstrap *b,
                                                       const uint8_t secret[GSH_SHA256_BYTES],
                                                       const char *ifname, const char *family);

@@ -17,7 +17,11 @@ static enum gsh_result open_listener(const uint8_t *secret, const char *ifname, 
                                      struct gsh_partner *mine, struct gsh_tcp_listener **out)
 {
     struct gsh_address at;
+    const bool is_named = ifname != NULL && ifname[0] != '\0';
     enum gsh_result r = gsh_netif_choose(ifname, family, "what PEs ask each other", &at);
+    if (r != GSH_OK && !is_named) {
+        return gsh_note(GSH_ERR_UNSUPPORTED, "no address to listen at: %s", gsh_last_error());
+    }
     if (r == GSH_OK) {
         r = gsh_random(mine->link, sizeof(mine->link));
     }
