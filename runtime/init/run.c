@@ -47,8 +47,8 @@ static void *run_thread_main(void *arg)
     return NULL;
 }
 
-/* What a PE keeps open: its bell and its heap's memory; with far PEs also its monitor and what
- * wakes its proxy. */
+/* What a PE keeps open: what wakes its monitor, and its heap's memory; with far PEs also its bell
+ * and what wakes its proxy. */
 static uint64_t files_of(const struct gsh_env *env, int n)
 {
     const bool has_far = env->node_pes > 0 && env->node_pes < n;
