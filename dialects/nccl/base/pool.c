@@ -278,14 +278,34 @@ size_t gsh_nccl_own_pieces_bytes(const struct gsh_nccl_pieces *pieces)
     return pieces->memory != NULL && !pieces->is_shared ? pieces_bytes() : 0;
 }
 
+/* Whether all members say so. */
+static bool all_say(const struct gsh_nccl_job *job, gshmem_team_t team, bool mine)
+{
+    uint64_t word = mine;
+    gsh_nccl_write(job->offer_in, &word, sizeof(word));
+    int error = gshmem_uint64_and_reduce(team, job->offer_out, job->offer_in, 1);
+    if (error == 0) {
+        error = gshmem_barrier(team);
+    }
+    if (error != 0 || gsh_nccl_job_is_given_up(job)) {
+        return false;
+    }
+    gsh_nccl_read(&word, job->offer_out, sizeof(word));
+    return word != 0;
+}
+
 /* NULL, on all members: there is no memory, or one of them does not want it. */
-static void *take_memory(const char *call, gshmem_team_t team, size_t bytes, bool is_wanted)
+static void *take_memory(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team,
+                         size_t bytes, bool is_wanted)
 {
     void *memory = NULL, *symmetric = NULL;
     if (is_wanted && gshmemx_layer_alloc(call, bytes, &memory) != 0) {
         memory = NULL;
     }
-    int error = gshmemx_layer_register(call, team, memory, bytes, &symmetric);
+    int error = 1;
+    if (all_say(job, team, memory != NULL)) {
+        error = gshmemx_layer_register(call, team, memory, bytes, &symmetric);
+    }
     if (memory != NULL) {
         (void)gshmemx_layer_free(call, memory);
     }
@@ -304,7 +324,7 @@ ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gs
     if (p == NULL) {
         p = calloc(1, sizeof(*p));
         const bool has_room = __atomic_fetch_add(&n_pieces, 1, __ATOMIC_RELAXED) < MOST_PIECES;
-        void *memory = take_memory(call, team, pieces_bytes(), p != NULL && has_room);
+        void *memory = take_memory(call, job, team, pieces_bytes(), p != NULL && has_room);
         if (p == NULL || memory == NULL) {
             __atomic_sub_fetch(&n_pieces, 1, __ATOMIC_RELAXED);
             free(p);
