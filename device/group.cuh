@@ -63,7 +63,9 @@ __device__ __forceinline__ bool any_of_block(bool is_true)
  * also moves the descriptor of each memory access to a uniform register anew, and loops that load,
  * add up and store take up to a quarter longer. All threads of the warp call this, behind a barrier
  * above in the same function. The instruction has no effect, and ptxas leaves it out. But it is
- * aligned, so ptxas makes the threads wait for each other before it. Only speed depends on that. */
+ * aligned, so ptxas makes the threads wait for each other before it. Only speed depends on that. In
+ * a warp that is not full PTX says nothing of the instruction; there, too, only the wait is left.
+ */
 __device__ __forceinline__ void converge_warp()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750

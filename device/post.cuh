@@ -414,6 +414,7 @@ __device__ __forceinline__ void fill_batch(const Context &c, batch *b, short_ent
     uint64_t *word = add_entry(c, b, e.opcode, 0, short_ds, e.remote_off);
     word[4] = e.last.low;
     word[5] = e.last.high;
+    word[6] = word[7] = 0; /* the adapter ignores the block's end */
 }
 
 /* For threads that have several queues. */

@@ -227,6 +227,7 @@ enum gsh_report_kind {
     GSH_REPORT_CHANNEL_IN_USE, /* checks: another group makes a call on channel `expected` of `seen`
                                 */
     GSH_REPORT_OUT_OF_RANGE, /* checks: what the call's name says is `seen`, not below `expected` */
+    GSH_REPORT_UNSUPPORTED,  /* gshmem has the call's name alone */
 };
 
 /* Checking builds: why a collective in a kernel returned an error. Written as gsh_report is. The

@@ -372,7 +372,9 @@ static bool is_short(const struct gsh_lines_inbox *inbox, const struct gsh_lines
 bool gsh_lines_have_short(const struct gsh_lines_inbox *inbox, int n_members,
                           const struct gsh_lines_call *call)
 {
-    return n_members == 2 && call->bytes % 4 == 0 && inbox->line_room == GSH_LINE_ROOM_WHOLE &&
+    const uint64_t one_round = (uint64_t)SHORT_GROUPS * inbox->n_channels * inbox->line_bytes;
+    return n_members == 2 && call->bytes % 4 == 0 && call->bytes <= one_round &&
+           inbox->line_room == GSH_LINE_ROOM_WHOLE &&
            (call->kind > GSH_LINES_REDUCE_SCATTER ||
             is_usual_sum(fold_of(call->op, call->element), call->element, call->scaling));
 }

@@ -63,8 +63,8 @@ bool gsh_lines_inbox_of_team(const struct gsh_instance *pe, const struct gsh_tea
 /* An inbox in other memory; false: it is too small. */
 bool gsh_lines_inbox_in(const struct gsh_instance *pe, const struct gsh_team *team, uint64_t off,
                         uint64_t bytes, struct gsh_lines_inbox *inbox);
-/* Whether a call that takes one round has a short kernel, on memory that is aligned as its elements
- * usually are; the same on all members. */
+/* Whether the call takes one round and has a short kernel, on memory that is aligned as its
+ * elements usually are; the same on all members. */
 bool gsh_lines_have_short(const struct gsh_lines_inbox *inbox, int n_members,
                           const struct gsh_lines_call *call);
 /* How many bytes the slots for pieces of two members take; they begin with so many bytes that are

@@ -224,6 +224,9 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
     case GSH_REPORT_LOCK_NOT_HELD:
         snprintf(out, bytes, "this PE does not hold the lock at 0x%" PRIx64, r->address);
         break;
+    case GSH_REPORT_UNSUPPORTED:
+        snprintf(out, bytes, "it is not supported");
+        break;
     case GSH_REPORT_OUT_OF_RANGE:
         if (r->expected == 0) {
             snprintf(out, bytes, "%" PRId64 " is out of range: there is none", (int64_t)r->seen);

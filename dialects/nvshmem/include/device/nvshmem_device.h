@@ -307,10 +307,10 @@ NVSHMEM_HD int nvshmemx_region_is_active(uint32_t hints, int *active)
                           nvshmem_host::nvshmemx_region_is_active(hints, active));
 }
 
-NVSHMEM_D void nvshmem_refuse_counted(const char *call)
+NVSHMEM_D void nvshmem_refuse(const char *call)
 {
-    printf("gshmem: error: %s: counted signals are not supported\n", call);
-    nvshmem_global_exit(NVSHMEMX_ERROR_NOT_SUPPORTED);
+    gshmem::detail::report(gshmem::default_context(), GSH_REPORT_UNSUPPORTED, call, -1, 0, 0, 0, 0,
+                           0);
 }
 
 /* Each of these ends the job: counted signals need hardware that gshmem does not use. The names are
@@ -318,21 +318,21 @@ NVSHMEM_D void nvshmem_refuse_counted(const char *call)
 NVSHMEM_HD void nvshmemx_signal_counted_reset(uint64_t *signal_addr)
 {
     (void)signal_addr;
-    NVSHMEM_EITHER(nvshmem_refuse_counted("nvshmemx_signal_counted_reset"),
+    NVSHMEM_EITHER(nvshmem_refuse("nvshmemx_signal_counted_reset"),
                    nvshmem_host::nvshmemx_signal_counted_reset(signal_addr));
 }
 
 NVSHMEM_D uint64_t nvshmemx_signal_counted_load(const uint64_t *signal_addr)
 {
     (void)signal_addr;
-    nvshmem_refuse_counted("nvshmemx_signal_counted_load");
+    nvshmem_refuse("nvshmemx_signal_counted_load");
     return 0;
 }
 
 NVSHMEM_D void nvshmemx_signal_counted_wait_until(const uint64_t *signal_addr, uint64_t expected)
 {
     (void)signal_addr, (void)expected;
-    nvshmem_refuse_counted("nvshmemx_signal_counted_wait_until");
+    nvshmem_refuse("nvshmemx_signal_counted_wait_until");
 }
 
 /* Any thread of the block may call it; others need not. */
@@ -340,7 +340,7 @@ NVSHMEM_D int nvshmemx_putmem_signal_counted_nbi_block(void *dest, const void *s
                                                        uint64_t *signal_addr, int pe)
 {
     (void)dest, (void)source, (void)bytes, (void)signal_addr, (void)pe;
-    nvshmem_refuse_counted("nvshmemx_putmem_signal_counted_nbi_block");
+    nvshmem_refuse("nvshmemx_putmem_signal_counted_nbi_block");
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
