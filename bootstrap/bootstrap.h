@@ -31,6 +31,10 @@ struct gsh_bootstrap_ops {
      * GSH_COMBINE_MAX_BYTES, the same everywhere. Results as allgather's. */
     enum gsh_result (*combine)(struct gsh_bootstrap *b, void *mine, size_t bytes,
                                void (*fold)(void *into, const void *from));
+    /* NULL, or as combine, where groups of ranks have combined already: mine is what the rank's
+     * group has come to, and width what leg.h says of the groups, the same everywhere. */
+    enum gsh_result (*combine_groups)(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                      void (*fold)(void *into, const void *from), int width);
     /* NULL, or an allgather and a combine of value in the same messages; at most
      * GSH_GATHER_MAX_VALUE bytes of that. gather.h calls it. */
     enum gsh_result (*gather_combine)(struct gsh_bootstrap *b, const void *mine, size_t bytes,

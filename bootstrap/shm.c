@@ -23,6 +23,7 @@ struct shm {
  * another one. */
 #define COMBINES (UINT64_C(1) << 63)
 #define DIFFERS  (UINT64_C(1) << 62)
+#define PARTS    (UINT64_C(1) << 61) /* gsh_shm_combine */
 
 /* The ranks that all wait for each other by themselves, at most. */
 #define FLAT_RANKS 64
@@ -179,13 +180,17 @@ static enum gsh_result exchange(struct shm *s, const uint8_t *mine, size_t bytes
     return result;
 }
 
-/* Folds the values of the other ranks into mine. *other: the first in another call, or
- * size. */
+/* A rank in another call than this one. */
+struct other {
+    int rank; /* size: there is none */
+    uint64_t length;
+};
+
+/* Folds the values of the other ranks into mine. *other: the first in another call. */
 static enum gsh_result fold_others(struct shm *s, void *mine, size_t bytes,
                                    void (*fold)(void *into, const void *from), uint64_t length,
-                                   int *other)
+                                   struct other *other)
 {
-    *other = s->b.size;
     for (int i = 0; i < s->b.size; i++) {
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
         if (i == s->b.rank) {
@@ -195,9 +200,10 @@ static enum gsh_result fold_others(struct shm *s, void *mine, size_t bytes,
         if (r != GSH_OK) {
             return r;
         }
-        if (s->areas[i]->slot_bytes[s->round & 1] != length) {
-            *other = *other < s->b.size ? *other : i;
-        } else if (fold != NULL) {
+        const uint64_t its = s->areas[i]->slot_bytes[s->round & 1];
+        if (its != length && other->rank == s->b.size) {
+            *other = (struct other){.rank = i, .length = its};
+        } else if (its == length && fold != NULL) {
             memcpy(theirs, s->areas[i]->slot[s->round & 1], bytes);
             fold(mine, theirs);
         }
@@ -205,54 +211,87 @@ static enum gsh_result fold_others(struct shm *s, void *mine, size_t bytes,
     return GSH_OK;
 }
 
+/* The first rank says that the rank `named` is in another call than itself: this one is in another
+ * than one of these two. */
+static void find_other(const struct shm *s, uint64_t named, uint64_t length, struct other *other)
+{
+    const unsigned slot = (unsigned)s->round & 1;
+    *other = (struct other){.rank = (int)(named % (uint64_t)s->b.size)};
+    other->length = s->areas[other->rank]->slot_bytes[slot];
+    if (other->length == length || other->rank == 0) {
+        other->rank = 0;
+        memcpy(&other->length, s->areas[0]->slot[slot], sizeof(other->length));
+    }
+}
+
 /* The first rank reads what all have, and the others what it makes of that. */
 static enum gsh_result combine_through_one(struct shm *s, void *mine, size_t bytes,
                                            void (*fold)(void *into, const void *from),
-                                           uint64_t length)
+                                           uint64_t length, struct other *other)
 {
     const uint64_t round = ++s->round;
-    if (s->has_left) {
-        return fail_left();
-    }
     if (s->b.rank == 0) {
-        int other;
-        enum gsh_result r = fold_others(s, mine, bytes, fold, length, &other);
-        if (r == GSH_OK) {
-            const bool is_same = other == s->b.size;
-            publish(s, round, is_same ? length : DIFFERS | (uint64_t)other, mine, bytes);
-            (void)end_led(s, round);
-            r = is_same ? GSH_OK : differ(s, other);
+        enum gsh_result r = fold_others(s, mine, bytes, fold, length, other);
+        if (r == GSH_OK && other->rank == s->b.size) {
+            publish(s, round, length, mine, bytes);
+        } else if (r == GSH_OK) {
+            publish(s, round, DIFFERS | (uint64_t)other->rank, &length, sizeof(length));
         }
-        return r;
+        return r == GSH_OK ? end_led(s, round) : r;
     }
     publish(s, round, length, mine, bytes);
     enum gsh_result r = end_led(s, round);
     const uint64_t its = s->areas[0]->slot_bytes[round & 1];
-    if (r == GSH_OK && its != length) {
-        const uint64_t other = its & ~DIFFERS;
-        return differ(s, (its & DIFFERS) != 0 && other < (uint64_t)s->b.size ? (int)other : 0);
-    }
-    if (r == GSH_OK && bytes > 0) {
+    if (r == GSH_OK && its == length && bytes > 0) {
         memcpy(mine, s->areas[0]->slot[round & 1], bytes);
+    } else if (r == GSH_OK && (its & DIFFERS) != 0) {
+        find_other(s, its & ~DIFFERS, length, other);
+    } else if (r == GSH_OK && its != length) {
+        *other = (struct other){.rank = 0, .length = its};
     }
     return r;
+}
+
+static enum gsh_result combine(struct shm *s, void *mine, size_t bytes,
+                               void (*fold)(void *into, const void *from), uint64_t length,
+                               struct other *other)
+{
+    *other = (struct other){.rank = s->b.size};
+    if (s->has_left) {
+        return fail_left();
+    }
+    if (s->b.size > FLAT_RANKS) {
+        return combine_through_one(s, mine, bytes, fold, length, other);
+    }
+    s->round++;
+    publish(s, s->round, length, mine, bytes);
+    return fold_others(s, mine, bytes, fold, length, other);
 }
 
 static enum gsh_result shm_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
                                    void (*fold)(void *into, const void *from))
 {
     struct shm *s = (struct shm *)b;
-    if (b->size > FLAT_RANKS) {
-        return combine_through_one(s, mine, bytes, fold, bytes | COMBINES);
+    struct other other;
+    const enum gsh_result r = combine(s, mine, bytes, fold, bytes | COMBINES, &other);
+    return r == GSH_OK && other.rank < b->size ? differ(s, other.rank) : r;
+}
+
+enum gsh_result gsh_shm_combine(struct gsh_bootstrap *b, uint64_t length, void *mine, size_t bytes,
+                                void (*fold)(void *into, const void *from),
+                                struct gsh_shm_other *other)
+{
+    struct shm *s = (struct shm *)b;
+    struct other its;
+    enum gsh_result r = combine(s, mine, bytes, fold, length | PARTS, &its);
+    *other = (struct gsh_shm_other){.pe = -1};
+    if (r == GSH_OK && its.rank < b->size && (its.length & PARTS) == 0) {
+        r = differ(s, its.rank);
+    } else if (r == GSH_OK && its.rank < b->size) {
+        *other = (struct gsh_shm_other){.pe = s->pes != NULL ? s->pes[its.rank] : its.rank,
+                                        .length = its.length & ~PARTS};
     }
-    int other;
-    if (s->has_left) {
-        return fail_left();
-    }
-    s->round++;
-    publish(s, s->round, bytes | COMBINES, mine, bytes);
-    enum gsh_result r = fold_others(s, mine, bytes, fold, bytes | COMBINES, &other);
-    return r == GSH_OK && other < b->size ? differ(s, other) : r;
+    return r;
 }
 
 static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
@@ -273,8 +312,12 @@ static enum gsh_result shm_allgather(struct gsh_bootstrap *b, const void *mine, 
 static enum gsh_result shm_barrier(struct gsh_bootstrap *b)
 {
     struct shm *s = (struct shm *)b;
-    return b->size > FLAT_RANKS ? combine_through_one(s, NULL, 0, NULL, 0)
-                                : exchange(s, NULL, 0, NULL, 0);
+    struct other other;
+    if (b->size <= FLAT_RANKS) {
+        return exchange(s, NULL, 0, NULL, 0);
+    }
+    const enum gsh_result r = combine(s, NULL, 0, NULL, 0, &other);
+    return r == GSH_OK && other.rank < b->size ? differ(s, other.rank) : r;
 }
 
 static void shm_abort(struct gsh_bootstrap *b, int status, const char *message)

@@ -18,7 +18,8 @@
  * stored k + 1, and so have read round k.
  *
  * Of many ranks only rank 0 waits for all others, and stores k last; the others wait for rank 0
- * alone, asleep (base/futex.h). In a combine rank 0's slot has the combined value. Rank 0 stores
+ * alone, asleep (base/futex.h). In a combine rank 0's slot has the combined value or, if a rank is
+ * in another call, its length says which, and the slot has that of rank 0's own call. Rank 0 stores
  * k + 1 only after all others have, and so have read round k: the same two slots are enough. Rank 0
  * says whom it waits for, so nobody else reads what all have. */
 struct gsh_shm_area {
@@ -46,6 +47,23 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_shm_create(struct gsh_bootstrap *
                                                           const int *pes, gsh_shm_wait_fn wait,
                                                           void *context,
                                                           struct gsh_bootstrap **out);
+
+/* A rank that is in another call than this one. */
+struct gsh_shm_other {
+    int pe; /* -1: there is none */
+    uint64_t length;
+};
+
+#define GSH_SHM_MAX_LENGTH (UINT64_C(1) << 60)
+
+/* Collective; a combine of `bytes` bytes as part of the caller's own call, which the caller tells
+ * from others by a length below GSH_SHM_MAX_LENGTH; 0 bytes: a barrier. If ranks are in different
+ * such calls, each gets GSH_OK and *other, one in another call than its own, and the value is
+ * undefined. */
+GSH_CHECK_RESULT enum gsh_result gsh_shm_combine(struct gsh_bootstrap *b, uint64_t length,
+                                                 void *mine, size_t bytes,
+                                                 void (*fold)(void *into, const void *from),
+                                                 struct gsh_shm_other *other);
 
 /* A rank has failed before it could make a call that others make, and makes none from now on: any
  * rank that waits for it, or for a rank that does, gets GSH_ERR_PEER, noted, now and in each

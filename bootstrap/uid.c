@@ -5,8 +5,8 @@
  * In round k a rank sends to rank + 2^k and receives from rank - 2^k (modulo n). Allgather (Bruck):
  * slot j of a rank's buffer is the blob of rank - j; before round k the first 2^k slots are filled,
  * and they are what the receiver needs for its next 2^k. Barrier: the same with empty blobs.
- * Combine: one value in each round; gather_combine: that, and then the slots. leg.h has these
- * rounds. gather_host: the value, and those slots alone that host_leg.h names.
+ * Combine: one value in each round, also of groups; gather_combine: that, and then the slots. leg.h
+ * has these rounds. gather_host: the value, and those slots alone that host_leg.h names.
  *
  * A rank that fails in a call sends a notice naming the culprit over all its links and closes its
  * sending side; a rank that waits for it passes the notice on, so all ranks return within O(log n)
@@ -410,8 +410,8 @@ static enum gsh_result uid_barrier(struct gsh_bootstrap *b)
     return r;
 }
 
-static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
-                                   void (*fold)(void *into, const void *from))
+static enum gsh_result uid_combine_groups(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                          void (*fold)(void *into, const void *from), int width)
 {
     struct uid_bootstrap *u = (struct uid_bootstrap *)b;
     uint64_t deadline_ns = gsh_deadline_in(b->timeout_ns);
@@ -423,7 +423,8 @@ static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t b
         struct gsh_frame head;
         uint8_t value[GSH_COMBINE_MAX_BYTES];
     } out = {.head = {.kind = GSH_FRAME_COMBINE, .call = ++u->n_calls, .bytes = bytes}};
-    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+    struct gsh_leg leg = gsh_leg_of_groups(width);
+    while (r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, 1)) {
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
         memcpy(out.value, mine, bytes);
         r = do_round(u, "vote", leg.round, &out.head, bytes, theirs, bytes, deadline_ns);
@@ -432,6 +433,12 @@ static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t b
         }
     }
     return r;
+}
+
+static enum gsh_result uid_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
+                                   void (*fold)(void *into, const void *from))
+{
+    return uid_combine_groups(b, mine, bytes, fold, 1);
 }
 
 static bool uid_has_lost(struct gsh_bootstrap *b)
@@ -485,6 +492,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .allgather = uid_allgather,
     .barrier = uid_barrier,
     .combine = uid_combine,
+    .combine_groups = uid_combine_groups,
     .gather_combine = uid_gather_combine,
     .gather_host = uid_gather_host,
     .has_lost = uid_has_lost,

@@ -50,6 +50,21 @@ static inline void conform_combine(struct gsh_bootstrap *b, uint64_t round)
     CHECK_EQ(value[1], round + (uint64_t)b->size - 1);
 }
 
+/* Groups of `width` ranks, and of those that are left, have combined already. */
+static inline void conform_combine_groups(struct gsh_bootstrap *b, int width)
+{
+    const int n_groups = b->size / width,
+              group = b->rank / width < n_groups ? b->rank / width : n_groups - 1,
+              end = group == n_groups - 1 ? b->size : (group + 1) * width;
+    uint64_t value[2] = {0, (uint64_t)end - 1};
+    for (int i = group * width; i < end; i++) {
+        value[0] |= UINT64_C(1) << i % 64;
+    }
+    CHECK_EQ(b->ops->combine_groups(b, value, sizeof(value), conform_fold, width), GSH_OK);
+    CHECK_EQ(value[0], b->size >= 64 ? UINT64_MAX : (UINT64_C(1) << b->size) - 1);
+    CHECK_EQ(value[1], (uint64_t)b->size - 1);
+}
+
 /* Blobs that are longer or shorter than the value, and none. */
 static inline void conform_gather_combine(struct gsh_bootstrap *b, size_t bytes, uint64_t round)
 {
@@ -114,6 +129,9 @@ static inline void conform_exchange(struct gsh_bootstrap *b, size_t largest_byte
         }
         if (b->ops->combine != NULL) {
             conform_combine(b, (uint64_t)round);
+        }
+        for (int width = 1; b->ops->combine_groups != NULL && width <= b->size; width *= 2) {
+            conform_combine_groups(b, width);
         }
         conform_gather_combine(b, (size_t)round % 4 * 64, (uint64_t)round);
         conform_gather_host(b, 1 + (size_t)round * 13, round);

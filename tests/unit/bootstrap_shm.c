@@ -1,6 +1,7 @@
 /* Proves the bootstrap over shared memory, for few ranks, which wait for each other, and for many,
  * which wait for the first: exchanges, barriers and combines in any order, a rank in another call,
- * which all hear of before they go on, and a rank that does not come, which is the one named.
+ * which all hear of before they go on, also as part of their owner's call, and a rank that does not
+ * come, which is the one named.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/atomic.h"
 #include "base/log.h"
@@ -57,6 +58,24 @@ static void differ(struct gsh_bootstrap *b, bool is_odd)
     exchange_all(b); /* all are in step */
 }
 
+/* As parts of calls of their own: the odd rank is in another one, and each rank gets the length of
+ * one that is not in its own. */
+static void differ_in_parts(struct gsh_bootstrap *b, const struct run *run)
+{
+    const uint64_t length = b->rank == run->odd ? 7 : 16;
+    uint64_t value[2] = {UINT64_C(1) << b->rank % 64, (uint64_t)b->rank};
+    struct gsh_shm_other other;
+    CHECK_EQ(gsh_shm_combine(b, length, value, sizeof(value), conform_fold, &other), GSH_OK);
+    CHECK_EQ(other.length, 16 + 7 - length);
+    CHECK(b->rank == run->odd ? other.pe >= 0 && other.pe != run->odd : other.pe == run->odd);
+    CHECK_EQ(gsh_shm_combine(b, 16, value, sizeof(value), conform_fold, &other), GSH_OK);
+    CHECK_EQ(other.pe, -1);
+    CHECK_EQ(value[1], (uint64_t)b->size - 1);
+    CHECK_EQ(gsh_shm_combine(b, 0, NULL, 0, NULL, &other), GSH_OK);
+    CHECK_EQ(other.pe, -1);
+    exchange_all(b);
+}
+
 static void on_rank(int rank, int n, void *arg)
 {
     struct run *run = arg;
@@ -74,6 +93,7 @@ static void on_rank(int rank, int n, void *arg)
         exchange_all(b);
     } else if (run->way == OTHER_CALL) {
         differ(b, rank == run->odd);
+        differ_in_parts(b, run);
     } else if (rank != run->odd) {
         CHECK_EQ(b->ops->barrier(b), GSH_ERR_TIMEOUT);
         __atomic_add_fetch(&n_without, 1, __ATOMIC_RELAXED);

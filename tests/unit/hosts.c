@@ -1,7 +1,8 @@
 /* Proves which jobs have hosts that a number describes, and that an exchange within hosts, by its
  * arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever the
  * numbers of ranks and of those of a host; that it sends few of them; and that in a job of one host
- * it is the allgather. SPDX-License-Identifier: Apache-2.0 */
+ * it is the allgather. And that a combine of groups, as if nodes have combined, gives each rank
+ * something of each group, in the fewest rounds. SPDX-License-Identifier: Apache-2.0 */
 #include "bootstrap/host_leg.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/rendezvous.h"
@@ -138,10 +139,62 @@ static void test_many(void)
     }
 }
 
+/* ---- groups ---- */
+
+/* Groups have at least `least` ranks that follow one another: some have one more, and the last has
+ * what is left. */
+static void test_groups_of(int n, int least)
+{
+    static int group[MAX_RANKS];
+    static uint64_t heard[MAX_RANKS], before[MAX_RANKS];
+    const int width = gsh_leg_width(least);
+    int n_groups = 0, n_rounds = 0;
+    CHECK(width <= least && 2 * width > least);
+    for (int i = 0; i < n; n_groups++) {
+        const int size = least + n_groups % 2, end = n - i - size < least ? n : i + size;
+        for (; i < end; i++) {
+            group[i] = n_groups;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        heard[i] = UINT64_C(1) << group[i];
+    }
+    for (struct gsh_leg all = {0}; gsh_leg_next(&all, n, 0, 1);) {
+        n_rounds += all.distance >= width;
+    }
+    for (int round = 0;; round++) {
+        struct gsh_leg leg = gsh_leg_of_groups(width);
+        for (int k = 0; k <= round; k++) {
+            if (!gsh_leg_next(&leg, n, 0, -1)) {
+                CHECK_EQ(round, n_rounds);
+                for (int i = 0; i < n; i++) {
+                    CHECK_EQ(heard[i], (UINT64_C(1) << n_groups) - 1);
+                }
+                return;
+            }
+        }
+        CHECK_EQ(1 << leg.round, leg.distance);
+        memcpy(before, heard, sizeof(heard));
+        for (int i = 0; i < n; i++) {
+            heard[i] |= before[(i + leg.distance) % n];
+        }
+    }
+}
+
+static void test_groups(void)
+{
+    for (int n = 2; n < MAX_RANKS; n++) {
+        for (int least = 1; least <= n; least++) {
+            test_groups_of(n, least);
+        }
+    }
+}
+
 int main(void)
 {
     test_decision();
     test_exchange();
     test_many();
+    test_groups();
     return test_result();
 }
