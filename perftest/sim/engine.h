@@ -48,6 +48,7 @@ struct sim_call {
     uint64_t bytes;       /* of each PE's part; SIM_COLL: of a member's part, or of everything */
     enum gsh_coll coll;
     bool is_by_leaders;
+    bool is_by_nodes; /* a combine, barrier or vote: first on each node (leg.h) */
     enum sim_voters voters;
     double work_ns;
 };
@@ -89,6 +90,7 @@ struct sim_walk {
     struct gsh_leg leg;
     struct gsh_cursor cursor;
     int stage, i, row;
+    int met;             /* on the node: messages sent and heard */
     int32_t greeting[3]; /* of a rendezvous */
     uint64_t phase;
 };
@@ -183,6 +185,10 @@ uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *c
 
 /* Begins a vote. */
 void sim_vote_begin(struct gsh_voting *voting, const struct sim_call *call, int rank, int n);
+
+/* Whether the PE is among those of its node, in a call that begins with these. */
+bool sim_is_on_node(const struct sim_model *model, const struct sim_call *call,
+                    const struct sim_walk *walk, int pe, int n_pes);
 
 /* How many PEs, from 0 on, make the call. */
 static inline int sim_n_members(const struct sim_view *v)

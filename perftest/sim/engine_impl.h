@@ -58,7 +58,8 @@ void sim_fail(struct sim *s, int index, int culprit);
 /* Who notices at once that the PE is gone: over TCP those with links to it, else its node. If it
  * hangs, nobody does. */
 void sim_die(struct sim *s, int index);
-/* Over the proxy, and while links are made, a notice is heard whatever the PE awaits. */
+/* Over the proxy, while links are made, and among the PEs of a node, a notice is heard whatever the
+ * PE awaits. */
 bool sim_is_heard_at_once(const struct sim *s, const struct sim_pe *pe,
                           const struct sim_message *m);
 /* Nothing happens any more, so whoever awaits something does so until its time is up. Returns

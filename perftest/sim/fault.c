@@ -67,7 +67,7 @@ void sim_die(struct sim *s, int index)
         pe->cpu_free = seen; /* the system closes the connections; a notice stands for that */
         tell_others(s, index, index);
     }
-    if (s->calls[pe->call].way == SIM_TCP && kind != SIM_WORK) {
+    if (s->calls[pe->call].way == SIM_TCP && kind != SIM_WORK && !s->calls[pe->call].is_by_nodes) {
         return;
     }
     int n_near = 0;
@@ -84,9 +84,11 @@ void sim_die(struct sim *s, int index)
 
 bool sim_is_heard_at_once(const struct sim *s, const struct sim_pe *pe, const struct sim_message *m)
 {
+    const struct sim_call *call = &s->calls[pe->call];
+    const int index = (int)(pe - s->pes);
     return m->is_notice && pe->call < s->n_calls &&
-           (m->way != SIM_TCP || s->calls[pe->call].kind == SIM_LINK_UP ||
-            s->calls[pe->call].kind == SIM_RENDEZVOUS);
+           (m->way != SIM_TCP || call->kind == SIM_LINK_UP || call->kind == SIM_RENDEZVOUS ||
+            sim_is_on_node(&s->model, call, &pe->walk, index, s->n_pes));
 }
 
 bool sim_let_time_pass(struct sim *s)

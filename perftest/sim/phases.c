@@ -9,12 +9,15 @@
 
 static void vote(struct sim *s, const char *phase, enum sim_way way, enum sim_voters voters)
 {
-    sim_add(s, phase, (struct sim_call){.kind = SIM_VOTE, .way = way, .voters = voters});
+    sim_add(s, phase,
+            (struct sim_call){
+                .kind = SIM_VOTE, .way = way, .is_by_nodes = way == SIM_FAR, .voters = voters});
 }
 
 static void barrier(struct sim *s, const char *phase, enum sim_way way)
 {
-    sim_add(s, phase, (struct sim_call){.kind = SIM_BARRIER, .way = way});
+    sim_add(s, phase,
+            (struct sim_call){.kind = SIM_BARRIER, .way = way, .is_by_nodes = way == SIM_FAR});
 }
 
 /* way: how a PE that fails at it tells others. */
@@ -31,7 +34,8 @@ static void grow(struct sim *s, const char *phase, enum sim_way way)
     const struct sim_model *m = sim_model_of(s);
     work(s, phase, way, m->grow);
     /* that all have done so; keys are looked up later */
-    sim_add(s, phase, (struct sim_call){.kind = SIM_COMBINE, .way = way, .bytes = 8});
+    sim_add(s, phase,
+            (struct sim_call){.kind = SIM_COMBINE, .way = way, .is_by_nodes = true, .bytes = 8});
 }
 
 void sim_add_init(struct sim *s)

@@ -60,6 +60,63 @@ static enum sim_next hear_leg(struct sim_view *v, struct sim_action *a)
     return SIM_HEAR;
 }
 
+/* ---- the PEs of a node ---- */
+
+/* The PEs of this one's node: [*first, *end). */
+static void find_node(const struct sim_model *model, int pe, int n_pes, int *first, int *end)
+{
+    const int on_node = (int)model->node_pes;
+    *first = pe / on_node * on_node;
+    *end = *first + on_node < n_pes ? *first + on_node : n_pes;
+}
+
+/* As runtime/init/identity.c finds it. */
+static int width_of(const struct sim_model *model, const struct sim_call *call, int n_pes)
+{
+    int first, end;
+    find_node(model, n_pes - 1, n_pes, &first, &end);
+    return call->is_by_nodes && first > 0 ? gsh_leg_width(end - first) : 1;
+}
+
+/* bootstrap/shm.c: so many PEs all wait for each other, more for the first one. */
+enum { FLAT_PES = 64 };
+
+/* How many messages a PE sends and hears on its node; it sends first, unless all wait for it. */
+static int n_meetings(int first, int end, int pe)
+{
+    return end - first > FLAT_PES && pe != first ? 2 : 2 * (end - first - 1);
+}
+
+bool sim_is_on_node(const struct sim_model *model, const struct sim_call *call,
+                    const struct sim_walk *walk, int pe, int n_pes)
+{
+    int first, end;
+    find_node(model, pe, n_pes, &first, &end);
+    return width_of(model, call, n_pes) > 1 && walk->met < n_meetings(first, end, pe);
+}
+
+/* The next message on the node, without a value. */
+static enum sim_next next_meeting(const struct sim_view *v, struct sim_action *a)
+{
+    enum { KEY = 1 << 16 };
+    struct sim_walk *w = v->walk;
+    int first, end;
+    find_node(v->model, v->pe, v->n_pes, &first, &end);
+    const int n_each = n_meetings(first, end, v->pe) / 2, index = w->met % n_each;
+    const bool is_led = end - first > FLAT_PES, leads = v->pe == first;
+    a->way = SIM_NEAR;
+    a->key = KEY + (uint32_t)w->i;
+    a->other = is_led && !leads ? first : first + index + (first + index >= v->pe);
+    return (w->met++ < n_each) != (is_led && leads) ? SIM_SEND : SIM_HEAR;
+}
+
+/* Before the first round of an exchange. */
+static void begin_legs(const struct sim_view *v)
+{
+    v->walk->leg = gsh_leg_of_groups(width_of(v->model, v->call, v->n_pes));
+    v->walk->met = 0;
+}
+
 /* ---- bootstraps ---- */
 
 /* How many blocks a message of this leg has. */
@@ -80,7 +137,16 @@ static uint64_t blocks_of(const struct sim_view *v)
 
 static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
 {
-    if (v->walk->stage == 1) {
+    enum { BEGIN, SEND, HEAR };
+    struct sim_walk *w = v->walk;
+    if (w->stage == BEGIN) {
+        begin_legs(v);
+        w->stage = SEND;
+    }
+    if (sim_is_on_node(v->model, v->call, w, v->pe, v->n_pes)) {
+        return next_meeting(v, a);
+    }
+    if (w->stage == HEAR) {
         return hear_leg(v, a);
     }
     if (!next_leg(v, a)) {
@@ -101,17 +167,30 @@ void sim_vote_begin(struct gsh_voting *voting, const struct sim_call *call, int 
     gsh_voting_begin(voting, rank, n, mine, fails ? "no memory is left" : "");
 }
 
+static void give_value(const struct sim_view *v, struct sim_action *a)
+{
+    a->value = &v->voting->value;
+    a->value_bytes = v->voting->bytes;
+}
+
 /* agree.c: the steps of a vote, each a combine; behind a failure a barrier. */
 static enum sim_next next_vote(struct sim_view *v, struct sim_action *a)
 {
     enum { STEP, SEND, HEAR, TELL, HEAR_TOLD };
     struct sim_walk *w = v->walk;
     if (w->stage == STEP) {
-        memset(&w->leg, 0, sizeof(w->leg));
+        begin_legs(v);
         w->stage = gsh_voting_next(v->voting) ? SEND : TELL;
         if (w->stage == TELL && v->voting->outcome == GSH_OK) {
             return SIM_OVER;
         }
+    }
+    if (sim_is_on_node(v->model, v->call, w, v->pe, v->n_pes)) {
+        const enum sim_next next = next_meeting(v, a);
+        if (next == SIM_SEND && w->stage == SEND) {
+            give_value(v, a);
+        }
+        return next;
     }
     if (w->stage == HEAR || w->stage == HEAR_TOLD) {
         return hear_leg(v, a);
@@ -123,8 +202,7 @@ static enum sim_next next_vote(struct sim_view *v, struct sim_action *a)
     }
     set_data(v, a, is_step ? v->voting->bytes : 0);
     if (is_step) {
-        a->value = &v->voting->value;
-        a->value_bytes = v->voting->bytes;
+        give_value(v, a);
     }
     return SIM_SEND;
 }

@@ -205,17 +205,37 @@ static void fold_most(void *into, const void *from)
     memcpy(into, &a, sizeof(a));
 }
 
-/* Collective; mine: what this PE has come to. *told: the worst of all PEs. */
-static enum gsh_result combine_told(struct gsh_bootstrap *b, enum gsh_heap_told mine,
-                                    enum gsh_heap_told *told)
+/* In init: first the PEs of each node. If one has failed before, and does not come, each other one
+ * of the node says so, too. */
+static enum gsh_result combine_by_nodes(struct gsh_instance *pe, uint64_t *most)
+{
+    struct gsh_bootstrap *b = pe->bootstrap, *node = pe->node_bootstrap;
+    if (*most != GSH_HEAP_OVER &&
+        node->ops->combine(node, most, sizeof(*most), fold_most) != GSH_OK) {
+        *most = GSH_HEAP_OVER;
+    }
+    return b->ops->combine_groups(b, most, sizeof(*most), fold_most, pe->node_width);
+}
+
+static enum gsh_result combine_all(struct gsh_bootstrap *b, uint64_t *most)
 {
     struct gsh_agreement a;
-    uint64_t most = (uint64_t)mine;
     enum gsh_result r = gsh_agreement_init(&a, b);
     if (r == GSH_OK) {
-        r = gsh_agree_combine(&a, &most, sizeof(most), fold_most);
+        r = gsh_agree_combine(&a, most, sizeof(*most), fold_most);
         gsh_agreement_finish(&a);
     }
+    return r;
+}
+
+/* Collective; mine: what this PE has come to. *told: the worst of all PEs. */
+static enum gsh_result combine_told(struct gsh_instance *pe, struct gsh_bootstrap *b,
+                                    enum gsh_heap_told mine, enum gsh_heap_told *told)
+{
+    uint64_t most = (uint64_t)mine;
+    const bool is_by_nodes =
+        b == pe->bootstrap && b->ops->combine_groups != NULL && pe->node_width > 1;
+    const enum gsh_result r = is_by_nodes ? combine_by_nodes(pe, &most) : combine_all(b, &most);
     *told = r != GSH_OK || most == GSH_HEAP_SOME_FAILED ? GSH_HEAP_SOME_FAILED
             : most == GSH_HEAP_ALL_WELL                 ? GSH_HEAP_ALL_WELL
                                                         : GSH_HEAP_OVER;
@@ -226,8 +246,8 @@ static enum gsh_result combine_told(struct gsh_bootstrap *b, enum gsh_heap_told 
 static enum gsh_result tell_outcome(struct gsh_instance *pe, struct gsh_bootstrap *b, uint64_t off,
                                     uint64_t bytes, enum gsh_result mine)
 {
-    const enum gsh_result r =
-        combine_told(b, mine == GSH_OK ? GSH_HEAP_ALL_WELL : GSH_HEAP_SOME_FAILED, &pe->far->told);
+    const enum gsh_result r = combine_told(
+        pe, b, mine == GSH_OK ? GSH_HEAP_ALL_WELL : GSH_HEAP_SOME_FAILED, &pe->far->told);
     return pe->far->told == GSH_HEAP_ALL_WELL ? gsh_proxy_add_told_region(pe->proxy, off, bytes)
                                               : r;
 }
@@ -285,8 +305,9 @@ static enum gsh_result tell_failure(struct gsh_instance *pe, struct gsh_bootstra
 enum gsh_result gsh_far_tell_failed(struct gsh_instance *pe, enum gsh_result prior)
 {
     enum gsh_heap_told told;
-    const enum gsh_result r = gsh_looks_up(pe) ? combine_told(pe->bootstrap, GSH_HEAP_OVER, &told)
-                                               : tell_failure(pe, pe->bootstrap, prior);
+    const enum gsh_result r = gsh_looks_up(pe)
+                                  ? combine_told(pe, pe->bootstrap, GSH_HEAP_OVER, &told)
+                                  : tell_failure(pe, pe->bootstrap, prior);
     return r == GSH_OK ? gsh_init_vote_failed(pe, GSH_STEP_READY, prior) : r;
 }
 

@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "bootstrap/agree.h"
 #include "bootstrap/gather.h"
+#include "bootstrap/leg.h"
 #include "gshmemx.h"
 #include "runtime/far/far.h"
 #include "runtime/init/setup.h"
@@ -196,6 +197,19 @@ static void number_nodes(struct gsh_instance *pe, struct host *hosts, const stru
     }
 }
 
+/* Of the PEs of a node that follow one another, the fewest. */
+static int find_width(const struct gsh_instance *pe)
+{
+    int least = pe->n_pes;
+    for (int i = 1, first = 0; i <= pe->n_pes; i++) {
+        if (i == pe->n_pes || pe->peers[i].node != pe->peers[first].node) {
+            least = i - first < least ? i - first : least;
+            first = i;
+        }
+    }
+    return gsh_leg_width(least);
+}
+
 static enum gsh_result make_near(struct gsh_instance *pe)
 {
     size_t n = 0;
@@ -271,6 +285,7 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct heard *h
     }
     number_nodes(pe, hosts, heard);
     free(hosts);
+    pe->node_width = find_width(pe);
     const enum gsh_result r = list_host(pe, heard);
     return r == GSH_OK ? fill_near(pe, heard) : r;
 }

@@ -2,7 +2,8 @@
  * The library's collective calls over the proxy's messages: an allgather, in rounds. In round k a
  * PE has the blocks of 2^k PEs, its own first, and sends them to the PE 2^k before it. A barrier
  * gathers nothing. A combine has the same rounds, with one block: the combined value of those 2^k
- * PEs.
+ * PEs. Both begin among the PEs of each node, over their pages, and have so fewer rounds (leg.h).
+ * An allgather does not; PEs make one only after they have agreed to.
  *
  * Each round begins with a head of fixed length, so that PEs in different calls notice that and do
  * not misread each other's data. A head carries the smallest and the largest length seen so far;
@@ -13,6 +14,7 @@
 #include "base/util.h"
 #include "bootstrap/agree.h"
 #include "bootstrap/leg.h"
+#include "bootstrap/shm.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/instance.h"
 #include "runtime/instance/waits.h"
@@ -141,13 +143,31 @@ static enum gsh_result gather(struct net_job *job, uint8_t *blocks, size_t bytes
 }
 
 /* In a call's length: it is a combine. */
-#define COMBINES (UINT64_C(1) << 63)
+#define COMBINES (UINT64_C(1) << 59)
+_Static_assert(2 * COMBINES <= GSH_SHM_MAX_LENGTH, "a length is told on the node, too");
 
-static enum gsh_result combine(struct net_job *job, void *mine, size_t bytes,
+/* Among the PEs of the node. If one is in another call, this PE's head says so. */
+static enum gsh_result combine_on_node(struct net_job *job, uint64_t length, void *mine,
+                                       size_t bytes, void (*fold)(void *into, const void *from))
+{
+    struct gsh_shm_other other;
+    const enum gsh_result r =
+        gsh_shm_combine(job->pe->node_bootstrap, length, mine, bytes, fold, &other);
+    if (r == GSH_OK && other.pe >= 0) {
+        const struct head its = {
+            .least = other.length, .most = other.length, .least_pe = other.pe, .most_pe = other.pe};
+        merge(&job->seen, &its);
+    }
+    return r;
+}
+
+/* bytes: 0 is a barrier. */
+static enum gsh_result combine(struct net_job *job, uint64_t length, void *mine, size_t bytes,
                                void (*fold)(void *into, const void *from))
 {
-    struct leg leg = {.job = job};
-    enum gsh_result r = GSH_OK;
+    const int width = job->pe->node_width;
+    struct leg leg = {.job = job, .at = gsh_leg_of_groups(width)};
+    enum gsh_result r = width > 1 ? combine_on_node(job, length, mine, bytes, fold) : GSH_OK;
     while (r == GSH_OK && gsh_leg_next(&leg.at, job->b.size, job->b.rank, -1)) {
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
         leg.start_ns = 0;
@@ -155,7 +175,7 @@ static enum gsh_result combine(struct net_job *job, void *mine, size_t bytes,
         if (r == GSH_OK) {
             r = receive_round(&leg, (uint8_t *)theirs, bytes);
         }
-        if (r == GSH_OK && job->seen.least == job->seen.most) {
+        if (r == GSH_OK && bytes > 0 && job->seen.least == job->seen.most) {
             fold(mine, theirs);
         }
     }
@@ -186,18 +206,13 @@ static enum gsh_result end(struct net_job *job, enum gsh_result r)
     return r == GSH_OK && job->seen.least != job->seen.most ? differ(job) : r;
 }
 
-static enum gsh_result call(struct net_job *job, uint8_t *blocks, size_t bytes)
-{
-    begin(job, bytes);
-    return end(job, gather(job, blocks, bytes));
-}
-
 static enum gsh_result net_combine(struct gsh_bootstrap *b, void *mine, size_t bytes,
                                    void (*fold)(void *into, const void *from))
 {
     struct net_job *job = (struct net_job *)b;
-    begin(job, bytes | COMBINES);
-    return end(job, combine(job, mine, bytes, fold));
+    const uint64_t length = bytes | COMBINES;
+    begin(job, length);
+    return end(job, combine(job, length, mine, bytes, fold));
 }
 
 static enum gsh_result net_allgather(struct gsh_bootstrap *b, const void *mine, size_t bytes,
@@ -211,7 +226,8 @@ static enum gsh_result net_allgather(struct gsh_bootstrap *b, const void *mine, 
             gsh_fail(GSH_ERR_NOMEM, "no memory to gather %zu bytes from %d PEs", bytes, b->size));
     }
     memcpy(blocks, mine, bytes);
-    enum gsh_result r = call(job, blocks, bytes);
+    begin(job, bytes);
+    enum gsh_result r = end(job, gather(job, blocks, bytes));
     for (int i = 0; r == GSH_OK && i < b->size; i++) {
         int from = (b->rank + i) % b->size;
         memcpy((uint8_t *)all_out + (size_t)from * bytes, blocks + (size_t)i * bytes, bytes);
@@ -222,8 +238,9 @@ static enum gsh_result net_allgather(struct gsh_bootstrap *b, const void *mine, 
 
 static enum gsh_result net_barrier(struct gsh_bootstrap *b)
 {
-    uint8_t nothing;
-    return call((struct net_job *)b, &nothing, 0);
+    struct net_job *job = (struct net_job *)b;
+    begin(job, 0);
+    return end(job, combine(job, 0, NULL, 0, NULL));
 }
 
 static void net_abort(struct gsh_bootstrap *b, int status, const char *message)

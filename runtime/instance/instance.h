@@ -102,6 +102,7 @@ struct gsh_instance {
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_bootstrap
         *node_bootstrap;            /* over the pages of this node; NULL: the job is one node */
+    int node_width;                 /* as bootstrap/leg.h has it, of nodes */
     struct gsh_node_pes *node_pes;  /* init/node.c's */
     struct gsh_monitor *monitor;    /* notices death of other processes; NULL: none to watch */
     struct gsh_deaths *deaths;      /* the same if the job outlives it */
