@@ -3,6 +3,8 @@
 #include "proxy/ucx/events.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -37,6 +39,16 @@ void gsh_ucx_close_events(struct gsh_ucx *u)
         close(u->timer_fd);
     }
     u->event_fd = u->timer_fd = -1;
+}
+
+void gsh_ucx_sleep(struct gsh_ucx *u, int limit_ms)
+{
+    struct pollfd events = {.fd = u->event_fd, .events = POLLIN};
+    if (u->event_fd >= 0 && ucp_worker_arm(u->worker) == UCS_OK) {
+        (void)poll(&events, 1, limit_ms);
+    } else {
+        sched_yield();
+    }
 }
 
 void gsh_ucx_monitor_peer(struct gsh_ucx *u)

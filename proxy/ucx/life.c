@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/util.h"
 #include "proxy/ucx/call.h"
 #include "proxy/ucx/carry.h"
+#include "proxy/ucx/events.h"
 #include "proxy/ucx/loss.h"
 #include "proxy/ucx/message.h"
 #include "proxy/ucx/post.h"
@@ -18,6 +20,8 @@
 #define PEERS_PER_TICK      1024
 #define POLLS_PER_CLOCK     64 /* reading the clock costs as much as an empty progress */
 #define LEAVE_NS            UINT64_C(2000000000)
+#define POLLS_BEFORE_SLEEP  64
+#define SLEEP_MS            10 /* UCX wakes it earlier */
 
 /* ---- losing ---- */
 
@@ -155,20 +159,37 @@ static bool all_know(const struct gsh_ucx *u)
     return true;
 }
 
+/* Lets UCX work while this PE waits for others, which may need the core for their answers. n_idle:
+ * in how many calls one after the other there was nothing to do. */
+static void progress(struct gsh_ucx *u, unsigned *n_idle)
+{
+    *n_idle = ucp_worker_progress(u->worker) != 0 ? 0 : *n_idle + 1;
+    if (*n_idle >= POLLS_BEFORE_SLEEP) {
+        gsh_ucx_sleep(u, SLEEP_MS);
+    }
+}
+
 static void say_bye(struct gsh_ucx *u, uint64_t deadline_ns)
 {
+    unsigned n_idle = 0;
     for (size_t i = 0; i < u->n_used; i++) {
         if (u->used[i]->state == GSH_UCX_USED) {
             gsh_ucx_tell(u->used[i], GSH_UCX_BYE);
         }
     }
     while (!all_know(u) && gsh_now_ns() < deadline_ns) {
-        ucp_worker_progress(u->worker);
+        progress(u, &n_idle);
         gsh_ucx_bury(u);
     }
 }
 
-static void close_endpoint(struct gsh_ucx *u, ucp_ep_h *ep, bool is_healthy, uint64_t deadline_ns)
+/* Endpoints that are being closed. */
+struct closing {
+    ucs_status_ptr_t *requests;
+    size_t n, room;
+};
+
+static void begin_closing(struct closing *c, ucp_ep_h *ep, bool is_healthy)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = is_healthy ? 0 : UCP_EP_CLOSE_FLAG_FORCE};
@@ -180,21 +201,40 @@ static void close_endpoint(struct gsh_ucx *u, ucp_ep_h *ep, bool is_healthy, uin
     if (!UCS_PTR_IS_PTR(request)) {
         return;
     }
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && gsh_now_ns() < deadline_ns) {
-        ucp_worker_progress(u->worker);
+    if (gsh_array_reserve(&c->requests, &c->room, c->n + 1, sizeof(*c->requests))) {
+        c->requests[c->n++] = request;
+    } else {
+        ucp_request_free(request); /* UCX closes it, and nobody waits */
     }
-    ucp_request_free(request);
 }
 
 /* Does not wait again for peers that did not answer. */
-static void close_peer(struct gsh_ucx *u, struct gsh_ucx_peer *peer, uint64_t deadline_ns)
+static void close_peer(struct closing *c, struct gsh_ucx_peer *peer)
 {
     bool is_healthy = peer->is_bye_answered || peer->state == GSH_UCX_LEFT;
     gsh_ucx_free_remotes(peer);
     for (unsigned path = 1; path <= peer->n_other_paths; path++) {
-        close_endpoint(u, &gsh_ucx_path(peer, path)->ep, is_healthy, deadline_ns);
+        begin_closing(c, &gsh_ucx_path(peer, path)->ep, is_healthy);
     }
-    close_endpoint(u, &peer->ep, is_healthy, deadline_ns);
+    begin_closing(c, &peer->ep, is_healthy);
+}
+
+/* All at once: each waits for its peer, which has others to wait for. */
+static void close_all(struct gsh_ucx *u, uint64_t deadline_ns)
+{
+    struct closing c = {0};
+    unsigned n_idle = 0;
+    for (size_t i = 0; i < u->n_used; i++) {
+        close_peer(&c, u->used[i]);
+    }
+    for (size_t i = 0; i < c.n; i++) {
+        while (ucp_request_check_status(c.requests[i]) == UCS_INPROGRESS &&
+               gsh_now_ns() < deadline_ns) {
+            progress(u, &n_idle);
+        }
+        ucp_request_free(c.requests[i]);
+    }
+    free(c.requests);
 }
 
 void gsh_ucx_leave(struct gsh_ucx *u)
@@ -203,9 +243,7 @@ void gsh_ucx_leave(struct gsh_ucx *u)
     u->is_leaving = true;
     gsh_ucx_bury(u);
     say_bye(u, deadline_ns);
-    for (size_t i = 0; i < u->n_used; i++) {
-        close_peer(u, u->used[i], deadline_ns);
-    }
+    close_all(u, deadline_ns);
     u->n_used = 0;
 }
 
