@@ -60,6 +60,13 @@ static enum gsh_mpi_status ensure_mpi(struct gsh_mpi_error *error)
     return GSH_MPI_OK;
 }
 
+/* A collective call that others make has failed here, so no further one is made. */
+static enum gsh_mpi_status fall_out(struct handle *h, enum gsh_mpi_status status)
+{
+    h->is_broken = true;
+    return status;
+}
+
 static enum gsh_mpi_status mpi_open(void *mpi_comm, void **out, int *rank, int *size,
                                     struct gsh_mpi_error *error)
 {
@@ -101,8 +108,7 @@ static enum gsh_mpi_status finish(struct handle *h, MPI_Request *request, const 
         int is_done = 0;
         int code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) {
-            h->is_broken = true;
-            return fail(error, call, code);
+            return fall_out(h, fail(error, call, code));
         }
         if (is_done) {
             return GSH_MPI_OK;
@@ -129,7 +135,7 @@ static enum gsh_mpi_status mpi_allgather(void *handle, const void *mine, size_t 
         return GSH_MPI_FAILED;
     }
     /* Our own buffer: after a time limit MPI may still write to it, so it is left to MPI. */
-    char *buffer = malloc(((size_t)h->size + 1) * bytes + 1);
+    char *buffer = calloc((size_t)h->size + 1, bytes > 0 ? bytes : 1);
     if (buffer == NULL) {
         snprintf(error->text, sizeof(error->text), "no memory");
         return GSH_MPI_FAILED;
@@ -140,9 +146,11 @@ static enum gsh_mpi_status mpi_allgather(void *handle, const void *mine, size_t 
     }
     int code =
         MPI_Iallgather(own, (int)bytes, MPI_BYTE, buffer, (int)bytes, MPI_BYTE, h->comm, &request);
-    enum gsh_mpi_status status = code == MPI_SUCCESS
-                                     ? finish(h, &request, "MPI_Iallgather", deadline_ns, error)
-                                     : fail(error, "MPI_Iallgather", code);
+    if (code != MPI_SUCCESS) {
+        free(buffer);
+        return fall_out(h, fail(error, "MPI_Iallgather", code));
+    }
+    enum gsh_mpi_status status = finish(h, &request, "MPI_Iallgather", deadline_ns, error);
     if (status == GSH_MPI_OK && bytes > 0) {
         memcpy(all_out, buffer, (size_t)h->size * bytes);
     }
@@ -166,12 +174,11 @@ static enum gsh_mpi_status mpi_swap(void *handle, int to, const void *mine, size
     int code = MPI_Irecv(buffer + bytes, (int)bytes, MPI_BYTE, from, 0, h->comm, &received);
     if (code != MPI_SUCCESS) {
         free(buffer);
-        return fail(error, "MPI_Irecv", code);
+        return fall_out(h, fail(error, "MPI_Irecv", code));
     }
     code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, to, 0, h->comm, &sent);
     if (code != MPI_SUCCESS) {
-        h->is_broken = true;
-        return fail(error, "MPI_Isend", code);
+        return fall_out(h, fail(error, "MPI_Isend", code));
     }
     enum gsh_mpi_status status = finish(h, &sent, "MPI_Isend", deadline_ns, error);
     if (status == GSH_MPI_OK) {
@@ -198,7 +205,7 @@ static enum gsh_mpi_status mpi_barrier(void *handle, uint64_t deadline_ns,
     }
     int code = MPI_Ibarrier(h->comm, &request);
     if (code != MPI_SUCCESS) {
-        return fail(error, "MPI_Ibarrier", code);
+        return fall_out(h, fail(error, "MPI_Ibarrier", code));
     }
     return finish(h, &request, "MPI_Ibarrier", deadline_ns, error);
 }
