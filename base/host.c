@@ -17,17 +17,17 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t bytes)
 
 uint64_t gsh_host_id(void)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    char boot_id[64] = {0};
+    char boot_id[64];
+    size_t n = 0;
+    struct stat st;
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (f != NULL) {
-        size_t n = fread(boot_id, 1, sizeof(boot_id), f);
-        h = hash_bytes(h, boot_id, n);
+        n = fread(boot_id, 1, sizeof(boot_id), f);
         fclose(f);
     }
-    struct stat st;
-    if (stat("/proc/self/ns/net", &st) == 0) {
-        h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+    if (n == 0 || stat("/proc/self/ns/net", &st) != 0) {
+        return 0;
     }
-    return h;
+    const uint64_t h = hash_bytes(0xcbf29ce484222325u, boot_id, n);
+    return hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
 }

@@ -407,8 +407,9 @@ struct own {
 static enum gsh_result find_own(struct gsh_instance *pe, struct own *own)
 {
     const bool is_cpu = gsh_setup_is_cpu(pe);
+    const uint64_t host = gsh_host_id(), process = gsh_process_id();
     own->identity = (struct gsh_identity){
-        .host = gsh_host_id(), .process = gsh_process_id(), .instance = pe->number};
+        .host = host != 0 ? host : process, .process = process, .instance = pe->number};
     own->sum = (struct gsh_identity_sum){.least = own_version, .most = own_version};
     uint8_t *random = own->sum.random;
     if (own->identity.process == 0 ||

@@ -1,11 +1,12 @@
 /* Proves that init finds the same nodes and the same PEs of its host, process and bells where the
  * bootstrap knows hosts, and only PEs of a host tell each other of themselves, as where all tell
  * all; with hosts of any number of PEs, the last smaller, and divided by GSHMEM_NODE_PES. That PEs
- * of hosts in another order come to the same by telling all. And that a PE which told the
- * rendezvous another host ends init with a line. PEs are threads, on hosts by their numbers.
- * SPDX-License-Identifier: Apache-2.0 */
+ * of hosts in another order come to the same by telling all, and so do PEs that cannot tell their
+ * host. And that a PE which told the rendezvous another host ends init with a line. PEs are
+ * threads, on hosts by their numbers. SPDX-License-Identifier: Apache-2.0 */
 #include "base/host.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "bootstrap/uid.h"
 #include "runtime/init/identity.h"
 #include "runtime/instance/bell.h"
@@ -28,7 +29,7 @@ uint64_t gsh_host_id(void)
 
 struct job {
     int node_pes;
-    const char *hosts; /* a letter for each PE's */
+    const char *hosts; /* a letter for each PE's; '-': the system does not say */
     bool is_to_all;    /* whatever the bootstrap knows */
     int host_ranks;    /* what it is to know */
     int liar;          /* this PE's host is not what it told; -1: none */
@@ -44,7 +45,7 @@ static void be_pe(int rank, int n, void *arg)
     struct gsh_uid_options mine = options;
     struct gsh_instance *pe = gsh_instance_allocate();
     job->pes[rank] = pe;
-    my_host = mine.host = (uint64_t)job->hosts[rank] << 40;
+    my_host = mine.host = job->hosts[rank] == '-' ? 0 : (uint64_t)job->hosts[rank] << 40;
     if (!CHECK_EQ(gsh_env_read(&pe->env), GSH_OK) ||
         !CHECK_EQ(gsh_bootstrap_uid_create(&job->id, rank, n, &mine, &pe->bootstrap), GSH_OK)) {
         exit(1);
@@ -144,6 +145,21 @@ static void test_same(const char *hosts, int node_pes, int host_ranks)
     end(&known);
 }
 
+/* Where the system does not say which host it is, PEs of a process are of one host, and no others:
+ * the process stands for the host. */
+static void test_untold(void)
+{
+    static struct job job;
+    job = (struct job){.hosts = "aa--bb", .liar = -1};
+    start(&job);
+    for (size_t i = 0; i < strlen(job.hosts); i++) {
+        CHECK_EQ(job.results[i], GSH_OK);
+        CHECK_EQ(n_wrong(job.pes[i], job.hosts, 0), 0);
+        CHECK_EQ(gsh_host_of(job.pes[i], 2), gsh_process_id());
+    }
+    end(&job);
+}
+
 /* The PEs of its host say so; on others nobody asks. */
 static void test_liar(void)
 {
@@ -170,6 +186,7 @@ int main(void)
         test_same("abcabc", node_pes, 0);
         test_same("abbbcc", node_pes, 0);
     }
+    test_untold();
     test_liar();
     return test_result();
 }
