@@ -211,12 +211,12 @@ static int open_stdin(struct gshmemrun_launcher *l)
     return ends[0];
 }
 
-/* Of processes on this host; a program with PEs as threads looks by itself. */
+/* Of processes on this host: one if PEs are threads, whose needs the program looks at. */
 static void check_limits(const struct gshmemrun_launcher *l)
 {
     char limit[640];
     const uint64_t n = (uint64_t)l->n_processes;
-    if (l->options.hosts == NULL && !l->options.is_threads &&
+    if (l->options.hosts == NULL &&
         (!gsh_limits_have_threads(n, limit, sizeof(limit)) ||
          !gsh_limits_have_files(n, FILES_OF_PROCESS * n, limit, sizeof(limit)))) {
         gshmemrun_say("%s", limit);
