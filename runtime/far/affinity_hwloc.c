@@ -2,6 +2,7 @@
  * The plug-in libgshmem_hwloc.so: which CPUs and other devices are near a device, as hwloc sees it.
  */
 #include <hwloc.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "runtime/far/affinity_plugin.h"
@@ -28,33 +29,52 @@ static hwloc_obj_t find(hwloc_topology_t topology, const char *device)
     return object;
 }
 
+/* The machine as it was at the first question: to look at it takes time, and start-up asks more
+ * than once. Read by several threads. */
+static hwloc_topology_t machine;
+static bool is_loaded;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 /* With all devices, and the whole machine: the caller, and not hwloc, decides which CPUs the
  * process may use. */
-static bool load(hwloc_topology_t *topology)
+static void load(void)
 {
-    if (hwloc_topology_init(topology) != 0) {
-        return false;
+    if (hwloc_topology_init(&machine) != 0) {
+        return;
     }
-    leave_out(*topology);
-    (void)hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    (void)hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if (hwloc_topology_load(*topology) != 0) {
-        hwloc_topology_destroy(*topology);
-        return false;
+    leave_out(machine);
+    (void)hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_ALL);
+    (void)hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    is_loaded = hwloc_topology_load(machine) == 0;
+    if (!is_loaded) {
+        hwloc_topology_destroy(machine);
     }
-    return true;
+}
+
+/* NULL: hwloc cannot see it. */
+static hwloc_topology_t topology_of_machine(void)
+{
+    (void)pthread_once(&once, load);
+    return is_loaded ? machine : NULL;
+}
+
+/* At the end of the process, or of the plug-in. */
+__attribute__((destructor)) static void unload(void)
+{
+    if (is_loaded) {
+        hwloc_topology_destroy(machine);
+    }
 }
 
 static bool near_device(const char *device, char *text, size_t room)
 {
-    hwloc_topology_t topology;
-    if (!load(&topology)) {
+    hwloc_topology_t topology = topology_of_machine();
+    if (topology == NULL) {
         return false;
     }
     hwloc_obj_t object = find(topology, device);
     hwloc_obj_t near = object != NULL ? hwloc_get_non_io_ancestor_obj(topology, object) : NULL;
     int n = near && near->cpuset ? hwloc_bitmap_list_snprintf(text, room, near->cpuset) : 0;
-    hwloc_topology_destroy(topology);
     return n > 0 && (size_t)n < room;
 }
 
@@ -72,8 +92,8 @@ static unsigned count_holding_both(hwloc_obj_t one, hwloc_obj_t other)
 
 static bool nearness(const char *device, const char *const *others, unsigned n, unsigned *near)
 {
-    hwloc_topology_t topology;
-    if (!load(&topology)) {
+    hwloc_topology_t topology = topology_of_machine();
+    if (topology == NULL) {
         return false;
     }
     hwloc_obj_t object = find(topology, device);
@@ -83,7 +103,6 @@ static bool nearness(const char *device, const char *const *others, unsigned n, 
         is_known = other != NULL;
         near[i] = is_known ? count_holding_both(object, other) : 0;
     }
-    hwloc_topology_destroy(topology);
     return is_known;
 }
 
