@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rounds of an exchange by which each of n ranks gets the blocks of its own host's ranks alone,
- * as pure arithmetic; uid.c and the simulation (perftest/sim) walk them.
+ * as pure arithmetic; uid_host.c and the simulation (perftest/sim) walk them.
  *
  * The ranks of a host follow one another, and no host has more than host_ranks. The block of the
  * rank p before a rank, modulo n, is that rank's at position p; its own is at position 0. So each
