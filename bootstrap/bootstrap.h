@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "base/keys.h"
 #include "base/result.h"
+#include "bootstrap/host_runs.h"
 
 struct gsh_bootstrap;
 struct gsh_uid_asking;
@@ -75,10 +76,10 @@ struct gsh_bootstrap {
     /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
      * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
-    /* If it is not 0, each host has so many ranks, which follow one another, and the last one so
-     * many or fewer: rank / host_ranks numbers the hosts. 0: it is not known, or not so. The same
-     * on all ranks. */
-    int host_ranks;
+    /* The most ranks that a host has, where the ranks of each host follow one another, as host_runs
+     * says (host_runs.h). 0: it is not known, or not so. The same on all ranks. */
+    int host_ranks, n_host_runs;
+    struct gsh_host_run host_runs[GSH_HOST_RUNS_MAX];
     /* By it ranks look up what others have published (uid_ask.h). NULL: they cannot, the same on
      * all. */
     struct gsh_uid_asking *asking;

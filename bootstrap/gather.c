@@ -37,12 +37,9 @@ enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, const void *mine, si
 
 struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b)
 {
-    const int k = b->host_ranks;
-    if (k == 0) {
-        return (struct gsh_rank_range){.n = b->size};
-    }
-    const int first = b->rank / k * k;
-    return (struct gsh_rank_range){.first = first, .n = k < b->size - first ? k : b->size - first};
+    int number;
+    return b->host_ranks == 0 ? (struct gsh_rank_range){.n = b->size}
+                              : gsh_host_runs_find(b->host_runs, b->n_host_runs, b->rank, &number);
 }
 
 enum gsh_result gsh_gather_host(struct gsh_bootstrap *b, const void *mine, size_t bytes,

@@ -15,11 +15,6 @@ GSH_CHECK_RESULT enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, con
                                                     size_t value_bytes,
                                                     void (*fold)(void *into, const void *from));
 
-/* Ranks from first on. */
-struct gsh_rank_range {
-    int first, n;
-};
-
 /* Those of this rank's host; where b does not know hosts, all. Any thread. */
 struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b);
 

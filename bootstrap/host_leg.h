@@ -2,13 +2,13 @@
  * The rounds of an exchange by which each of n ranks gets the blocks of its own host's ranks alone,
  * as pure arithmetic; uid_host.c and the simulation (perftest/sim) walk them.
  *
- * The ranks of a host follow one another, and no host has more than host_ranks. The block of the
- * rank p before a rank, modulo n, is that rank's at position p; its own is at position 0. So each
- * needs no other positions than those less than host_ranks away from 0, in both directions. Blocks
- * go as in an allgather (leg.h): in the round of distance d a rank gets position d + q, which is at
- * position q of the rank d before it. A block thus comes to position p over positions p modulo 2,
- * 4, 8, ..., and of the other positions none travels. Those that do are the same on all ranks: in a
- * round fewer than 2 * host_ranks, and if host_ranks is n, all. */
+ * The ranks of a host follow one another, and no host has more than host_ranks; some may have
+ * fewer. The block of the rank p before a rank, modulo n, is that rank's at position p; its own is
+ * at position 0. So each needs no other positions than those less than host_ranks away from 0, in
+ * both directions. Blocks go as in an allgather (leg.h): in the round of distance d a rank gets
+ * position d + q, which is at position q of the rank d before it. A block thus comes to position p
+ * over positions p modulo 2, 4, 8, ..., and of the other positions none travels. Those that do are
+ * the same on all ranks: in a round fewer than 2 * host_ranks, and if host_ranks is n, all. */
 #ifndef GSH_HOST_LEG_H
 #define GSH_HOST_LEG_H
 

@@ -49,14 +49,17 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether no two of the hosts that begin each host_ranks ranks are the same. Without memory: no. */
-static bool are_other_hosts(const struct gsh_rendezvous *r, int host_ranks)
+/* Whether no two of the hosts, each of which begins where its rank is of another one than the rank
+ * before, are the same. Without memory: no. */
+static bool are_other_hosts(const struct gsh_rendezvous *r)
 {
-    const size_t n = (size_t)((r->n_ranks - 1) / host_ranks + 1);
-    uint64_t *hosts = malloc(n * sizeof(*hosts));
+    uint64_t *hosts = malloc((size_t)r->n_ranks * sizeof(*hosts));
+    size_t n = 0;
     bool is_good = hosts != NULL;
-    for (size_t i = 0; is_good && i < n; i++) {
-        hosts[i] = host_of(r, (int)i * host_ranks);
+    for (int i = 0; is_good && i < r->n_ranks; i++) {
+        if (i == 0 || host_of(r, i) != host_of(r, i - 1)) {
+            hosts[n++] = host_of(r, i);
+        }
     }
     if (is_good) {
         qsort(hosts, n, sizeof(*hosts), compare);
@@ -68,19 +71,47 @@ static bool are_other_hosts(const struct gsh_rendezvous *r, int host_ranks)
     return is_good;
 }
 
-/* All have come. */
-static int find_host_ranks(const struct gsh_rendezvous *r)
+/* The host with so many ranks comes behind those before. */
+static bool add_host(struct gsh_rendezvous *r, uint32_t ranks)
 {
-    int n = 1;
-    while (n < r->n_ranks && host_of(r, n) == host_of(r, 0)) {
-        n++;
+    struct gsh_host_run *last = &r->host_runs[r->n_host_runs > 0 ? r->n_host_runs - 1 : 0];
+    r->host_ranks = (int)ranks > r->host_ranks ? (int)ranks : r->host_ranks;
+    if (r->n_host_runs > 0 && last->ranks == ranks) {
+        last->n_hosts++;
+        return true;
     }
-    for (int i = 0; i < r->n_ranks; i++) {
-        if (host_of(r, i) == 0 || host_of(r, i) != host_of(r, i - i % n)) {
-            return 0;
+    if (r->n_host_runs == GSH_HOST_RUNS_MAX) {
+        return false;
+    }
+    r->host_runs[r->n_host_runs++] = (struct gsh_host_run){.n_hosts = 1, .ranks = ranks};
+    return true;
+}
+
+static bool find_runs(struct gsh_rendezvous *r)
+{
+    bool is_good = true;
+    for (int i = 1, first = 0; is_good && i <= r->n_ranks; i++) {
+        is_good = host_of(r, i - 1) != 0;
+        if (is_good && (i == r->n_ranks || host_of(r, i) != host_of(r, first))) {
+            is_good = add_host(r, (uint32_t)(i - first));
+            first = i;
         }
     }
-    return are_other_hosts(r, n) ? n : 0;
+    return is_good && are_other_hosts(r);
+}
+
+/* All have come. */
+static void find_hosts(struct gsh_rendezvous *r)
+{
+    struct gsh_host_run regular[2];
+    if (!find_runs(r)) {
+        r->host_ranks = r->n_host_runs = 0;
+        return;
+    }
+    const int n = gsh_host_runs_regular(r->n_ranks, r->host_ranks, regular);
+    if (n == r->n_host_runs && memcmp(regular, r->host_runs, (size_t)n * sizeof(*regular)) == 0) {
+        r->n_host_runs = 0;
+    }
 }
 
 bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hello, int fd, int via)
@@ -97,7 +128,7 @@ bool gsh_rendezvous_enter(struct gsh_rendezvous *r, const struct gsh_hello *hell
     r->ranks[rank] =
         (struct gsh_rendezvous_rank){.fd = fd, .via = via, .has_come = true, .hello = *hello};
     if (r->n_come == r->n_ranks) {
-        r->host_ranks = find_host_ranks(r);
+        find_hosts(r);
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1
 #include <stdlib.h>
 #include <string.h>
+#include "bootstrap/gather.h"
 #include "bootstrap/host_leg.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/uid_impl.h"
@@ -33,15 +34,15 @@ static size_t pick(const struct held *held, int distance, uint8_t *into)
 }
 
 /* Hands out those of the host. */
-static void sort_out(const struct held *held, int rank, uint8_t *theirs)
+static void sort_out(const struct held *held, int rank, struct gsh_rank_range host, uint8_t *theirs)
 {
-    const int n = held->n, first = rank / held->host_ranks * held->host_ranks;
+    const int n = held->n;
     const uint8_t *blob = held->blobs;
     for (int position = 0; position < n;
          position = gsh_host_leg_position(n, held->host_ranks, position)) {
         const int its = (rank - position + n) % n;
-        if (its >= first && its < first + held->host_ranks) {
-            memcpy(theirs + (size_t)(its - first) * held->bytes, blob, held->bytes);
+        if (its >= host.first && its < host.first + host.n) {
+            memcpy(theirs + (size_t)(its - host.first) * held->bytes, blob, held->bytes);
         }
         blob += held->bytes;
     }
@@ -108,7 +109,7 @@ enum gsh_result gsh_uid_gather_host(struct gsh_bootstrap *b, const void *mine, s
         }
     }
     if (r == GSH_OK) {
-        sort_out(&g.held, b->rank, theirs);
+        sort_out(&g.held, b->rank, gsh_host_range(b), theirs);
     }
     explicit_bzero(g.head, g.room); /* a value may be secret */
     free(g.head);

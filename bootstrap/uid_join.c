@@ -118,23 +118,53 @@ static bool is_sent_away(enum gsh_result r)
     return r == GSH_ERR_PEER && (errno == ECONNRESET || errno == EPIPE);
 }
 
+/* Whether the runs, of hosts of at most host_ranks, have all ranks. */
+static bool are_runs_good(const struct gsh_uid_join *j, uint32_t host_ranks)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < j->n_host_runs; i++) {
+        const struct gsh_host_run *run = &j->host_runs[i];
+        if (run->n_hosts < 1 || run->ranks < 1 || run->ranks > host_ranks) {
+            return false;
+        }
+        n += (uint64_t)run->n_hosts * run->ranks;
+    }
+    return n == (uint64_t)j->n_ranks;
+}
+
+/* How ranks lie on hosts; bytes of runs that are not regular. */
+static enum gsh_result read_hosts(struct gsh_uid_join *j, uint32_t host_ranks, const char *runs,
+                                  size_t bytes)
+{
+    if (bytes > 0) {
+        j->n_host_runs = (int)(bytes / sizeof(j->host_runs[0]));
+        memcpy(j->host_runs, runs, bytes);
+    } else if (host_ranks > 0 && host_ranks <= (uint32_t)j->n_ranks) {
+        j->n_host_runs = gsh_host_runs_regular(j->n_ranks, (int)host_ranks, j->host_runs);
+    }
+    if (host_ranks > (uint32_t)j->n_ranks ||
+        (j->n_host_runs > 0 && !are_runs_good(j, host_ranks))) {
+        return gsh_fail(GSH_ERR_BUG, "start-up: an answer with %u of %d PEs on each host",
+                        host_ranks, j->n_ranks);
+    }
+    return GSH_OK;
+}
+
 /* What an answer tells: the partners, or why the job cannot start. payload has room for a NUL. */
-static enum gsh_result read_answer(const struct gsh_uid_join *j, const struct gsh_answer *answer,
+static enum gsh_result read_answer(struct gsh_uid_join *j, const struct gsh_answer *answer,
                                    char *payload, struct gsh_welcome *welcome)
 {
+    const size_t bytes = gsh_welcome_bytes(j->rounds);
     if (answer->result != GSH_OK) {
         payload[answer->bytes] = '\0';
         return gsh_fail((enum gsh_result)answer->result, "start-up: %s", payload);
     }
-    if (answer->bytes != gsh_welcome_bytes(j->rounds)) {
+    if (answer->bytes < bytes || (answer->bytes - bytes) % sizeof(j->host_runs[0]) != 0 ||
+        answer->bytes - bytes > sizeof(j->host_runs)) {
         return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer->bytes);
     }
-    memcpy(welcome, payload, answer->bytes);
-    if (welcome->host_ranks > (uint32_t)j->n_ranks) {
-        return gsh_fail(GSH_ERR_BUG, "start-up: an answer with %u of %d PEs on each host",
-                        welcome->host_ranks, j->n_ranks);
-    }
-    return GSH_OK;
+    memcpy(welcome, payload, bytes);
+    return read_hosts(j, welcome->host_ranks, payload + bytes, answer->bytes - bytes);
 }
 
 /* Says hello on a connection with the rendezvous, and waits for the answer. */

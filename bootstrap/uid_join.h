@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A rank meets the rendezvous of start-up by unique id, by itself or through a relay of its host
- * (uid_relay.h), and learns its partners, and how many ranks a host has. uid.c links up with them.
+ * (uid_relay.h), and learns its partners, and how ranks lie on hosts. uid.c links up with them.
  */
 #ifndef GSH_UID_JOIN_H
 #define GSH_UID_JOIN_H
@@ -20,6 +20,9 @@ struct gsh_uid_join {
     struct gsh_tcp_listener *listener; /* where partners come; the caller's */
     struct gsh_bootstrap_counts sent;  /* over TCP */
     int n_tries;
+    /* as in gsh_bootstrap: */
+    int n_host_runs;
+    struct gsh_host_run host_runs[GSH_HOST_RUNS_MAX];
 };
 
 /* Waits until all ranks have come. The error has a text. */

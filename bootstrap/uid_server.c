@@ -176,11 +176,15 @@ static bool answer(const struct server *s, int fd, int rank)
 {
     struct gsh_welcome welcome = {.host_ranks = (uint32_t)s->job.host_ranks};
     const int rounds = gsh_uid_rounds(s->job.n_ranks);
+    const size_t bytes = gsh_welcome_bytes(rounds),
+                 more = (size_t)s->job.n_host_runs * sizeof(s->job.host_runs[0]);
+    uint8_t payload[GSH_ANSWER_MAX_PAYLOAD];
     for (int k = 0; k < rounds; k++) {
         welcome.partners[k] = gsh_rendezvous_partner(&s->job, rank, k);
     }
-    return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, &welcome,
-                           gsh_welcome_bytes(rounds));
+    memcpy(payload, &welcome, bytes);
+    memcpy(payload + bytes, s->job.host_runs, more);
+    return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, payload, bytes + more);
 }
 
 /* The partners notice a rank that has just died. */

@@ -26,6 +26,7 @@
 
 #include "base/sha256.h"
 #include "base/siphash.h"
+#include "bootstrap/host_runs.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid_id.h"
 
@@ -88,7 +89,8 @@ struct gsh_partner {
     uint8_t link[GSH_NONCE_BYTES];
 };
 
-/* Payload of a successful join, with as many partners as there are rounds. */
+/* Payload of a successful join, with as many partners as there are rounds. Behind it come the
+ * runs of hosts (host_runs.h), unless these are regular. */
 struct gsh_welcome {
     uint32_t host_ranks;                             /* as in gsh_bootstrap */
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS]; /* of round k: rank + 2^k */
@@ -100,7 +102,8 @@ static inline size_t gsh_welcome_bytes(int rounds)
     return offsetof(struct gsh_welcome, partners) + (size_t)rounds * sizeof(struct gsh_partner);
 }
 
-#define GSH_ANSWER_MAX_PAYLOAD sizeof(struct gsh_welcome)
+#define GSH_ANSWER_MAX_PAYLOAD \
+    (sizeof(struct gsh_welcome) + GSH_HOST_RUNS_MAX * sizeof(struct gsh_host_run))
 
 /* Rounds of dissemination among n ranks: the smallest k with 2^k >= n. */
 int gsh_uid_rounds(int n_ranks);

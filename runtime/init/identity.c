@@ -146,7 +146,7 @@ static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
 
 /* What this PE has heard: of the PEs of its host, which the bootstrap knows, or of all. */
 struct heard {
-    int host_ranks; /* as the bootstrap's */
+    const struct gsh_bootstrap *bootstrap; /* whose hosts are known, or NULL: they are not */
     struct gsh_rank_range range;
     struct gsh_identity *of; /* [range.n] */
 };
@@ -164,18 +164,20 @@ static const struct gsh_identity *identity_of(const struct heard *heard, int pe)
 /* Entries for hosts: for each, or for one after the other. */
 static size_t host_entries(int n_pes, const struct heard *heard)
 {
-    return heard->host_ranks > 0 ? 1 : host_hosts(n_pes);
+    return heard->bootstrap != NULL ? 1 : host_hosts(n_pes);
 }
 
 /* The host of PE i, which comes after PE i - 1. Where the bootstrap knows hosts, their numbers
  * stand for their hashes. */
 static struct host *next_host(struct host *hosts, int n_pes, const struct heard *heard, int i)
 {
-    if (heard->host_ranks == 0) {
+    const struct gsh_bootstrap *b = heard->bootstrap;
+    int number;
+    if (b == NULL) {
         return find_host(hosts, host_hosts(n_pes), identity_of(heard, i)->host);
     }
-    if (i % heard->host_ranks == 0) {
-        *hosts = (struct host){.hash = (uint64_t)(i / heard->host_ranks)};
+    if (gsh_host_runs_find(b->host_runs, b->n_host_runs, i, &number).first == i) {
+        *hosts = (struct host){.hash = (uint64_t)number};
     }
     return hosts;
 }
@@ -236,7 +238,7 @@ static enum gsh_result list_host(struct gsh_instance *pe, const struct heard *he
         const struct gsh_identity *its = identity_of(heard, i);
         if (its->host == host) {
             pe->host_pes[pe->n_host_pes++] = (struct gsh_host_pe){.process = its->process, .pe = i};
-        } else if (heard->host_ranks > 0) {
+        } else if (heard->bootstrap != NULL) {
             return gsh_fail(GSH_ERR_ARG,
                             "init: PE %d is not of this host, as it told the rendezvous", i);
         }
@@ -469,7 +471,7 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
 enum gsh_result gsh_identity_exchange(struct gsh_instance *pe)
 {
     struct own own = {.bell = GSH_OK};
-    struct heard heard = {.host_ranks = pe->bootstrap->host_ranks,
+    struct heard heard = {.bootstrap = pe->bootstrap->host_ranks > 0 ? pe->bootstrap : NULL,
                           .range = gsh_host_range(pe->bootstrap)};
     heard.of = calloc((size_t)heard.range.n, sizeof(*heard.of));
     if (heard.of == NULL) {

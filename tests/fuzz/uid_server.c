@@ -193,10 +193,19 @@ static void check_partners(const struct connection *v, const struct gsh_answer *
                            const uint8_t *payload)
 {
     struct gsh_welcome welcome;
-    int rounds = gsh_uid_rounds((int)v->hello.n_ranks);
-    FUZZ_CHECK(answer->bytes == gsh_welcome_bytes(rounds));
-    memcpy(&welcome, payload, answer->bytes);
+    struct gsh_host_run runs[GSH_HOST_RUNS_MAX];
+    const int rounds = gsh_uid_rounds((int)v->hello.n_ranks), n = (int)v->hello.n_ranks;
+    const size_t bytes = gsh_welcome_bytes(rounds);
+    FUZZ_CHECK(answer->bytes >= bytes && answer->bytes <= bytes + sizeof(runs));
+    memcpy(&welcome, payload, bytes);
+    memcpy(runs, payload + bytes, answer->bytes - bytes);
+    int n_runs = (int)((answer->bytes - bytes) / sizeof(runs[0])), number;
     FUZZ_CHECK(welcome.host_ranks <= v->hello.n_ranks);
+    if (n_runs == 0 && welcome.host_ranks > 0) {
+        n_runs = gsh_host_runs_regular(n, (int)welcome.host_ranks, runs);
+    }
+    const struct gsh_rank_range range =
+        gsh_host_runs_find(runs, n_runs, (int)v->hello.rank, &number);
     for (int k = 0; k < rounds; k++) {
         const struct gsh_partner p = welcome.partners[k];
         int from = p.address.port[0];
@@ -207,7 +216,7 @@ static void check_partners(const struct connection *v, const struct gsh_answer *
         FUZZ_CHECK(memcmp(p.link, h->link, sizeof(p.link)) == 0);
         FUZZ_CHECK(welcome.host_ranks == 0 ||
                    (h->host[0] == v->hello.host[0]) ==
-                       (h->rank / welcome.host_ranks == v->hello.rank / welcome.host_ranks));
+                       ((int)h->rank >= range.first && (int)h->rank < range.first + range.n));
     }
 }
 

@@ -1,8 +1,8 @@
-/* Proves which jobs have hosts that a number describes, and that an exchange within hosts, by its
- * arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever the
- * numbers of ranks and of those of a host; that it sends few of them; and that in a job of one host
- * it is the allgather. And that a combine of groups, as if nodes have combined, gives each rank
- * something of each group, in the fewest rounds. SPDX-License-Identifier: Apache-2.0 */
+/* Proves which jobs have hosts that a number or runs describe, and that an exchange within hosts,
+ * by its arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever
+ * the numbers of ranks and of those of a host; that it sends few of them; and that in a job of one
+ * host it is the allgather. And that a combine of groups, as if nodes have combined, gives each
+ * rank something of each group, in the fewest rounds. SPDX-License-Identifier: Apache-2.0 */
 #include "bootstrap/host_leg.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/rendezvous.h"
@@ -13,44 +13,89 @@ enum { MAX_RANKS = 64, NONE = -1 };
 /* ---- what the rendezvous decides ---- */
 
 /* Ranks come in an order of no meaning. */
-static int host_ranks_of(int n, const uint64_t *hosts)
+static void decide(struct gsh_rendezvous *r, int n, const uint64_t *hosts)
 {
-    struct gsh_rendezvous r = {0};
     for (int i = 0; i < n; i++) {
         const int rank = (i + n / 2) % n;
         struct gsh_hello hello = {.rank = (uint32_t)rank, .n_ranks = (uint32_t)n};
         memcpy(hello.host, &hosts[rank], sizeof(hello.host));
-        CHECK_EQ(r.host_ranks, 0);
-        CHECK(gsh_rendezvous_enter(&r, &hello, -1, rank));
+        CHECK_EQ(r->host_ranks, 0);
+        CHECK(gsh_rendezvous_enter(r, &hello, -1, rank));
     }
-    CHECK(gsh_rendezvous_is_complete(&r));
-    const int host_ranks = r.host_ranks;
-    gsh_rendezvous_forget(&r);
-    return host_ranks;
+    CHECK(gsh_rendezvous_is_complete(r));
+}
+
+/* Each rank finds those of its letter, whose host has the next number. */
+static void check_runs(const struct gsh_rendezvous *r, const char *letters)
+{
+    struct gsh_host_run regular[2];
+    const int n = (int)strlen(letters);
+    const bool is_regular = r->n_host_runs == 0;
+    const int n_runs =
+        is_regular ? gsh_host_runs_regular(n, r->host_ranks, regular) : r->n_host_runs;
+    for (int rank = 0, expected = 0; rank < n; rank++) {
+        int number;
+        const struct gsh_rank_range range =
+            gsh_host_runs_find(is_regular ? regular : r->host_runs, n_runs, rank, &number);
+        expected += rank > 0 && letters[rank] != letters[rank - 1];
+        CHECK_EQ(number, expected);
+        for (int i = 0; i < n; i++) {
+            CHECK_EQ(i >= range.first && i < range.first + range.n, letters[i] == letters[rank]);
+        }
+    }
 }
 
 static void test_decision(void)
 {
     static const struct {
         const char *hosts; /* a letter for each rank's; '-': it does not say */
-        int host_ranks;
+        int host_ranks, n_runs;
     } cases[] = {
-        {"a", 1},      {"aaaa", 4},   {"ab", 1},        {"abc", 1},     {"aabb", 2},
-        {"bbaacc", 2}, {"aabbc", 2},  {"aaabbbcc", 3},  {"aaab", 3},    {"abb", 0},
-        {"aabbb", 0},  {"aabbbb", 0}, {"abab", 0},      {"aabbaa", 0},  {"aabba", 0},
-        {"abca", 0},   {"aabcc", 0},  {"aabccd", 0},    {"-", 0},       {"----", 0},
-        {"aabb-", 0},  {"-abc", 0},   {"aabbccaab", 0}, {"aaaabbb", 4}, {"aaaabbbc", 0},
+        {"a", 1, 0},
+        {"aaaa", 4, 0},
+        {"ab", 1, 0},
+        {"abc", 1, 0},
+        {"aabb", 2, 0},
+        {"bbaacc", 2, 0},
+        {"aabbc", 2, 0},
+        {"aaabbbcc", 3, 0},
+        {"aaab", 3, 0},
+        {"aaaabbb", 4, 0},
+        {"abb", 2, 2},
+        {"aabbb", 3, 2},
+        {"aabbbb", 4, 2},
+        {"aabcc", 2, 3},
+        {"aabccd", 2, 4},
+        {"aaaabbbc", 4, 3},
+        {"abbcddeff", 2, 6},
+        {"abbcddeffghh", 2, 8},
+        {"abbcddeffghhi", 0, 0}, /* so many runs are not told */
+        {"abab", 0, 0},
+        {"aabbaa", 0, 0},
+        {"aabba", 0, 0},
+        {"abca", 0, 0},
+        {"-", 0, 0},
+        {"----", 0, 0},
+        {"aabb-", 0, 0},
+        {"-abc", 0, 0},
+        {"aabbccaab", 0, 0},
     };
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         uint64_t hosts[16] = {0};
+        struct gsh_rendezvous r = {0};
         const int n = (int)strlen(cases[c].hosts);
         for (int i = 0; i < n; i++) { /* they differ in their first and last bytes alone */
             const uint64_t letter = (uint64_t)cases[c].hosts[i];
             hosts[i] = letter == '-' ? 0 : letter % 2 == 0 ? letter : letter << 56;
         }
-        if (!CHECK_EQ(host_ranks_of(n, hosts), cases[c].host_ranks)) {
+        decide(&r, n, hosts);
+        if (!CHECK_EQ(r.host_ranks, cases[c].host_ranks) ||
+            !CHECK_EQ(r.n_host_runs, cases[c].n_runs)) {
             printf("%s\n", cases[c].hosts);
+        } else if (r.host_ranks > 0) {
+            check_runs(&r, cases[c].hosts);
         }
+        gsh_rendezvous_forget(&r);
     }
 }
 

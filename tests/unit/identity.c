@@ -1,6 +1,6 @@
 /* Proves that init finds the same nodes and the same PEs of its host, process and bells where the
  * bootstrap knows hosts, and only PEs of a host tell each other of themselves, as where all tell
- * all; with hosts of any number of PEs, the last smaller, and divided by GSHMEM_NODE_PES. That PEs
+ * all; with hosts of any numbers of PEs, and divided by GSHMEM_NODE_PES. That PEs
  * of hosts in another order come to the same by telling all, and so do PEs that cannot tell their
  * host. And that a PE which told the rendezvous another host ends init with a line. PEs are
  * threads, on hosts by their numbers. SPDX-License-Identifier: Apache-2.0 */
@@ -184,7 +184,9 @@ int main(void)
         test_same("edcba", node_pes, 1);
         test_same("aaabb", node_pes, 3);
         test_same("abcabc", node_pes, 0);
-        test_same("abbbcc", node_pes, 0);
+        test_same("abbbcc", node_pes, 3);
+        test_same("aaaabbbbcddddeeeee", node_pes, 5);
+        test_same("abbcddeffghhi", node_pes, 0);
     }
     test_untold();
     test_liar();

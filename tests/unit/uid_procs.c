@@ -667,16 +667,20 @@ static void test_other_version(void)
     gsh_socket_close(&listener);
 }
 
-/* A rendezvous that has the secret, and answers by an unlikely number. */
-static void test_bad_welcome(void)
+/* A rendezvous that has the secret, and tells the only rank of unlikely hosts. */
+static void test_bad_welcome(uint32_t host_ranks, int n_runs, struct gsh_host_run run)
 {
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid_content content;
     struct gsh_challenge challenge = {.nonce = "fresh"};
-    struct gsh_welcome welcome = {.host_ranks = 2}; /* to the only rank */
+    uint8_t payload[GSH_ANSWER_MAX_PAYLOAD] = {0};
+    const size_t welcome_bytes = gsh_welcome_bytes(0);
+    char expected[64];
     struct gsh_hello hello;
     struct gsh_uid its;
     int listener = -1, fd = -1, status = -1;
+    memcpy(payload, &host_ranks, sizeof(host_ranks));
+    memcpy(payload + welcome_bytes, &run, sizeof(run));
     gsh_magic(challenge.magic);
     CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK);
     CHECK_EQ(gsh_uid_encode(&bound, &its), GSH_OK);
@@ -684,15 +688,16 @@ static void test_bad_welcome(void)
     pid_t child = fork();
     if (child == 0) {
         struct pollfd p = {.fd = listener, .events = POLLIN};
-        bool is_well =
-            poll(&p, 1, 60000) == 1 && gsh_socket_accept(listener, &fd) == GSH_OK &&
-            gsh_socket_send(fd, &challenge, sizeof(challenge), 0) == GSH_OK &&
-            gsh_socket_recv(fd, &hello, sizeof(hello), 0) == GSH_OK &&
-            gsh_answer_send(fd, &hello, content.secret, GSH_OK, &welcome, gsh_welcome_bytes(0));
+        bool is_well = poll(&p, 1, 60000) == 1 && gsh_socket_accept(listener, &fd) == GSH_OK &&
+                       gsh_socket_send(fd, &challenge, sizeof(challenge), 0) == GSH_OK &&
+                       gsh_socket_recv(fd, &hello, sizeof(hello), 0) == GSH_OK &&
+                       gsh_answer_send(fd, &hello, content.secret, GSH_OK, payload,
+                                       welcome_bytes + (size_t)n_runs * sizeof(run));
         p.fd = fd; /* until the other side leaves */
         _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
     }
-    expect_refusal(&its, GSH_ERR_BUG, "an answer with 2 of 1 PEs on each host");
+    snprintf(expected, sizeof(expected), "an answer with %u of 1 PEs on each host", host_ranks);
+    expect_refusal(&its, GSH_ERR_BUG, expected);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     gsh_socket_close(&listener);
 }
@@ -731,7 +736,12 @@ int main(void)
     test_relays();
     test_bad_ids();
     test_other_version();
-    test_bad_welcome();
+    test_bad_welcome(2, 0, (struct gsh_host_run){0, 0});
+    test_bad_welcome(1, 1, (struct gsh_host_run){1, 2});
+    test_bad_welcome(1, 1, (struct gsh_host_run){2, 1});
+    test_bad_welcome(1, 1, (struct gsh_host_run){1, 0});
+    test_bad_welcome(0, 1, (struct gsh_host_run){1, 1});
+    test_bad_welcome(1, 2, (struct gsh_host_run){1, 1}); /* the second is all zeros */
     end_server();
     return test_result();
 }

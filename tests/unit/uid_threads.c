@@ -332,7 +332,10 @@ int main(void)
     with_hosts("aaaaabbbbb", 5);
     with_hosts("aabbccdde", 2);
     with_hosts("abab", 0);
-    with_hosts("abb", 0);
+    with_hosts("abb", 2);
+    with_hosts("abbccccdee", 4);
+    with_hosts("aaaaabcccccccc", 8);
+    with_hosts("abbcddeffghhi", 0);
     with_new_id(8, test_host_leaves);
     with_new_id(2, test_hosts_differ);
     with_new_id(8, test_one_leaves);
