@@ -30,7 +30,7 @@ LIMIT = 60.0  # seconds for the job on a busy machine; without the call that is 
 DEAD = r"PE 1\b.*(died|killed|the connection .*failed)"  # the last from another node
 TIMED = {"GSHMEM_WAIT_TIMEOUT": "1"}
 # Far members are all asked who is missing; near ones are named as they are found.
-OTHERS = r"PEs? (1|2|1 and 2) of team 0:"
+OTHERS = r"PEs? (1|2|1 and 2|1, 2 and 3) of team 0:"
 CASES = {
     "before_init": (r"gshmem_long_p.*init", None, {}, "single"),
     "after_finalize": (r"gshmem_barrier_all.*(init|finalize)", None, {}, "single"),
