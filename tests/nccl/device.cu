@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the NCCL layer's device API: teams, pointers, LSA barriers, LL all-to-all, reductions and
  * copies, GIN with signals, counters and shadows on every rank, near and far, and its barriers;
- * that device communicators and windows come and go; and that wrong requirements fail. */
+ * that device communicators and windows come and go, also while kernels wait; and that wrong
+ * requirements fail. */
 #define GSHMEM_NCCL_GIN_HELP_BYTES 16384
 #include "tests/nccl/faults.cuh"
 #include <nccl_device.h>
@@ -347,19 +348,20 @@ __global__ void help_kernel(setup s, faults *f)
         EXPECT(taken[i] == joint_byte(s.dev.rank, s.round, i));
 }
 
-/* All puts of joint_kernel, and that of help_kernel, have asked, and none keeps a slot. */
-static void check_copies(const setup &s)
+/* How many puts have asked so far; none keeps a slot. */
+static uint64_t number_asked(const setup &s)
 {
     CHECK(s.dev.copies != NULL);
     gsh_nccl_copy_slots seen;
     CUDA_OK(cudaMemcpy(&seen, s.dev.copies, sizeof seen, cudaMemcpyDefault));
-#if defined(GSHMEM_CHECKS) /* whose puts go another way */
-    CHECK_EQ(seen.n_asked, 1);
-#else
-    CHECK_EQ(seen.n_asked, (uint64_t)s.dev.lsaSize * JOINT_ROUNDS + 1);
-#endif
     for (const gsh_nccl_copy_slot &slot : seen.slots)
         CHECK_EQ(slot.is_taken, 0);
+    return seen.n_asked;
+}
+
+static void set_over(const setup &s, uint32_t is_over)
+{
+    CUDA_OK(cudaMemcpy(&s.dev.copies->is_over, &is_over, sizeof is_over, cudaMemcpyDefault));
 }
 
 /* Signals alone: rolling comparison, shadows, in windows, values, gets. */
@@ -551,6 +553,60 @@ static void test_properties(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommQueryProperties(comm, &props), ncclInvalidArgument);
 }
 
+/* Puts ask for help; once nothing helps any more they do not, and move their bytes all the same. */
+static void test_joint(const setup &s)
+{
+    const uint64_t before = number_asked(s);
+    run(joint_kernel, 1, s, "joint copies");
+    run_kernel(help_kernel, 1, n_threads, s, "help", true);
+#if defined(GSHMEM_CHECKS) /* whose puts go another way */
+    const uint64_t n_joint = 0;
+#else
+    const uint64_t n_joint = (uint64_t)s.dev.lsaSize * JOINT_ROUNDS;
+#endif
+    CHECK_EQ(number_asked(s), before + n_joint + 1);
+    set_over(s, 1);
+    run(joint_kernel, 1, s, "copies that nobody joins");
+    CHECK_EQ(number_asked(s), before + n_joint + 1);
+    set_over(s, 0);
+}
+
+__global__ void meet_kernel(setup s)
+{
+    ncclGin gin(s.dev, 0);
+    ncclGinBarrierSession<ncclCoopCta> bar(ncclCoopCta(), gin, ncclTeamWorld(s.dev),
+                                           s.dev.railGinBarrier, 0);
+    bar.sync(ncclCoopCta(), cuda::memory_order_acq_rel, (ncclGinFenceLevel)0);
+}
+
+/* Device communicators come and go while kernels wait for a rank that has yet to launch its own. */
+static void test_beside_kernels(ncclComm_t comm, const test_rank *r)
+{
+    setup s = {};
+    ncclDevCommRequirements q = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    cudaStream_t stream = NULL;
+    q.railGinBarrierCount = 1;
+    q.ginSignalCount = 1;
+    OK(ncclDevCommCreate(comm, &q, &s.dev));
+    CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    gshmem_launch(meet_kernel, dim3(1), dim3(n_threads), 0, stream, s);
+    CUDA_OK(cudaStreamSynchronize(stream)); /* now its code is loaded */
+    for (int last = 0; last < r->n; last++) {
+        ncclDevComm others[2] = {};
+        if (r->rank != last)
+            gshmem_launch(meet_kernel, dim3(1), dim3(n_threads), 0, stream, s);
+        for (ncclDevComm &dev : others)
+            OK(ncclDevCommCreate(comm, &q, &dev));
+        for (ncclDevComm &dev : others)
+            OK(ncclDevCommDestroy(comm, &dev));
+        if (r->rank == last)
+            gshmem_launch(meet_kernel, dim3(1), dim3(n_threads), 0, stream, s);
+        CUDA_OK(cudaStreamSynchronize(stream));
+    }
+    CUDA_OK(cudaStreamDestroy(stream));
+    OK(ncclDevCommDestroy(comm, &s.dev));
+}
+
 static void test_kernels(ncclComm_t comm, ncclWindow_t win, const test_rank *r, int round)
 {
     setup s = {};
@@ -590,11 +646,8 @@ static void test_kernels(ncclComm_t comm, ncclWindow_t win, const test_rank *r, 
     run(barriers_kernel, 1, s, "barriers");
     run(gin_kernel, 1, s, "GIN");
     run(signals_kernel, 1, s, "signals");
-    if (r->n <= JOINT_RANKS) {
-        run(joint_kernel, 1, s, "joint copies");
-        run_kernel(help_kernel, 1, n_threads, s, "help", true);
-        check_copies(s);
-    }
+    if (r->n <= JOINT_RANKS)
+        test_joint(s);
     OK(ncclDevCommDestroy(comm, &s.dev));
     CHECK_EQ(ncclDevCommDestroy(comm, &s.dev), ncclInvalidArgument);
 }
@@ -611,6 +664,7 @@ static int run_rank(const test_rank *r)
     test_errors(comm, r);
     test_properties(comm, r);
     test_large(comm);
+    test_beside_kernels(comm, r);
     for (int round = 0; round < 2; round++)
         test_kernels(comm, win, r, round);
     /* Another communicator, numbered in reverse, alongside a device communicator. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "dialects/nccl/base/copier.h"
 #include "dialects/nccl/base/error.h"
 #include "dialects/nccl/base/worker.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
@@ -115,6 +116,7 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
 {
     __atomic_store_n(&job->is_given_up, true, __ATOMIC_SEQ_CST);
     leave_kernels(job, true);
+    gsh_nccl_copier_leave(job->copier);
     gsh_nccl_worker_give_up(gsh_nccl_job_worker(job));
 }
 
@@ -361,10 +363,14 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     job->n_pes = gshmem_n_pes();
     ncclResult_t r = make_segment(call, job);
     if (r == ncclSuccess) {
+        /* The segment has set the device up. Later a running kernel may wait for a rank that has
+         * yet to launch one. */
+        job->copier = gsh_nccl_copier_create(pe, job->device);
         r = make_control_team(call, job);
     }
     gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
+        gsh_nccl_copier_end(job->copier);
         free_job(job);
         return r;
     }
@@ -468,9 +474,11 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
     if (__atomic_load_n(&job->has_lost_rank, __ATOMIC_RELAXED) ||
         gshmemx_layer_has_died_in(job->pe, job->control_team)) {
         gsh_nccl_job_give_up(job);
+        gsh_nccl_copier_stop(job->copier);
         return;
     }
     forget(job);
+    gsh_nccl_copier_stop(job->copier);
     if (job->is_ours) { /* the end frees what follows, too */
         gshmemx_layer_finalize(job->pe);
     } else {
@@ -479,6 +487,7 @@ void gsh_nccl_job_put(struct gsh_nccl_job *job)
         gshmem_free(job->segment);
         gsh_nccl_leave(&scope);
     }
+    gsh_nccl_copier_end(job->copier); /* no other rank waits for this one any more */
     gsh_nccl_worker_end(job->worker);
     free_job(job);
 }

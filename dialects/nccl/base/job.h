@@ -32,6 +32,7 @@ enum {
     GSH_NCCL_OFFER_WORDS = GSH_NCCL_MAP_WORDS + 1,
 };
 
+struct gsh_nccl_copier;
 struct gsh_nccl_worker;
 struct gsh_nccl_pair;
 
@@ -61,8 +62,9 @@ struct gsh_nccl_job {
     uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
     char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
     struct ncclWindow_vidmem *windows;
-    struct gsh_state *state; /* a copy, for kernels */
-    bool posts;              /* kernels post to a NIC by themselves for far ranks */
+    struct gsh_state *state;        /* a copy, for kernels */
+    struct gsh_nccl_copier *copier; /* of GIN's large puts (copier.h); or NULL */
+    bool posts;                     /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
     size_t fixed_part_bytes;
     struct gsh_nccl_pair *pairs;           /* of pool.c; under the agreement lock */

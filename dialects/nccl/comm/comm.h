@@ -22,11 +22,8 @@ struct gsh_nccl_window {
     uint64_t mark;      /* 0, or its part of comm's marks */
 };
 
-struct gsh_nccl_copier;
-
 struct gsh_nccl_devcomm {
     struct gsh_nccl_devcomm *next;
-    struct gsh_nccl_copier *copier; /* window/copier.h; or NULL */
     struct gsh_nccl_range range;
     int record_index;                     /* of its window in the job's records */
     ncclDevComm made;                     /* a copy */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include "dialects/nccl/base/copier.h"
 #include "dialects/nccl/base/worker.h"
 #include "dialects/nccl/comm/clique.h"
 #include "dialects/nccl/comm/parting.h"
@@ -113,7 +114,6 @@ static void end(struct ncclComm *comm)
     }
     gsh_nccl_leave(&scope);
     if (is_kept) {
-        gsh_nccl_devcomms_stop(comm);
         gsh_nccl_comm_keep(comm);
     } else {
         gsh_nccl_comm_discard(comm);
@@ -206,19 +206,15 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
     if (job != NULL && !is_in_progress) {
         gsh_nccl_part(comm, GSH_NCCL_GIVES_UP);
     }
-    /* A copier may be in a launch that waits for kernels. These leave when they know, so it is
-     * awaited only then. */
     gsh_nccl_comm_keep(comm);
-    if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm))) {
-        gsh_nccl_devcomms_stop(comm);
-        if (gsh_nccl_job_put_early(job)) {
-            return ncclSuccess;
-        }
+    if (is_over && (comm->is_revoked || gsh_nccl_comm_lose(comm)) && gsh_nccl_job_put_early(job)) {
+        return ncclSuccess;
     }
     if (job != NULL) {
         gsh_nccl_job_give_up(job);
         gsh_nccl_part_all(job);
-        gsh_nccl_devcomms_stop(comm);
+        /* It may be in a launch that waits for kernels, and these leave now. */
+        gsh_nccl_copier_stop(job->copier);
     }
     gsh_nccl_worker_give_up(comm->worker);
     return ncclSuccess;

@@ -114,12 +114,13 @@ int create(gsh_nccl_copies *c)
         c->stream = stream;
         r = cudaMemsetAsync(slots, 0, sizeof *c->slots, stream);
     }
-    /* The first launch loads code and makes room for stacks, for which CUDA may wait for running
-     * kernels. No put has asked yet, so this one ends at once. */
-    if (r == cudaSuccess)
-        r = gshmem_launch(help, dim3(1), dim3(threads), 0, stream, c->slots);
     if (r == cudaSuccess)
         r = cudaStreamSynchronize(stream);
+#if defined(__CUDACC__)
+    cudaFuncAttributes attributes;
+    if (r == cudaSuccess)
+        r = cudaFuncGetAttributes(&attributes, (const void *)help);
+#endif
     if (r != cudaSuccess)
         destroy(c);
     return (int)r;
@@ -150,7 +151,12 @@ int is_busy(gsh_nccl_copies *c)
 #endif
 }
 
+void refuse(gsh_nccl_copies *c)
+{
+    (void)cudaMemsetAsync(&c->slots->is_over, 1, sizeof c->slots->is_over, (cudaStream_t)c->stream);
+}
+
 } // namespace
 
-extern "C" const struct gsh_nccl_copier_ops GSH_NCCL_COPIER_OPS = {create, destroy, begin_thread,
-                                                                   launch_help, is_busy};
+extern "C" const struct gsh_nccl_copier_ops GSH_NCCL_COPIER_OPS = {
+    create, destroy, begin_thread, launch_help, is_busy, refuse};

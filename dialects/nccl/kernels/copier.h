@@ -22,7 +22,8 @@ struct gsh_nccl_copies {
 /* For one thread at a time, with the device current. Those with a result return 0 or a CUDA error.
  */
 struct gsh_nccl_copier_ops {
-    int (*create)(struct gsh_nccl_copies *copies);   /* from all zeros */
+    /* From all zeros. Also loads the kernel, for which CUDA may wait until none runs. */
+    int (*create)(struct gsh_nccl_copies *copies);
     void (*destroy)(struct gsh_nccl_copies *copies); /* also one half made; waits for its kernels */
     void (*begin_thread)(void);                      /* first, on the thread that calls help */
     /* Launches the kernel, which joins all puts that have asked before. May wait for any kernel of
@@ -30,6 +31,8 @@ struct gsh_nccl_copier_ops {
     int (*help)(struct gsh_nccl_copies *copies);
     /* Whether what help has launched has not ended, or not begun. */
     int (*is_busy)(struct gsh_nccl_copies *copies);
+    /* Nothing helps any more: soon no put asks. */
+    void (*refuse)(struct gsh_nccl_copies *copies);
 };
 extern const struct gsh_nccl_copier_ops gsh_nccl_copier_ops_cpu;
 extern const struct gsh_nccl_copier_ops gsh_nccl_copier_ops_cuda;

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "dialects/nccl/base/copier.h"
 #include "dialects/nccl/group/group.h"
 #include "dialects/nccl/include/nccl_device/types.h"
 #include "dialects/nccl/include/nccl_device/window_record.h"
-#include "dialects/nccl/window/copier.h"
 #include "dialects/nccl/window/record.h"
 #include "dialects/nccl/window/window.h"
 #include "gshmem.h"
@@ -311,14 +311,13 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
-    entry->copier = c->devcomm.layout == NULL && p.n_signals + p.n_counters > 0
-                        ? gsh_nccl_copier_create(comm->job)
-                        : NULL;
-    d.copies = gsh_nccl_copier_slots(entry->copier);
-    d.copies_asked = gsh_nccl_copier_asked(entry->copier);
+    if (c->devcomm.layout == NULL && p.n_signals + p.n_counters > 0 &&
+        gsh_nccl_copier_need(comm->job->copier)) {
+        d.copies = gsh_nccl_copier_slots(comm->job->copier);
+        d.copies_asked = gsh_nccl_copier_asked(comm->job->copier);
+    }
     entry->record_index = gsh_nccl_record_take(comm->job);
     if (entry->record_index < 0) {
-        gsh_nccl_copier_end(entry->copier);
         gsh_nccl_retire(comm->job, &comm->holding, entry->range);
         free(entry);
         return gsh_nccl_record_none(c->name);
@@ -408,7 +407,6 @@ static void end(struct ncclComm *comm, struct gsh_nccl_devcomm **p)
     *p = entry->next;
     pthread_mutex_unlock(&comm->job->lock);
     gsh_nccl_record_give(comm, entry->record_index);
-    gsh_nccl_copier_end(entry->copier);
     gsh_nccl_retire(comm->job, &comm->holding, entry->range);
     free(entry);
 }
@@ -458,15 +456,6 @@ void gsh_nccl_devcomms_free(struct ncclComm *comm)
     while (comm->devcomms != NULL) {
         end(comm, &comm->devcomms);
     }
-}
-
-void gsh_nccl_devcomms_stop(struct ncclComm *comm)
-{
-    pthread_mutex_lock(&comm->job->lock);
-    for (struct gsh_nccl_devcomm *d = comm->devcomms; d != NULL; d = d->next) {
-        gsh_nccl_copier_stop(d->copier);
-    }
-    pthread_mutex_unlock(&comm->job->lock);
 }
 
 size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm)

@@ -26,8 +26,6 @@ ncclResult_t gsh_nccl_devcomm_destroy(const char *call, struct ncclComm *comm, c
 
 /* Frees those that the program has left. Collective. */
 void gsh_nccl_devcomms_free(struct ncclComm *comm);
-/* Ends their threads: the communicator's memory is kept, and its job may end before the process. */
-void gsh_nccl_devcomms_stop(struct ncclComm *comm);
 /* The bytes that they use. */
 size_t gsh_nccl_devcomms_bytes(const struct ncclComm *comm);
 

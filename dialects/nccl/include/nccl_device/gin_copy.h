@@ -83,10 +83,12 @@ struct joint_copy {
     size_t bytes;
 };
 
-/* Lets others join it. The slot's number; GSHMEM_NCCL_COPY_SLOTS: none is free. */
+/* Lets others join it. The slot's number; GSHMEM_NCCL_COPY_SLOTS: none is free, or none helps. */
 __device__ __forceinline__ uint32_t ask_for_help(gsh_nccl_copy_slots *copies, uint64_t *asked,
                                                  const joint_copy *c)
 {
+    if (detail::load_relaxed(&copies->is_over) != 0)
+        return GSHMEM_NCCL_COPY_SLOTS;
     const uint64_t number = detail::atomic_add(&copies->n_asked, (uint64_t)1);
     const uint32_t i = (uint32_t)number % GSHMEM_NCCL_COPY_SLOTS;
     gsh_nccl_copy_slot *const slot = &copies->slots[i];
