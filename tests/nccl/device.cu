@@ -553,6 +553,14 @@ static void test_properties(ncclComm_t comm, const test_rank *r)
     CHECK_EQ(ncclCommQueryProperties(comm, &props), ncclInvalidArgument);
 }
 
+/* No kernel of the library goes on once puts no longer ask. */
+static void await_leaving(const setup &s)
+{
+    uint32_t n_here = 1;
+    while (n_here > 0)
+        CUDA_OK(cudaMemcpy(&n_here, &s.dev.copies->n_here, sizeof n_here, cudaMemcpyDefault));
+}
+
 /* Puts ask for help; once nothing helps any more they do not, and move their bytes all the same. */
 static void test_joint(const setup &s)
 {
@@ -565,6 +573,7 @@ static void test_joint(const setup &s)
     const uint64_t n_joint = (uint64_t)s.dev.lsaSize * JOINT_ROUNDS;
 #endif
     CHECK_EQ(number_asked(s), before + n_joint + 1);
+    await_leaving(s);
     set_over(s, 1);
     run(joint_kernel, 1, s, "copies that nobody joins");
     CHECK_EQ(number_asked(s), before + n_joint + 1);

@@ -43,22 +43,28 @@ static void *copier_main(void *arg)
     struct gsh_nccl_copier *copier = arg;
     struct gshmemx_layer_scope scope;
     struct timespec nap = {.tv_nsec = NAP_NS};
-    uint64_t seen = 0;
+    const struct gsh_nccl_copy_words *words = copier->copies.words;
+    uint64_t seen = 0, n_launched = 0;
     unsigned n_idle = 0;
     int error = 0;
     gshmemx_layer_enter(copier->pe, copier->device, &scope);
     copier->ops->begin_thread();
     /* is_ending: relaxed: it brings no other data */
     while (error == 0 && !__atomic_load_n(&copier->is_ending, __ATOMIC_RELAXED)) {
-        /* acquire: pairs with the release of ask_for_help in gin_copy.h */
-        const uint64_t asked = __atomic_load_n(copier->copies.asked, __ATOMIC_ACQUIRE);
-        /* One launch at a time: more would pile up behind a kernel that fills the device, until a
-         * launch blocks with CUDA's lock. */
-        if (asked != seen && !copier->ops->is_busy(&copier->copies)) {
-            error = copier->ops->help(&copier->copies);
+        /* acquire: pairs with the second fence of ask_for_help in gin_copy.h */
+        const uint64_t asked = __atomic_load_n(&words->asked, __ATOMIC_ACQUIRE);
+        if (asked != seen) {
             seen = asked;
             n_idle = 0;
             nap.tv_nsec = NAP_NS;
+        }
+        /* One launch at a time: more would pile up behind a kernel that fills the device, until a
+         * launch blocks with CUDA's lock. acquire: pairs with the release of leave in
+         * ../kernels/copier.cu */
+        if (__atomic_load_n(&words->n_ended, __ATOMIC_ACQUIRE) == n_launched &&
+            asked > __atomic_load_n(&words->served, __ATOMIC_RELAXED)) {
+            error = copier->ops->help(&copier->copies);
+            n_launched++;
         } else if (++n_idle > IDLE_LOOKS) {
             nanosleep(&nap, NULL);
             nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : nap.tv_nsec;
@@ -145,5 +151,5 @@ struct gsh_nccl_copy_slots *gsh_nccl_copier_slots(const struct gsh_nccl_copier *
 
 uint64_t *gsh_nccl_copier_asked(const struct gsh_nccl_copier *copier)
 {
-    return copier != NULL ? copier->copies.asked : NULL;
+    return copier != NULL ? &copier->copies.words->asked : NULL;
 }

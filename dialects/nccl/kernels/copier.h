@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* The slots, the host's word, and the kernel's stream. */
+/* The slots, the host's words, and the kernel's stream. */
 struct gsh_nccl_copies {
     struct gsh_nccl_copy_slots *slots;
-    uint64_t *asked; /* in host memory: changes with each put that asks */
+    struct gsh_nccl_copy_words *words;
     void *stream;
 };
 
@@ -26,11 +26,9 @@ struct gsh_nccl_copier_ops {
     int (*create)(struct gsh_nccl_copies *copies);
     void (*destroy)(struct gsh_nccl_copies *copies); /* also one half made; waits for its kernels */
     void (*begin_thread)(void);                      /* first, on the thread that calls help */
-    /* Launches the kernel, which joins all puts that have asked before. May wait for any kernel of
-     * the program. */
+    /* Launches the kernel, which joins all puts that have asked before, and for a while those that
+     * ask later. The one before has ended. May wait for any kernel of the program. */
     int (*help)(struct gsh_nccl_copies *copies);
-    /* Whether what help has launched has not ended, or not begun. */
-    int (*is_busy)(struct gsh_nccl_copies *copies);
     /* Nothing helps any more: soon no put asks. */
     void (*refuse)(struct gsh_nccl_copies *copies);
 };

@@ -6,9 +6,16 @@
  * put's own kernel has ended. Compiles as C and CUDA.
  *
  * - A put copies alone if is_over is not 0: the copier's thread has ended. It takes a slot by
- *   exchanging is_taken, of 0, with 1. If it is not 0, the put copies alone. It writes the slot's
- *   other words, fences, and sets left to the number of units, in which the copy is cut. Then it
- *   adds 1 to n_asked and stores the sum in the host's word.
+ *   exchanging is_taken, of 0, with 1; if none of a few is free, it copies alone. It writes the
+ *   slot's other words, fences, and sets left to the number of units, in which the copy is cut.
+ *   Then it fences, adds 1 to n_asked, and stores the sum in the host's word asked.
+ * - The kernel's blocks, n_here of them, look for units until busy_until_ns, which each that finds
+ *   some moves on. A put that reads n_here above 0 waits some looks for them before it copies a
+ *   unit itself; they may be gone, or busy. A block reads n_asked, fences, which pairs with the
+ *   put's second fence, and looks once more before it leaves: no put up to that number has units
+ *   left. The last one to leave stores the number in the host's word served, then adds 1 to
+ *   n_ended. The copier's thread launches the kernel again if asked is above served, and no
+ *   launch is without its end.
  * - Who subtracts from left, and finds it above 0, owes the units that are gone now: the last ones
  *   of those that were left. The put takes one at a time, blocks of the kernel several. Below 0
  *   left says what 0 does. A block that has taken some fences, which pairs with the put's fence,
@@ -22,7 +29,7 @@
 
 #include <stdint.h>
 
-#define GSHMEM_NCCL_COPY_SLOTS 64   /* a power of 2 */
+#define GSHMEM_NCCL_COPY_SLOTS 64
 #define GSHMEM_NCCL_COPY_UNIT  4096 /* bytes; the last one of a copy has what remains */
 
 struct gsh_nccl_copy_slot {
@@ -34,8 +41,15 @@ struct gsh_nccl_copy_slot {
 struct gsh_nccl_copy_slots {
     uint32_t left[GSHMEM_NCCL_COPY_SLOTS]; /* by slot */
     struct gsh_nccl_copy_slot slots[GSHMEM_NCCL_COPY_SLOTS];
-    uint64_t n_asked; /* the next put's slot, modulo the number of slots */
+    uint64_t n_asked, busy_until_ns;
+    uint32_t n_here, n_left; /* the kernel's blocks: those that look, and those that have left */
     uint32_t is_over, reserved;
+};
+
+/* In the host's memory, which kernels reach. All zeros at first. */
+struct gsh_nccl_copy_words {
+    uint64_t asked;           /* puts write it */
+    uint64_t served, n_ended; /* the kernel writes them */
 };
 
 #endif

@@ -22,14 +22,15 @@ __device__ __forceinline__ void copy_to(Group g, char *mapped, const char *sourc
 /* ---- a single thread ---- */
 
 /* From this many bytes on a thread's put is one that blocks of another kernel may join
- * (copy_slots.h); 0: never. They come some 15 us after the put has asked for them, or up to 1 ms
- * after the first that asks in a long time, if a multiprocessor has room for them. With an arena
- * (GSHMEM_ARENA_BYTES), so with the bulk-copy engine, a thread alone moves 64 KiB meanwhile. */
+ * (copy_slots.h); 0: never. They begin to copy 3 us after the put has asked for them if an earlier
+ * put has brought them. If none has for 50 us, they come some 15 us later, or up to 1 ms later
+ * after a long time, if a multiprocessor has room for them. With an arena (GSHMEM_ARENA_BYTES), so
+ * with the bulk-copy engine, a thread alone moves 64 KiB in 15 us. */
 #if !defined(GSHMEM_NCCL_GIN_HELP_BYTES)
 #if defined(GSHMEM_ARENA_BYTES) && GSHMEM_ARENA_BYTES
 #define GSHMEM_NCCL_GIN_HELP_BYTES 131072
 #else
-#define GSHMEM_NCCL_GIN_HELP_BYTES 16384
+#define GSHMEM_NCCL_GIN_HELP_BYTES 4096
 #endif
 #endif
 
@@ -83,26 +84,43 @@ struct joint_copy {
     size_t bytes;
 };
 
+/* A slot that this thread has for itself now; GSHMEM_NCCL_COPY_SLOTS: none of a few is free. */
+__device__ __forceinline__ uint32_t take_slot(gsh_nccl_copy_slots *copies)
+{
+    uint32_t i = threadIdx.x + 5 * blockIdx.x;
+    GSHMEM_NO_UNROLL
+    for (int k = 0; k < 8; k++, i++) {
+        i %= GSHMEM_NCCL_COPY_SLOTS;
+        if (detail::atomic_exch(&copies->slots[i].is_taken, 1u) == 0)
+            return i;
+    }
+    return GSHMEM_NCCL_COPY_SLOTS;
+}
+
 /* Lets others join it. The slot's number; GSHMEM_NCCL_COPY_SLOTS: none is free, or none helps. */
 __device__ __forceinline__ uint32_t ask_for_help(gsh_nccl_copy_slots *copies, uint64_t *asked,
                                                  const joint_copy *c)
 {
-    if (detail::load_relaxed(&copies->is_over) != 0)
-        return GSHMEM_NCCL_COPY_SLOTS;
-    const uint64_t number = detail::atomic_add(&copies->n_asked, (uint64_t)1);
-    const uint32_t i = (uint32_t)number % GSHMEM_NCCL_COPY_SLOTS;
+    const uint32_t is_over = detail::load_relaxed(&copies->is_over); /* in flight with the next */
+    const uint32_t i = take_slot(copies);
+    if (i == GSHMEM_NCCL_COPY_SLOTS)
+        return i;
     gsh_nccl_copy_slot *const slot = &copies->slots[i];
-    if (detail::atomic_exch(&slot->is_taken, 1u) != 0)
+    if (is_over != 0) {
+        detail::store_relaxed(&slot->is_taken, 0u);
         return GSHMEM_NCCL_COPY_SLOTS;
+    }
     /* These stores come after the release of copy_jointly: no store passes a branch. */
     detail::store_relaxed(&slot->dest, (uint64_t) reinterpret_cast<uintptr_t>(c->dest));
     detail::store_relaxed(&slot->source, (uint64_t) reinterpret_cast<uintptr_t>(c->source));
     detail::store_relaxed(&slot->bytes, (uint64_t)c->bytes);
     detail::store_relaxed(&slot->helped, 0u);
-    detail::fence_release(); /* with the slot's words, and what its threads know of the source */
+    detail::fence_gpu(); /* with the slot's words, and what its threads know of the source */
     detail::store_relaxed(&copies->left[i], units_of(c->bytes));
-    /* release: a kernel launched for it finds left */
-    detail::store_release(asked, number + 1);
+    /* Blocks that leave later, and a kernel launched for it, find left. */
+    detail::fence_release();
+    const uint64_t number = detail::atomic_add(&copies->n_asked, (uint64_t)1);
+    detail::store_relaxed(asked, number + 1);
     return i;
 }
 
@@ -119,6 +137,23 @@ __device__ __forceinline__ void copy_few_units(copy_part part)
 
 /* Units that a thread which has asked copies by itself before it gives up: some 3 ms. */
 constexpr uint32_t copy_patience = 512;
+/* Looks, of some 0.7 us, for which it leaves the units to blocks that are there. */
+constexpr int copy_looks = 12;
+
+/* Whether a block has taken units of the slot, of which there were so many. */
+__device__ __forceinline__ bool await_block(const gsh_nccl_copy_slots *copies, uint32_t slot,
+                                            uint32_t all)
+{
+    if (detail::load_relaxed(&copies->n_here) == 0)
+        return false;
+    GSHMEM_NO_UNROLL
+    for (int k = 0; k < copy_looks; k++) {
+        if (detail::load_relaxed(&copies->left[slot]) != all)
+            return true;
+        detail::spin_pause();
+    }
+    return false;
+}
 
 /* The bytes that remain to be copied, from the beginning on. Until help has come this thread copies
  * units, from the end on, with few registers. Blocks that have come leave no unit: then it waits
@@ -135,6 +170,10 @@ __device__ __noinline__ inline size_t copy_jointly(gsh_nccl_copy_slots *copies, 
         return bytes;
     const uint32_t all = units_of(c->bytes);
     uint32_t left = all, helped = 0, alone = 0;
+    if (await_block(copies, i, all)) {
+        helped = all;
+        left = 0;
+    }
     GSHMEM_NO_UNROLL
     while (left > 0 && helped == 0) {
         const bool gives_up = all - left >= copy_patience;
