@@ -24,6 +24,7 @@ struct gsh_nccl_copier {
     pthread_t thread;
     bool has_thread;
     bool is_ending; /* atomic */
+    int error;      /* CUDA's, of a launch; atomic */
 };
 
 static const struct gsh_nccl_copier_ops *ops_of_device(void)
@@ -72,6 +73,7 @@ static void *copier_main(void *arg)
     }
     if (error != 0) {
         copier->ops->refuse(&copier->copies);
+        __atomic_store_n(&copier->error, error, __ATOMIC_RELAXED); /* it brings no other data */
         (void)gsh_nccl_fail(ncclUnhandledCudaError,
                             "ncclGin: CUDA refused to launch the kernel that joins large puts: "
                             "error %d; from now on their threads copy alone",
@@ -93,6 +95,11 @@ bool gsh_nccl_copier_need(struct gsh_nccl_copier *copier)
     bool has_thread = copier->has_thread;
     pthread_mutex_unlock(&copier->lock);
     return has_thread;
+}
+
+int gsh_nccl_copier_error(const struct gsh_nccl_copier *copier)
+{
+    return copier != NULL ? __atomic_load_n(&copier->error, __ATOMIC_RELAXED) : 0;
 }
 
 void gsh_nccl_copier_leave(struct gsh_nccl_copier *copier)

@@ -15,6 +15,9 @@ struct gsh_nccl_copier;
 struct gsh_nccl_copier *gsh_nccl_copier_create(void *pe, int device);
 /* From now on there is a thread; false: there is none. All that follow accept NULL. */
 bool gsh_nccl_copier_need(struct gsh_nccl_copier *copier);
+/* CUDA's error if it has refused to launch the kernel: since then puts copy by themselves. Else 0.
+ */
+int gsh_nccl_copier_error(const struct gsh_nccl_copier *copier);
 /* leave: the thread ends soon. stop: it has ended. Kernels may still look at the slots. end: after
  * stop; frees them, too: no kernel of the program uses them any more. */
 void gsh_nccl_copier_leave(struct gsh_nccl_copier *copier);

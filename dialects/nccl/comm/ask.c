@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a program can ask of a communicator. */
+#include "dialects/nccl/base/copier.h"
 #include "dialects/nccl/comm/comm.h"
 #include "runtime/layer.h"
 
@@ -62,6 +63,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
         if (*asyncError == ncclSuccess && job != NULL && !comm->is_revoked &&
             gsh_nccl_comm_misses_rank(comm)) {
             *asyncError = ncclRemoteError;
+        }
+        if (*asyncError == ncclSuccess && job != NULL && gsh_nccl_copier_error(job->copier) != 0) {
+            *asyncError = ncclUnhandledCudaError;
         }
         if (*asyncError == ncclSuccess) {
             gsh_nccl_latest_look(call, &comm->latest);

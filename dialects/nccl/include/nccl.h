@@ -252,8 +252,9 @@ void ncclResetDebugInit(void);
 void ncclResetDebugInitInternal(void);
 /* ncclInProgress, or the result of a call that did not block; ncclInvalidUsage after ncclCommAbort
  * of another communicator of the same id; ncclRemoteError once the process of another rank of comm
- * has died or exited; ncclInvalidArgument if ranks have made different collectives. Otherwise
- * ncclSuccess.
+ * has died or exited; ncclUnhandledCudaError once CUDA has refused to launch the kernel that joins
+ * large GIN puts, which now go on without it; ncclInvalidArgument if ranks have made different
+ * collectives. Otherwise ncclSuccess.
  *
  * If the process of a rank dies, or exits before it has destroyed its communicators, all
  * communicators with that rank are lost, and the others' processes go on. Calls of a lost
