@@ -2,7 +2,7 @@
  * How long NCCL's collectives take on ordinary memory, that of cudaMalloc, with any libnccl.so.2.
  *
  *     PROGRAM LIBRARY [--one] [--graph] [--windows] [--groups] [--ranks=N] [--sizes=8,1024,...]
- *             [--quick]
+ *             [--operations=all_reduce,...] [--quick]
  *
  * Each rank is a process with a GPU; with --one a single thread drives all ranks, each call in a
  * group. --graph: the calls of a sample are one CUDA graph. --windows: symmetric windows on memory
@@ -91,6 +91,7 @@ struct options {
     bool is_one = false, has_graph = false, has_windows = false, has_groups = false,
          is_quick = false;
     std::vector<size_t> sizes;
+    bool has[n_operations] = {}; /* to be measured */
 };
 
 /* What the processes of a job share. */
@@ -458,7 +459,7 @@ int run(job *j)
             }
         });
     for (int op = 0; op < n_operations; op++)
-        for (size_t bytes : j->o.sizes)
+        for (size_t bytes : j->o.has[op] ? j->o.sizes : std::vector<size_t>())
             measure(j, (operation)op, bytes);
     for (rank &r : j->mine)
         for (int i = 0; i < 2 && j->o.has_windows; i++)
@@ -495,8 +496,25 @@ int run_processes(job *j)
     return failed;
 }
 
+/* Their names, with commas between them. */
+bool read_operations(const char *list, options *o)
+{
+    while (*list != 0) {
+        const size_t n = strcspn(list, ",");
+        int op = 0;
+        while (op < n_operations && (strlen(names[op]) != n || strncmp(names[op], list, n) != 0))
+            op++;
+        if (op == n_operations)
+            return false;
+        o->has[op] = true;
+        list += list[n] == ',' ? n + 1 : n;
+    }
+    return true;
+}
+
 bool read_options(int argc, char **argv, options *o)
 {
+    bool has_some = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
         if (strcmp(a, "--one") == 0) {
@@ -515,6 +533,10 @@ bool read_options(int argc, char **argv, options *o)
             char *next = argv[i] + 7;
             while (*next != 0)
                 o->sizes.push_back(strtoull(next + 1, &next, 10));
+        } else if (strncmp(a, "--operations=", 13) == 0) {
+            has_some = true;
+            if (!read_operations(a + 13, o))
+                return false;
         } else if (a[0] != '-' && o->library == nullptr) {
             o->library = a;
         } else {
@@ -526,6 +548,8 @@ bool read_options(int argc, char **argv, options *o)
     if (o->sizes.empty())
         for (int i : {3, 10, 12, 14, 16, 18, 20, 21, 22, 24, 26, 28})
             o->sizes.push_back((size_t)1 << i);
+    for (bool &has : o->has)
+        has = has || !has_some;
     bool is_good = o->library != nullptr && o->n > 0;
     for (size_t bytes : o->sizes)
         is_good = is_good && bytes > 0 && bytes % (sizeof(float) * (size_t)o->n) == 0;
@@ -540,8 +564,8 @@ int main(int argc, char **argv)
     if (!read_options(argc, argv, &j.o)) {
         fprintf(stderr,
                 "usage: %s LIBRARY [--one] [--graph] [--windows] [--groups] [--ranks=N] "
-                "[--sizes=8,1024,...] [--quick]\nsizes are bytes, multiples of 4 times the number "
-                "of ranks\n",
+                "[--sizes=8,1024,...] [--operations=all_reduce,...] [--quick]\nsizes are bytes, "
+                "multiples of 4 times the number of ranks\n",
                 argv[0]);
         return 2;
     }
