@@ -81,6 +81,103 @@ static void test_ring(const place *p, int distance, size_t bytes)
     done(p, &out, &in);
 }
 
+/* Several sends of a rank to itself, which meet its receives in order, however they are mixed in
+ * the group, and whatever else is in it: sends to the next rank, a collective, pairs of no bytes,
+ * and one in place. Any alignment. order: 0: receives first; 1: sends first; 2: in turn; 3: all
+ * sends but the last before a receive, in groups of a group. */
+static void test_own(const place *p, int order, int n_pairs, size_t bytes, bool is_mixed)
+{
+    const int next = (p->rank + 1) % p->n, before = (p->rank + p->n - 1) % p->n;
+    std::vector<message> out, in;
+    is_mixed = is_mixed && p->n > 1;
+    for (int i = 0; i < n_pairs; i++) {
+        const size_t some = i % 5 == 3 ? 0 : bytes + (size_t)i * 77;
+        out.emplace_back(p, p->rank, p->rank, i, some);
+        in.emplace_back(p, p->rank, p->rank, i, some);
+        if (i != 1)
+            CUDA_OK(cudaMemset(in.back().p, 0xee, some));
+    }
+    const size_t odd = bytes / 2;
+    unsigned char *shifted = NULL;
+    CUDA_OK(cudaMalloc(&shifted, 2 * odd + 16));
+    int *sums = NULL;
+    CUDA_OK(cudaMalloc(&sums, 2 * sizeof(int)));
+    CUDA_OK(cudaMemcpy(sums, &p->rank, sizeof(int), cudaMemcpyDefault));
+    CUDA_OK(cudaDeviceSynchronize());
+    std::vector<message> out_next, in_next;
+    OK(ncclGroupStart());
+    if (is_mixed) {
+        out_next.emplace_back(p, p->rank, next, 99, bytes);
+        in_next.emplace_back(p, before, p->rank, 99, bytes);
+        send(p, out_next[0]);
+        OK(ncclAllReduce(sums, sums + 1, 1, ncclInt, ncclSum, p->comm, p->stream));
+    }
+    for (int i = 0; i < n_pairs && order != 2; i++) {
+        if (order == 3)
+            OK(ncclGroupStart());
+        if (order == 0)
+            recv(p, in[i]);
+        else if (order == 1 || i + 1 < n_pairs)
+            send(p, out[i]);
+        if (order == 3)
+            OK(ncclGroupEnd());
+    }
+    for (int i = 0; i < n_pairs; i++) {
+        if (order == 0 || order == 2)
+            send(p, out[i]);
+        if (order != 0)
+            recv(p, in[i]);
+    }
+    if (order == 3)
+        send(p, out[n_pairs - 1]);
+    /* in place, and from one odd address to another, of the bytes that the last one has */
+    OK(ncclSend(out[0].p, out[0].bytes, ncclUint8, p->rank, p->comm, p->stream));
+    OK(ncclRecv(out[0].p, out[0].bytes, ncclUint8, p->rank, p->comm, p->stream));
+    OK(ncclSend(out[n_pairs - 1].p + 1, odd, ncclUint8, p->rank, p->comm, p->stream));
+    OK(ncclRecv(shifted + 7, odd, ncclUint8, p->rank, p->comm, p->stream));
+    if (is_mixed)
+        recv(p, in_next[0]);
+    OK(ncclGroupEnd());
+    CUDA_OK(cudaStreamSynchronize(p->stream));
+    out[0].check();
+    std::vector<unsigned char> v(odd);
+    CUDA_OK(cudaMemcpy(v.data(), shifted + 7, odd, cudaMemcpyDefault));
+    for (size_t i = 0; i < odd; i++)
+        CHECK_EQ(v[i], byte_of(p->rank, p->rank, n_pairs - 1, i + 1));
+    int sum = 0;
+    CUDA_OK(cudaMemcpy(&sum, sums + 1, sizeof sum, cudaMemcpyDefault));
+    if (is_mixed)
+        CHECK_EQ(sum, p->n * (p->n - 1) / 2);
+    CUDA_OK(cudaFree(sums));
+    CUDA_OK(cudaFree(shifted));
+    done(p, &out, &in);
+    done(p, &out_next, &in_next);
+}
+
+#if !defined(TEST_OTHER_NCCL)
+/* What a rank sends to itself it receives in the same group, with as many bytes. Such an error
+ * leaves the communicator as it was. */
+static void test_own_errors(const place *p)
+{
+    message m(p, p->rank, p->rank, 0, 100), other(p, p->rank, p->rank, 0, 100);
+    CHECK_EQ(ncclSend(m.p, 100, ncclUint8, p->rank, p->comm, p->stream), ncclInvalidUsage);
+    CHECK_EQ(ncclRecv(m.p, 100, ncclUint8, p->rank, p->comm, p->stream), ncclInvalidUsage);
+    OK(ncclGroupStart());
+    send(p, m);
+    send(p, m);
+    recv(p, other);
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    OK(ncclGroupStart());
+    OK(ncclSend(m.p, 99, ncclUint8, p->rank, p->comm, p->stream));
+    recv(p, other);
+    CHECK_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    CUDA_OK(cudaFree(m.p));
+    CUDA_OK(cudaFree(other.p));
+}
+#else
+static void test_own_errors(const place *) {}
+#endif
+
 /* A pair without groups: the lower rank sends first. */
 static void test_pairs(const place *p, size_t bytes)
 {
@@ -308,6 +405,10 @@ static int run_rank(const test_rank *r)
     test_one_way(&p, 8, 20001);
     test_one_way(&p, 2, 2200001);
     test_all_to_all(&p, 40000);
+    for (int order = 0; order < 4; order++)
+        test_own(&p, order, order == 1 ? 150 : 7, order == 1 ? 300 : 5000, order > 0);
+    test_own(&p, 2, 2, 3000001, true);
+    test_own_errors(&p);
     test_signals(&p);
     test_many(&p, 40);
     test_streams(&p);

@@ -53,6 +53,7 @@ struct gsh_nccl_streams {
 struct gsh_nccl_gathered {
     struct gsh_nccl_transfer transfer;
     size_t number;
+    bool is_own; /* from the rank to itself */
 };
 struct gsh_nccl_gathering {
     struct gsh_nccl_gathered *gathered;

@@ -492,9 +492,9 @@ ncclResult_t ncclScatterConfig(const void *sendbuff, void *recvbuff, size_t coun
                                ncclDataType_t datatype, int root, ncclComm_t comm,
                                cudaStream_t stream, const ncclCollConfig_t *config);
 /* Each Send meets a Recv of the same count and type; those from one rank to another match in order.
- * In a group they proceed together, whatever their number and pattern, including those to the same
- * rank. They begin when all earlier work on their streams is done, and each of these streams waits
- * for all of them. */
+ * In a group they proceed together, whatever their number and pattern. What a rank sends to itself
+ * it receives in the same group, else ncclInvalidUsage. They begin when all earlier work on their
+ * streams is done, and each of these streams waits for all of them. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,

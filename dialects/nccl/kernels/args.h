@@ -115,11 +115,15 @@ struct gsh_nccl_transfers_head {
     struct gsh_nccl_rings rings;
     int64_t lsa_stride; /* bytes from one rank's memory to the next one's, in the LSA team */
     int32_t lsa_first, lsa_size; /* its ranks */
-    uint32_t n_channels;         /* that the largest of them takes */
+    uint32_t n_channels;         /* that the largest of those in rows takes */
     uint32_t n_rows;
+    uint32_t n_own; /* pairs of a send of this rank to itself and its receive */
+    uint32_t reserved;
 };
 
-/* Those with the same peer and direction lie in a row, in their order; in the host's memory. */
+/* Those with the same peer and direction lie in a row, in their order; in the host's memory. Those
+ * of this rank to itself are copies, and need no rings: behind the rows lie their n_own receives,
+ * then the sends of these, of as many bytes each. */
 struct gsh_nccl_transfers {
     struct gsh_nccl_transfers_head head;
     const uint32_t *row_begin; /* [n_rows + 1]; row i: transfers row_begin[i] .. [i + 1] */

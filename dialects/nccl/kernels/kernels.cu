@@ -123,7 +123,9 @@ __global__ void __launch_bounds__(transfer::threads) some_transfers_kernel(some_
 
 __global__ void __launch_bounds__(transfer::threads) many_transfers_kernel(many_transfers a)
 {
-    transfer::run(a, a.paths + blockIdx.x * paths_of_block(a.n_rows * a.n_channels, gridDim.x));
+    const uint32_t n_blocks = transfer::path_blocks(a);
+    const uint32_t of_block = n_blocks > 0 ? paths_of_block(a.n_rows * a.n_channels, n_blocks) : 0;
+    transfer::run(a, a.paths + blockIdx.x * of_block);
 }
 
 /* Writes words to memory through a launch's arguments, so graphs capture them, too. */
@@ -184,20 +186,33 @@ int launch_scale(const gsh_nccl_scale *a, gshmemx_stream_t stream)
 
 /* For a launch of transfers: what the arguments say, and its shape. */
 struct shape {
-    uint32_t n, n_paths;
+    uint32_t n;
+    size_t n_paths; /* that there is space for */
     dim3 grid, block;
 };
 
+/* How many blocks copy what the rank sends to itself. */
+uint32_t own_blocks(const gsh_nccl_transfers *a)
+{
+    const gsh_nccl_transfer *const own = a->transfers + a->row_begin[a->head.n_rows];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < a->head.n_own && n < transfer::max_own_blocks; i++)
+        n += (own[i].bytes + transfer::least_part - 1) / transfer::least_part;
+    return n < transfer::max_own_blocks ? (uint32_t)n : transfer::max_own_blocks;
+}
+
 shape shape_of(const gsh_nccl_transfers *a)
 {
-    const uint32_t n = a->row_begin[a->head.n_rows];
+    const uint32_t n = a->row_begin[a->head.n_rows] + 2 * a->head.n_own;
     const uint32_t n_paths = a->head.n_rows * a->head.n_channels;
+    const uint32_t n_blocks = transfer::path_blocks(a->head);
     unsigned n_threads = transfer::small_threads;
     for (uint32_t i = 0; i < n && n_threads < transfer::threads; i++)
         n_threads = gsh_nccl_has_lines(&a->head.rings, 1, a->transfers[i].bytes)
                         ? n_threads
                         : transfer::threads;
-    return {n, n_paths, dim3(n_paths < max_blocks ? n_paths : max_blocks), dim3(n_threads)};
+    const size_t room = n_blocks > 0 ? (size_t)paths_of_block(n_paths, n_blocks) * n_blocks : 0;
+    return {n, room, dim3(n_blocks + own_blocks(a)), dim3(n_threads)};
 }
 
 template <class A>
@@ -237,10 +252,9 @@ size_t transfer_memory(const gsh_nccl_transfers *a)
     const shape s = shape_of(a);
     if (s.n <= some_transfers::most)
         return 0;
-    const size_t paths = (size_t)paths_of_block(s.n_paths, s.grid.x) * s.grid.x;
     return sizeof(uint64_t) *
            (words_of(s.n * sizeof(gsh_nccl_transfer)) +
-            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(paths * sizeof(path)));
+            words_of((a->head.n_rows + 1) * sizeof(uint32_t)) + words_of(s.n_paths * sizeof(path)));
 }
 
 int launch_many(const gsh_nccl_transfers *a, const shape &s, gshmemx_stream_t stream)

@@ -15,15 +15,16 @@ namespace transfer
 
 /* A block that moves pieces has copiers, and on GPUs two warps more: while the others copy a piece,
  * the first thread of one signals the piece before, and that of the other waits for the next.
- * Blocks with nothing but lines have small_threads. */
+ * Blocks with nothing but lines have small_threads. Behind the blocks with paths are those that
+ * copy what the rank sends to itself: as fast as the link is, and meanwhile. */
 #if defined(__CUDACC__)
 constexpr unsigned copiers = 512, signaller = copiers, waiter = copiers + 32;
-constexpr unsigned threads = copiers + 64, max_blocks = 64;
+constexpr unsigned threads = copiers + 64, max_blocks = 64, max_own_blocks = 32;
 constexpr unsigned small_threads = GSH_NCCL_SMALL_BYTES / 8;
 constexpr uint32_t n_channels = GSH_NCCL_MAX_CHANNELS, channel_bytes = 16 << 10;
 #else
 constexpr unsigned copiers = 32, signaller = 0, waiter = 0;
-constexpr unsigned threads = copiers, max_blocks = 4, small_threads = threads;
+constexpr unsigned threads = copiers, max_blocks = 4, max_own_blocks = 3, small_threads = threads;
 constexpr uint32_t n_channels = max_blocks, channel_bytes = 64 << 10;
 #endif
 
@@ -44,6 +45,13 @@ struct path {
 struct stripe {
     uint64_t begin, end;
 };
+
+/* How many of the launch's blocks have paths. */
+__host__ __device__ inline uint32_t path_blocks(const gsh_nccl_transfers_head &a)
+{
+    const uint32_t n_paths = a.n_rows * a.n_channels;
+    return n_paths < max_blocks ? n_paths : max_blocks;
+}
 
 template <class A> __device__ bool is_in_lsa(const A &a, const gsh_nccl_transfer &t)
 {
@@ -527,8 +535,9 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
     if (detail::is_given_up(c)) /* all threads alike: thread 0 looks for the others */
         return;
     const gsh_nccl_rings &r = a.rings;
-    auto row_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) / a.n_channels; };
-    auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * gridDim.x) % a.n_channels; };
+    const uint32_t n_blocks = path_blocks(a);
+    auto row_of = [&](uint32_t i) { return (blockIdx.x + i * n_blocks) / a.n_channels; };
+    auto channel_of = [&](uint32_t i) { return (blockIdx.x + i * n_blocks) % a.n_channels; };
     for (uint32_t i = threadIdx.x; i < n_paths; i += blockDim.x) {
         const uint32_t row = row_of(i), channel = channel_of(i);
         const gsh_nccl_transfer &t = a.transfers[a.row_begin[row]];
@@ -573,12 +582,43 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
     }
 }
 
-/* A block's part of a launch. Its paths are every gridDim.x-th of all: row by row, one per channel.
- * paths: space for them. */
+/* ---- from the rank to itself ---- */
+
+/* The blocks' shares of a copy are parts of so many bytes at least, and at most. */
+constexpr uint64_t least_part = 4 << 10, most_part = 64 << 10;
+
+/* The block's share of all copies. A copy's parts go to one block after the other, beginning with
+ * the one after that which has the last part of the copy before. */
+template <class A> __device__ void copy_own(const A &a, uint32_t block, uint32_t n_blocks)
+{
+    const uint32_t receives = a.row_begin[a.n_rows], sends = receives + a.n_own;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < a.n_own; i++) {
+        char *const dest = static_cast<char *>(a.transfers[receives + i].buffer);
+        const char *const source = static_cast<const char *>(a.transfers[sends + i].buffer);
+        const uint64_t bytes = a.transfers[receives + i].bytes;
+        const uint64_t share = (bytes / n_blocks / least_part + 1) * least_part;
+        const uint64_t part = share < most_part ? share : most_part;
+        if (dest == source)
+            continue;
+        const uint32_t after = block < first ? block + n_blocks - first : block - first;
+        for (uint64_t at = after * part; at < bytes; at += n_blocks * part)
+            detail::copy<detail::direction::put, false, gshmem::group_block>(
+                detail::rank_in_group{threadIdx.x, blockDim.x}, dest + at, source + at,
+                bytes - at < part ? bytes - at : part);
+        first = (uint32_t)((first + (bytes + part - 1) / part) % n_blocks);
+    }
+}
+
+/* A block's part of a launch. Its paths are every path_blocks-th of all: row by row, one per
+ * channel. paths: space for them. */
 template <class A> __device__ void run(const A &a, path *paths)
 {
     const context c = {*a.state, 0};
-    const uint32_t n_paths = (a.n_rows * a.n_channels - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    const uint32_t n_blocks = path_blocks(a);
+    if (blockIdx.x >= n_blocks)
+        return copy_own(a, blockIdx.x - n_blocks, gridDim.x - n_blocks);
+    const uint32_t n_paths = (a.n_rows * a.n_channels - blockIdx.x + n_blocks - 1) / n_blocks;
     const uint32_t row = blockIdx.x / a.n_channels;
     if (n_paths == 1 && is_in_lsa(a, a.transfers[a.row_begin[row]]))
         run_alone(a, c, row, blockIdx.x % a.n_channels);

@@ -35,7 +35,8 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
                                                 .peer = peer,
                                                 .is_send = is_send,
                                                 .site = (uint16_t)gshmemx_layer_site()},
-                                   .number = g->n};
+                                   .number = g->n,
+                                   .is_own = peer == comm->rank};
     g->n++;
     return ncclSuccess;
 }
@@ -69,10 +70,13 @@ void gsh_nccl_gathering_free(struct gsh_nccl_gathering *g)
 
 static const char launch_name[] = "ncclSend and ncclRecv";
 
-/* By peer and direction; then in call order. */
+/* By peer and direction; then in call order. The rank's own come last, receives before sends. */
 static int by_row(const void *a, const void *b)
 {
     const struct gsh_nccl_gathered *x = a, *y = b;
+    if (x->is_own != y->is_own) {
+        return x->is_own ? 1 : -1;
+    }
     if (x->transfer.peer != y->transfer.peer) {
         return x->transfer.peer < y->transfer.peer ? -1 : 1;
     }
@@ -96,19 +100,49 @@ static bool sort(struct gsh_nccl_gathering *g)
     return true;
 }
 
-/* Finds rows and channels of the sorted transfers. */
-static void cut_rows(struct gsh_nccl_gathering *g, struct gsh_nccl_transfers_head *head)
+/* Finds the sends of the rank to itself, and that each meets a receive: of the same launch, since
+ * no other runs before this one ends. Then the others are the first *n_others. */
+static ncclResult_t match_own(const struct gsh_nccl_gathering *g, size_t *n_others, uint32_t *n_own)
 {
-    for (size_t i = 0; i < g->n; i++) {
+    size_t first = g->n, n_receives = 0;
+    while (first > 0 && g->gathered[first - 1].is_own) {
+        first--;
+        n_receives += !g->sorted[first].is_send;
+    }
+    const size_t n_sends = g->n - first - n_receives;
+    const struct gsh_nccl_transfer *const receives = g->sorted + first;
+    const struct gsh_nccl_transfer *const sends = receives + n_receives;
+    for (size_t i = 0; i < n_receives && i < n_sends; i++) {
+        if (receives[i].bytes != sends[i].bytes) {
+            return gsh_nccl_fail(ncclInvalidArgument,
+                                 "%s: a rank sends %zu bytes to itself, and receives %zu",
+                                 launch_name, (size_t)sends[i].bytes, (size_t)receives[i].bytes);
+        }
+    }
+    if (n_sends != n_receives) {
+        return gsh_nccl_fail(ncclInvalidUsage,
+                             "%s: a rank sends to itself %zu times in a group, and receives %zu "
+                             "times from itself",
+                             launch_name, n_sends, n_receives);
+    }
+    *n_others = first;
+    *n_own = (uint32_t)n_sends;
+    return ncclSuccess;
+}
+
+/* Finds rows and channels of the first n of the sorted transfers. */
+static void cut_rows(struct gsh_nccl_gathering *g, size_t n, struct gsh_nccl_transfers_head *head)
+{
+    for (size_t i = 0; i < n; i++) {
         const struct gsh_nccl_transfer *t = &g->sorted[i];
         if (i == 0 || t[-1].peer != t->peer || t[-1].is_send != t->is_send) {
             g->row_begin[head->n_rows++] = (uint32_t)i;
         }
         const int is_in_lsa = (uint32_t)(t->peer - head->lsa_first) < (uint32_t)head->lsa_size;
-        const uint32_t n = 1u << gsh_nccl_channels_shift(&head->rings, is_in_lsa, t->bytes);
-        head->n_channels = n > head->n_channels ? n : head->n_channels;
+        const uint32_t channels = 1u << gsh_nccl_channels_shift(&head->rings, is_in_lsa, t->bytes);
+        head->n_channels = channels > head->n_channels ? channels : head->n_channels;
     }
-    g->row_begin[head->n_rows] = (uint32_t)g->n;
+    g->row_begin[head->n_rows] = (uint32_t)n;
 }
 
 /* A communicator's launches run one after the other, so they share this memory. */
@@ -154,8 +188,12 @@ static ncclResult_t launch(struct ncclComm *comm)
         .row_begin = g->row_begin,
         .transfers = g->sorted,
     };
-    cut_rows(g, &args.head);
-    ncclResult_t r = find_memory(g, &args);
+    size_t n_others = 0;
+    ncclResult_t r = match_own(g, &n_others, &args.head.n_own);
+    if (r == ncclSuccess) {
+        cut_rows(g, n_others, &args.head);
+        r = find_memory(g, &args);
+    }
     if (r != ncclSuccess) {
         return r;
     }
