@@ -19,10 +19,10 @@ struct gsh_coll_table {
      * member to each other, up to lines_most; what is added up from sums_above to sums_most. What
      * is added up, or comes from one member, goes to all at once if that is at most lines_flat
      * bytes more than it must be. Of more than read_above bytes that one of two members gives the
-     * other in a dialect's reduce or broadcast, lines only say when the other may read them, if
-     * they lie in symmetric memory. Else they go in pieces if they are more than pieces_above
-     * bytes, in a reduce more than reduce_in_pieces. So does what both of two members give each
-     * other: in an all-reduce of more than sums_in_pieces bytes, and in an all-gather or
+     * other in a dialect's reduce, broadcast, gather or scatter, lines only say when the other may
+     * read them, if they lie in symmetric memory. Else they go in pieces if they are more than
+     * pieces_above bytes, in a reduce more than reduce_in_pieces. So does what both of two members
+     * give each other: in an all-reduce of more than sums_in_pieces bytes, and in an all-gather or
      * all-to-all of blocks of more than swaps_in_pieces. */
     uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat, read_above;
     uint32_t pieces_above, reduce_in_pieces, sums_in_pieces, swaps_in_pieces;

@@ -179,14 +179,14 @@ struct gshmemx_layer_coll {
     int root; /* a member's number */
     const void *source;
     void *dest;
-    /* Of a reduce or broadcast of two members. may_read: if the source of the one that gives has a
-     * symmetric address, the other may read a large one there, and has done so when the collective
-     * is through here; it costs large ones a flight if there is none. readable: that address; or
-     * NULL. */
+    /* Of a reduce, broadcast, gather or scatter of two members. may_read: if the source of the one
+     * that gives has a symmetric address, the other may read a large one there, and has done so
+     * when the collective is through here; it costs large ones a flight if there is none. readable:
+     * that address; or NULL. */
     bool may_read;
     const void *readable;
-    /* Of a reduce, broadcast or all-reduce of two members: their memory for pieces, by which a
-     * large one streams; NULL: none, the same on both. shares_pieces: other communicators of the
+    /* Of two members' collectives but a reduce-scatter: their memory for pieces, by which a large
+     * one streams; NULL: none, the same on both. shares_pieces: other communicators of the
      * two use it, too, the same on both and in all calls by that memory; then one that is using it
      * makes the others go another way. */
     const void *pieces;

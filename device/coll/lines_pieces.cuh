@@ -218,12 +218,12 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
     /* On GPUs. Else pieces are handled as if none were whole. */
     __device__ __forceinline__ bool is_all_aligned() const
     {
-        if (t.way == GSH_LINES_MOVE && gives(other()) && takes(other()))
-            return !is_cpu_device && is_aligned(source(other()), dest(other()), dest(other()));
-        const uint8_t *const to = reinterpret_cast<const uint8_t *>(
-            t.way == GSH_LINES_MOVE ? (gives(other()) ? t.own_dest : t.dest) : t.result);
+        const bool is_move = t.way == GSH_LINES_MOVE;
+        const uint8_t *const copy = is_move ? copy_of_given() : nullptr;
+        const uint8_t *const to = is_move ? (takes(other()) ? dest(other()) : copy)
+                                          : reinterpret_cast<uint8_t *>(t.result);
         return !is_cpu_device &&
-               is_aligned(gives(other()) || t.way != GSH_LINES_MOVE ? source(all.me) : to, to, to);
+               is_aligned(gives(other()) || !is_move ? source(other()) : to, to, copy);
     }
 
     /* A unit in any memory. */
@@ -310,22 +310,55 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             store_unit(out + at, x);
     }
 
+    /* ---- my own block, in a MOVE ---- */
+
+    /* Where what I give goes here, too: in a broadcast; or NULL. */
+    __device__ __forceinline__ uint8_t *copy_of_given() const
+    {
+        return gives(other()) && t.source_step == 0 && !takes(other())
+                   ? reinterpret_cast<uint8_t *>(t.own_dest)
+                   : nullptr;
+    }
+    /* Whether it goes somewhere, and is another than what I give. */
+    __device__ __forceinline__ bool has_own() const
+    {
+        return t.own_dest != 0 && (takes(other()) || t.source_step != 0);
+    }
+    /* A piece of it, or what is left of it, `at` bytes from its beginning. */
+    __device__ __forceinline__ void keep_own(const streamer &w, uint64_t at) const
+    {
+        const uint8_t *const from = source(all.me) + at;
+        uint8_t *const to = reinterpret_cast<uint8_t *>(t.own_dest) + at;
+        if (!is_cpu_device && is_aligned(from, to, to) && is_whole(w.end - at)) {
+            units<units_of_thread> x;
+            load<false>(x, from + w.thread * unit);
+            store(to + w.thread * unit, x);
+        } else {
+            handle_tail<false>(to, from, nullptr, nullptr, w.end - at, 0, true);
+        }
+    }
+
     /* ---- one gives, the other takes ---- */
 
-    __device__ __forceinline__ void give(const streamer &w) const
+    /* has_own: only in a MOVE. */
+    template <bool has_own> __device__ __forceinline__ void give(const streamer &w) const
     {
         const bool is_plain = is_all_aligned();
         const uint64_t own_at = w.thread * unit;
         const uint8_t *from = source(other()) + w.first;
-        uint8_t *own = t.way == GSH_LINES_MOVE && t.own_dest != 0
-                           ? reinterpret_cast<uint8_t *>(t.own_dest) + w.first
-                           : nullptr;
+        uint8_t *own = !has_own && t.way == GSH_LINES_MOVE ? copy_of_given() : nullptr;
+        own = own != nullptr ? own + w.first : nullptr;
         uint64_t left = w.end - w.first;
         units<units_of_thread> x;
-        if (w.n > 0 && is_plain && is_whole(left))
+        if (!has_own && w.n > 0 && is_plain && is_whole(left))
             load<false>(x, from + own_at);
         GSHMEM_NO_UNROLL
         for (uint64_t i = 0; i < w.n; i++) {
+            if constexpr (has_own) {
+                x = {}; /* so that it is not kept from step to step */
+                if (is_plain && is_whole(left))
+                    load<false>(x, from + own_at);
+            }
             await_count(w, w.before + i - 1);
             uint8_t *const out = slot(w.there, w.before + i);
             if (is_plain && is_whole(left)) {
@@ -339,9 +372,11 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             from += w.step;
             if (own != nullptr)
                 own += w.step;
-            if (i + 1 < w.n && is_plain && is_whole(left))
+            if (!has_own && i + 1 < w.n && is_plain && is_whole(left))
                 load<false>(x, from + own_at);
             tell_count(w, w.before + i + 1);
+            if (has_own) /* while the count is on its way */
+                keep_own(w, w.first + i * w.step);
         }
         end_warp(w, w.n);
     }
@@ -376,6 +411,8 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
                 handle_tail<is_add>(to, mine, from, nullptr, left, t.element, all.me == 0);
             }
             tell_count(w, w.before + i + 1);
+            if (!is_add && t.own_dest != 0)
+                keep_own(w, w.first + i * w.step);
             left -= w.step;
             to += w.step;
             if (is_add)
@@ -406,19 +443,6 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
 
     /* ---- both give, and take what the other gives ---- */
 
-    /* A piece of my own block, or what is left of it, `at` bytes from its beginning. */
-    __device__ __forceinline__ void keep_own(const streamer &w, uint64_t at) const
-    {
-        const uint8_t *const from = source(all.me) + at;
-        uint8_t *const to = reinterpret_cast<uint8_t *>(t.own_dest) + at;
-        if (!is_cpu_device && is_aligned(from, to, to) && is_whole(w.end - at)) {
-            units<units_of_thread> x;
-            load<false>(x, from + w.thread * unit);
-            store(to + w.thread * unit, x);
-        } else {
-            handle_tail<false>(to, from, nullptr, nullptr, w.end - at, 0, true);
-        }
-    }
     __device__ __forceinline__ void swap(const streamer &w) const
     {
         const bool are_aligned = is_all_aligned();
@@ -540,8 +564,10 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             } else {
                 swap(begin_warp(block, half, begin, end - begin));
             }
+        } else if (!is_add && i_give && has_own()) {
+            give<true>(begin_warp(block, half, begin, end - begin));
         } else if (i_give) {
-            give(begin_warp(block, half, begin, end - begin));
+            give<false>(begin_warp(block, half, begin, end - begin));
         } else {
             take<is_add>(begin_warp(block, half, begin, end - begin));
         }

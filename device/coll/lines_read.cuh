@@ -142,15 +142,18 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
         return close_part<computes>(t.element, s);
     }
 
-    /* to = from, or the sum of mine and from: this block's part of all units. */
+    /* to = from, or the sum of mine and from: this block's part of all units. Without a sum, mine
+     * may be NULL, or it goes to `kept` meanwhile. */
     template <bool is_add>
     __device__ __forceinline__ void read(uint32_t block, uint8_t *to, const uint8_t *from,
-                                         const uint8_t *mine, uint64_t scalar) const
+                                         const uint8_t *mine, uint64_t scalar,
+                                         uint8_t *kept = nullptr) const
     {
+        const bool has_mine = is_add || mine != nullptr;
         const uint64_t bytes = t.block_bytes, n_units = (bytes + unit - 1) / unit;
         const uint64_t each = (n_units + t.n_blocks - 1) / t.n_blocks, first = block * each;
         const uint64_t end = first + each < n_units ? first + each : n_units;
-        const bool is_plain = is_aligned(to, from, is_add ? mine : from);
+        const bool is_plain = is_aligned(to, from, mine) && is_aligned(kept, kept, kept);
         const uint64_t n_plain = is_plain ? bytes / unit : 0, stop = end < n_plain ? end : n_plain;
         uint64_t u = first + threadIdx.x;
         GSHMEM_NO_UNROLL
@@ -161,7 +164,7 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
                 const uint64_t at = (u + (uint64_t)a * blockDim.x) * unit;
                 if (at < stop * unit) {
                     x[a] = load_unit(from + at);
-                    if (is_add)
+                    if (has_mine)
                         y[a] = load_unit(mine + at);
                 }
             }
@@ -182,8 +185,11 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
             GSHMEM_UNROLL
             for (int a = 0; a < ahead; a++) {
                 const uint64_t at = (u + (uint64_t)a * blockDim.x) * unit;
-                if (at < stop * unit)
+                if (at < stop * unit) {
                     store_unit(to + at, x[a]);
+                    if (!is_add && has_mine)
+                        store_unit(kept + at, y[a]);
+                }
             }
         }
         const uint64_t rest = stop > first ? stop : first;
@@ -194,6 +200,8 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
             if (is_add)
                 x = sum(load_odd_unit(mine + at, bytes - at), x, scalar);
             store_odd_unit(to + at, bytes - at, x);
+            if (!is_add && has_mine)
+                store_odd_unit(kept + at, bytes - at, load_odd_unit(mine + at, bytes - at));
         }
     }
 
@@ -205,13 +213,15 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
         read<is_add>(block, to, from, mine, scalar);
     }
     template <bool is_add>
-    __device__ __forceinline__ void read_here(uint32_t block, uint8_t *to, const uint8_t *from,
-                                              const uint8_t *mine, uint64_t scalar) const
+    __device__ __forceinline__ void read_here(uint32_t block, uint8_t *to,
+                                              const uint8_t *from) const
     {
+        uint8_t *const kept = is_add ? nullptr : reinterpret_cast<uint8_t *>(t.own_dest);
+        const uint8_t *const mine = is_add || kept != nullptr ? source(all.me) : nullptr;
         if constexpr (computes == arithmetic::any && is_add)
-            read_called<is_add>(block, to, from, mine, scalar);
+            read_called<is_add>(block, to, from, mine, load_scalar());
         else
-            read<is_add>(block, to, from, mine, scalar);
+            read<is_add>(block, to, from, mine, is_add ? load_scalar() : 0, kept);
     }
 
     /* Carries the item out, if what the giver has may be read; else lines are to carry it out.
@@ -228,7 +238,7 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
             const uint8_t *const from = all.at(
                 reinterpret_cast<const uint8_t *>(state_of(all.c).base + (found - 1)), other());
             read_here<is_add>(block, is_add ? reinterpret_cast<uint8_t *>(t.result) : dest(other()),
-                              from, source(all.me), is_add ? load_scalar() : 0);
+                              from);
             group_block().sync();
         } else if (!is_add && t.own_dest != 0) {
             read<false>(block, reinterpret_cast<uint8_t *>(t.own_dest), source(all.me), nullptr, 0);

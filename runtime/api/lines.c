@@ -169,11 +169,17 @@ static bool is_flat(const struct gsh_instance *pe, const struct gsh_lines_call *
     return n <= 2 || c->bytes <= pe->coll_table.lines_flat / more;
 }
 
+/* Of two members one gives, and nothing is computed. */
+static bool is_one_way(const struct gsh_lines_call *c)
+{
+    return c->kind == GSH_LINES_BROADCAST || c->kind == GSH_LINES_GATHER ||
+           c->kind == GSH_LINES_SCATTER;
+}
+
 static bool may_be_read(const struct gsh_instance *pe, const struct gsh_lines_call *c, int n)
 {
     return c->may_read && n == 2 && c->bytes > pe->coll_table.read_above &&
-           (c->kind == GSH_LINES_REDUCE || c->kind == GSH_LINES_BROADCAST) &&
-           (c->kind == GSH_LINES_BROADCAST || c->scaling != GSH_LINES_MULTIPLIED);
+           (is_one_way(c) || (c->kind == GSH_LINES_REDUCE && c->scaling != GSH_LINES_MULTIPLIED));
 }
 
 static bool is_usual_sum(enum gsh_lines_fold fold, enum gsh_element element,
@@ -193,13 +199,13 @@ static bool is_swap(const struct gsh_lines_call *c)
 static bool is_in_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
                          const struct gsh_lines_call *c, int n)
 {
-    const uint32_t above = c->kind == GSH_LINES_ALL_REDUCE  ? pe->coll_table.sums_in_pieces
-                           : c->kind == GSH_LINES_REDUCE    ? pe->coll_table.reduce_in_pieces
-                           : c->kind == GSH_LINES_BROADCAST ? pe->coll_table.pieces_above
-                           : is_swap(c)                     ? pe->coll_table.swaps_in_pieces
-                                                            : UINT32_MAX;
+    const uint32_t above = c->kind == GSH_LINES_ALL_REDUCE ? pe->coll_table.sums_in_pieces
+                           : c->kind == GSH_LINES_REDUCE   ? pe->coll_table.reduce_in_pieces
+                           : is_one_way(c)                 ? pe->coll_table.pieces_above
+                           : is_swap(c)                    ? pe->coll_table.swaps_in_pieces
+                                                           : UINT32_MAX;
     return c->pieces != NULL && n == 2 && c->bytes > above && inbox->slot_lines >= PIECES_LINES &&
-           (c->kind == GSH_LINES_BROADCAST || is_swap(c) ||
+           (is_one_way(c) || is_swap(c) ||
             (c->scaling == GSH_LINES_NOT_SCALED &&
              is_usual_sum(fold_of(c->op, c->element), c->element, c->scaling))) &&
            !may_be_read(pe, c, n);
@@ -232,10 +238,6 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
         .element = (uint8_t)(computes && c->op > GSH_REDUCE_xor ? c->element : GSH_ELEMENT_bits),
         .scaling = (uint8_t)(computes ? c->scaling : GSH_LINES_NOT_SCALED),
     };
-    if (may_be_read(pe, c, (int)n)) {
-        t->may_read = 1;
-        t->readable = c->readable != NULL ? gsh_symmetric_off(pe, c->readable) + 1 : 0;
-    }
     t->may_piece = may_piece;
     t->shares_slots = t->may_piece && c->shares_pieces;
     if (may_share && !is_flat(pe, c, n)) {
@@ -244,6 +246,13 @@ static void set_item(const struct gsh_instance *pe, const struct gsh_team *team,
         set_add(team, c, t);
     } else {
         set_move(team, c, t);
+    }
+    if (may_be_read(pe, c, (int)n)) {
+        const uint64_t other = (uint64_t)(1 - team->my_index);
+        t->may_read = 1;
+        t->readable = c->readable != NULL
+                          ? gsh_symmetric_off(pe, c->readable) + other * t->source_step + 1
+                          : 0;
     }
 }
 

@@ -43,8 +43,9 @@ struct gsh_lines_call {
     enum gsh_lines_scaling scaling;
     uint64_t scalar;
     const void *scalar_at;
-    /* Of a reduce or broadcast of two members. may_read: the other may read the source of the
-     * one that gives, the same on both. readable: its symmetric address; NULL: it has none. */
+    /* Of a reduce, broadcast, gather or scatter of two members. may_read: the other may read the
+     * source of the one that gives, the same on both. readable: its symmetric address; NULL: it has
+     * none. */
     bool may_read;
     const void *readable;
     /* Two members' slots for pieces, at the same symmetric address on both; NULL: none. Whether

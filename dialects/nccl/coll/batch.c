@@ -44,11 +44,14 @@ static const enum gshmemx_layer_coll_kind kinds[GSH_NCCL_N_KINDS] = {
  * rank says that to the other in the kernel, so they need not have their buffers in the same. */
 static const void *readable_source(const struct ncclComm *comm, const struct gsh_nccl_collective *c)
 {
-    const bool gives = c->kind == GSH_NCCL_REDUCE      ? comm->rank != c->root
-                       : c->kind == GSH_NCCL_BROADCAST ? comm->rank == c->root
-                                                       : false;
+    const bool is_to_root = c->kind == GSH_NCCL_REDUCE || c->kind == GSH_NCCL_GATHER;
+    const bool is_from_root = c->kind == GSH_NCCL_BROADCAST || c->kind == GSH_NCCL_SCATTER;
+    const bool gives =
+        (is_to_root && comm->rank != c->root) || (is_from_root && comm->rank == c->root);
+    const size_t blocks = c->kind == GSH_NCCL_SCATTER ? 2 : 1;
     return gives && comm->n_ranks == 2 && comm->windows != NULL
-               ? gsh_nccl_symmetric(comm, c->source, c->count * gsh_nccl_type_bytes(c->type))
+               ? gsh_nccl_symmetric(comm, c->source,
+                                    blocks * c->count * gsh_nccl_type_bytes(c->type))
                : NULL;
 }
 
