@@ -242,6 +242,51 @@ static void test_uneven_groups(const place *p, size_t bytes)
     done(p, &out, &in);
 }
 
+/* Pairs whose lower rank sends, and then the upper one: large ones from a window, where the
+ * receiver may read them, others between. The sender writes over them at once. has_more: the
+ * receiver's group also sends. */
+static void test_windows(const place *p, bool has_more)
+{
+    const int other = p->rank ^ 1;
+    const size_t sizes[] = {1100001, 40000, 1300000, 100}, most = 1400000;
+    const int n = 4, in_window = 0x0d; /* a bit for each that is in the window */
+    unsigned char *memory = NULL;
+    ncclWindow_t win = NULL;
+    OK(ncclMemAlloc((void **)&memory, n * most));
+    OK(ncclCommWindowRegister(p->comm, memory, n * most, &win, NCCL_WIN_COLL_SYMMETRIC));
+    for (int round = 0; round < 4 && other < p->n; round++) {
+        const bool is_sender = (round % 2 == 0) == (p->rank < other);
+        const int from = is_sender ? p->rank : other, to = is_sender ? other : p->rank;
+        std::vector<message> out, in, answer;
+        for (int i = 0; i < n; i++)
+            (is_sender ? out : in).emplace_back(p, from, to, round * n + i, sizes[i]);
+        answer.emplace_back(p, to, from, 77, 30000);
+        for (int i = 0; i < n && is_sender; i++)
+            CUDA_OK(cudaMemcpy(memory + i * most + i, out[i].p, sizes[i], cudaMemcpyDefault));
+        CUDA_OK(cudaDeviceSynchronize());
+        OK(ncclGroupStart());
+        for (int i = 0; i < n && is_sender; i++)
+            OK(ncclSend((in_window >> i & 1) != 0 ? memory + i * most + i : out[i].p, sizes[i],
+                        ncclUint8, to, p->comm, p->stream));
+        for (const message &m : in)
+            recv(p, m);
+        if (!is_sender && has_more)
+            send(p, answer[0]);
+        OK(ncclGroupEnd());
+        if (is_sender)
+            CUDA_OK(cudaMemsetAsync(memory, 0xdd, n * most, p->stream));
+        if (is_sender && has_more)
+            recv(p, answer[0]);
+        CUDA_OK(cudaStreamSynchronize(p->stream));
+        if (is_sender && has_more)
+            answer[0].check();
+        CUDA_OK(cudaFree(answer[0].p));
+        done(p, &out, &in);
+    }
+    OK(ncclCommWindowDeregister(p->comm, win));
+    OK(ncclMemFree(memory));
+}
+
 /* Every rank has the same plan for all messages. */
 static void test_random(const place *p, uint64_t seed, size_t most)
 {
@@ -409,6 +454,8 @@ static int run_rank(const test_rank *r)
         test_own(&p, order, order == 1 ? 150 : 7, order == 1 ? 300 : 5000, order > 0);
     test_own(&p, 2, 2, 3000001, true);
     test_own_errors(&p);
+    test_windows(&p, false);
+    test_windows(&p, true);
     test_signals(&p);
     test_many(&p, 40);
     test_streams(&p);

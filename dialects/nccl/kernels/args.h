@@ -52,7 +52,13 @@ struct gsh_nccl_check {
  * receiver that waits for another number of bytes says so, whatever the distance.
  * - freed[r], on the sender: receiver r has taken out that many pieces.
  * - sent[r], taken[s]: this rank's own counts, kept from one launch to the next.
- * Piece p lies in slot p % n_slots; the sender waits until p < freed + n_slots. */
+ * Piece p lies in slot p % n_slots; the sender waits until p < freed + n_slots.
+ *
+ * A sender in the LSA team may offer all of a channel's part of a transfer where it lies, if that
+ * is symmetric memory: as one piece, whose slot has nothing but the transfer's place in the
+ * sender's heap. Then the low half of arrived[s][slot] is ~(number + 1), which no number + 1 of
+ * this slot can be: they are all odd, or all even. The receiver reads the data there, and says at
+ * once that it has taken the piece; the sender waits for that before its launch ends. */
 struct gsh_nccl_rings {
     uint64_t *arrived;      /* symmetric, [n_channels][n_ranks][n_slots] */
     uint64_t *freed;        /* symmetric, [n_channels][n_ranks] */
@@ -70,7 +76,8 @@ struct gsh_nccl_transfer {
     void *buffer;
     uint64_t bytes;
     int32_t peer;
-    uint16_t is_send;
+    uint8_t is_send;
+    uint8_t is_offered; /* a send to a rank of the LSA team, which may read buffer: symmetric */
     uint16_t site; /* of the call in the program (runtime/layer.h), for reports; 0: not known */
 };
 
@@ -136,6 +143,7 @@ struct gsh_nccl_kernels {
     /* What its rings have at most; powers of 2. */
     struct {
         uint32_t n_channels, channel_bytes;
+        uint32_t offered_bytes; /* sends of so many bytes are better offered than copied */
     } rings;
     /* Loads all of them. Where CUDA loads lazily, it does so only when no kernel runs; but a
      * running kernel may wait for a rank that has yet to launch one. Returns 0 or CUDA's error. */

@@ -306,7 +306,7 @@ int prepare()
 } // namespace
 
 extern "C" const struct gsh_nccl_kernels GSH_NCCL_KERNELS = {
-    {transfer::n_channels, transfer::channel_bytes},
+    {transfer::n_channels, transfer::channel_bytes, transfer::offered_bytes},
     prepare,
     launch_scale,
     transfer_memory,

@@ -22,10 +22,12 @@ constexpr unsigned copiers = 512, signaller = copiers, waiter = copiers + 32;
 constexpr unsigned threads = copiers + 64, max_blocks = 64, max_own_blocks = 32;
 constexpr unsigned small_threads = GSH_NCCL_SMALL_BYTES / 8;
 constexpr uint32_t n_channels = GSH_NCCL_MAX_CHANNELS, channel_bytes = 16 << 10;
+constexpr uint32_t offered_bytes = 1 << 20;
 #else
 constexpr unsigned copiers = 32, signaller = 0, waiter = 0;
 constexpr unsigned threads = copiers, max_blocks = 4, max_own_blocks = 3, small_threads = threads;
 constexpr uint32_t n_channels = max_blocks, channel_bytes = 64 << 10;
+constexpr uint32_t offered_bytes = 128 << 10;
 #endif
 
 constexpr const char *name = "ncclSend or ncclRecv"; /* in reports */
@@ -113,6 +115,18 @@ __device__ uint64_t arrival_of(const gsh_nccl_transfer &t, uint64_t piece)
     return t.bytes << 32 | (uint32_t)(piece + 1);
 }
 
+/* The same, if the sender offers its part of the transfer. */
+__device__ uint64_t offer_of(const gsh_nccl_transfer &t, uint64_t piece)
+{
+    return t.bytes << 32 | (uint32_t) ~(piece + 1);
+}
+
+/* Whether the slot's word is one of these two, of a transfer of any length. */
+__device__ bool is_arrival(uint64_t word, uint64_t piece)
+{
+    return (uint32_t)word == (uint32_t)(piece + 1) || (uint32_t)word == (uint32_t) ~(piece + 1);
+}
+
 /* The least value of `freed` with which the sender may put the piece. */
 __device__ uint64_t least_freed(const gsh_nccl_rings &r, uint64_t piece)
 {
@@ -138,12 +152,10 @@ __device__ void tell_freed(const A &a, const context &c, uint32_t channel, int p
                           taken);
 }
 
-/* By one thread: waits until there is room for the piece at the receiver. Returns how many have
- * been freed. */
-__device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r,
-                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
+/* By one thread: waits until so many pieces have been freed. Returns how many have. */
+__device__ uint64_t await_taken(const context &c, const gsh_nccl_rings &r,
+                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t least)
 {
-    const uint64_t least = least_freed(r, piece);
     /* pairs with the fence of tell_freed, or of move_piece, there */
     const uint64_t seen = detail::spin_on(
         c, counter(r, r.freed, channel, t.peer),
@@ -152,6 +164,13 @@ __device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r,
         GSH_REPORT_CMP_AT(GSHMEM_CMP_GE, t.site), least);
     detail::acquire_awaited();
     return seen;
+}
+
+/* The same, until there is room for the piece at the receiver. */
+__device__ uint64_t await_freed(const context &c, const gsh_nccl_rings &r,
+                                const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
+{
+    return await_taken(c, r, t, channel, least_freed(r, piece));
 }
 
 /* ---- lines: data that carry flags (args.h) ---- */
@@ -341,21 +360,59 @@ __device__ uint64_t send_pieces(const A &a, const context &c, const gsh_nccl_tra
         });
 }
 
-/* A piece of a transfer of another length ends the job, and so does the length itself, which comes
- * where pieces of this channel may not. */
+/* By one thread: offers the channel's part of the transfer as a piece. */
 template <class A>
-__device__ void await_arrived(const A &a, const context &c, const gsh_nccl_transfer &t,
+__device__ void offer(const A &a, const context &c, const gsh_nccl_transfer &t, uint32_t channel,
+                      uint64_t piece)
+{
+    const gsh_nccl_rings &r = a.rings;
+    await_freed(c, r, t, channel, piece);
+    const uint32_t has_left = detail::load_has_left(c);
+    if (channel == 0)
+        announce_length(a, t, piece);
+    detail::store_relaxed(
+        reinterpret_cast<uint64_t *>(on_peer(a, t.peer, slot_of(r, channel, r.rank, piece))),
+        reinterpret_cast<uint64_t>(t.buffer) - c.state.base);
+    detail::fence_release(); /* the data, and where they lie; pairs with await_arrived there */
+    detail::leave_if_given_up(c, has_left);
+    detail::store_relaxed(on_peer(a, t.peer, r.arrived + slot_index(r, channel, r.rank, piece)),
+                          offer_of(t, piece));
+}
+
+/* By the whole block: takes what has been offered. */
+template <class A>
+__device__ void read_offered(const A &a, const context &c, const gsh_nccl_transfer &t,
+                             uint32_t channel, const stripe &s, uint64_t piece)
+{
+    const uint64_t off = detail::load_relaxed(
+        reinterpret_cast<const uint64_t *>(slot_of(a.rings, channel, t.peer, piece)));
+    const char *const there = on_peer(a, t.peer, reinterpret_cast<char *>(c.state.base + off));
+    copy_piece<detail::direction::get>(static_cast<char *>(t.buffer) + s.begin, there + s.begin,
+                                       s.end - s.begin);
+    gshmem::group_block().sync();
+    if (threadIdx.x == signaller)
+        tell_freed(a, c, channel, t.peer, piece + 1);
+}
+
+/* Whether the piece is an offer. A piece of a transfer of another length ends the job, and so does
+ * the length itself, which comes where pieces of this channel may not. */
+template <class A>
+__device__ bool await_arrived(const A &a, const context &c, const gsh_nccl_transfer &t,
                               uint32_t channel, uint64_t piece, bool is_first)
 {
     const gsh_nccl_rings &r = a.rings;
     const uint64_t *word = r.arrived + slot_index(r, channel, t.peer, piece);
     const uint64_t expected = arrival_of(t, piece);
+    bool is_offer = false;
     detail::spin spin;
     for (;;) {
-        const uint64_t seen = detail::load_awaited(word); /* pairs with send_pieces' fence */
-        if (seen == expected)
+        /* pairs with the fence of send_pieces, or of offer */
+        const uint64_t seen = detail::load_awaited(word);
+        if (seen == expected || seen == offer_of(t, piece)) {
+            is_offer = seen != expected;
             break;
-        if ((uint32_t)seen == (uint32_t)expected)
+        }
+        if (is_arrival(seen, piece))
             detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", r.pe_of[t.peer], 1, 0, t.bytes,
                            t.bytes >> 32 << 32 | seen >> 32, 0);
         if (channel == 0 && is_first)
@@ -365,21 +422,33 @@ __device__ void await_arrived(const A &a, const context &c, const gsh_nccl_trans
     }
     spin.done();
     detail::acquire_awaited();
+    return is_offer;
 }
 
 template <class A>
 __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_transfer &t,
                                    uint32_t channel, const stripe &s, uint64_t piece)
 {
+    __shared__ bool is_offer;
     const gsh_nccl_rings &r = a.rings;
     const uint64_t first = piece;
+    if (threadIdx.x == waiter)
+        is_offer = await_arrived(a, c, t, channel, first, true);
+    gshmem::group_block().sync();
+    if (is_offer) {
+        read_offered(a, c, t, channel, s, first);
+        return first + 1;
+    }
     return in_pieces(
         s, r.slot_bytes, piece,
         [&](uint64_t p, uint64_t at, uint64_t bytes) {
             copy_piece<detail::direction::get>(static_cast<char *>(t.buffer) + at,
                                                slot_of(r, channel, t.peer, p), bytes);
         },
-        [&](uint64_t p) { await_arrived(a, c, t, channel, p, p == first); },
+        [&](uint64_t p) {
+            if (p != first)
+                await_arrived(a, c, t, channel, p, false);
+        },
         [&](uint64_t p) {
             if (p % 2 != 0)
                 tell_freed(a, c, channel, t.peer, p + 1);
@@ -398,11 +467,20 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
     const uint64_t first = *count;
     uint64_t piece = first;
     stripe s = {};
+    uint32_t offered = 0;     /* the last one, and */
+    uint64_t least_taken = 0; /* the pieces so far, with that one; 0: there is none */
     /* Threads that see this differ: those that go on must not wait for the others at a barrier. */
     detail::leave_if_given_up(c, has_left);
     for (uint32_t at = next_of(a, row, channel, a.row_begin[row], &s); at < a.row_begin[row + 1];
          at = next_of(a, row, channel, at + 1, &s)) {
         const gsh_nccl_transfer &t = a.transfers[at];
+        if (t.is_offered) {
+            if (threadIdx.x == signaller)
+                offer(a, c, t, channel, piece);
+            offered = at;
+            least_taken = ++piece;
+            continue;
+        }
         if (!has_lines(a, t)) {
             piece = t.is_send ? send_pieces(a, c, t, channel, s, piece)
                               : receive_pieces(a, c, t, channel, s, piece);
@@ -414,6 +492,8 @@ __device__ void run_alone(const A &a, const context &c, uint32_t row, uint32_t c
             receive_lines(a, c, t, channel, s, piece);
         piece++;
     }
+    if (least_taken != 0 && threadIdx.x == signaller) /* the program may then change the source */
+        await_taken(c, r, a.transfers[offered], channel, least_taken);
     if (piece != first) {
         gshmem::group_block().sync(); /* all threads have read the count */
         if (threadIdx.x == 0)
@@ -440,15 +520,15 @@ __device__ look look_at_freed(const context &c, const gsh_nccl_rings &r, uint32_
     return {word, least, seen, GSHMEM_CMP_GE, seen >= least};
 }
 
-/* For a receive: whether its piece has arrived. One of a transfer of another length ends the job.
- */
+/* For a receive: whether its piece, or an offer, has arrived. One of a transfer of another length
+ * ends the job. */
 __device__ look look_at_arrived(const context &c, const gsh_nccl_rings &r,
                                 const gsh_nccl_transfer &t, uint32_t channel, uint64_t piece)
 {
     const uint64_t *word = r.arrived + slot_index(r, channel, t.peer, piece);
     const uint64_t expected = arrival_of(t, piece), seen = gshmem::signal_fetch(c, word);
-    const bool is_there = (uint32_t)seen == (uint32_t)expected;
-    if (is_there && seen != expected)
+    const bool is_there = is_arrival(seen, piece);
+    if (is_there && seen != expected && seen != offer_of(t, piece))
         detail::report(c, GSH_REPORT_COLL_DIFFERS, "ncclRecv", r.pe_of[t.peer], 1, 0, t.bytes,
                        t.bytes >> 32 << 32 | seen >> 32, 0);
     return {word, expected, seen, GSHMEM_CMP_EQ, is_there};
@@ -559,13 +639,20 @@ __device__ void run_interleaved(const A &a, const context &c, path *paths, uint3
         const gsh_nccl_transfer &t = a.transfers[p.at];
         const bool by_lines = has_lines(a, t);
         const stripe rest = {p.next, p.end};
+        /* thread 0 has seen the word, and it stays as it is until the piece is taken */
+        const bool is_offer =
+            !t.is_send && !by_lines &&
+            detail::load_relaxed(r.arrived + slot_index(r, channel, t.peer, p.piece)) ==
+                offer_of(t, p.piece);
         uint64_t bytes = p.end - p.next;
-        if (!by_lines && bytes > r.slot_bytes)
+        if (!by_lines && !is_offer && bytes > r.slot_bytes)
             bytes = r.slot_bytes;
         if (by_lines && t.is_send)
             send_lines(a, t, channel, rest, p.piece, [] {}); /* there is room */
         else if (by_lines)
             receive_lines(a, c, t, channel, rest, p.piece);
+        else if (is_offer)
+            read_offered(a, c, t, channel, rest, p.piece);
         else {
             /* the put's signal has a fence before it */
             if (threadIdx.x == 0 && t.is_send && channel == 0 && p.next == 0 && is_in_lsa(a, t))

@@ -5,10 +5,21 @@
 #include <stdlib.h>
 #include "base/array.h"
 #include "dialects/nccl/comm/launch.h"
+#include "dialects/nccl/window/window.h"
 #include "gshmemx.h"
 #include "runtime/layer.h"
 
 /* ---- gathering ---- */
+
+/* Where the peer may read what it is sent, if that is better than a copy; or NULL. */
+static void *to_offer(const struct ncclComm *comm, const void *buffer, size_t bytes, int peer)
+{
+    const bool is_in_lsa = peer / comm->lsa_size == comm->rank / comm->lsa_size;
+    return comm->windows != NULL && is_in_lsa && peer != comm->rank &&
+                   bytes >= gsh_nccl_kernels()->rings.offered_bytes
+               ? gsh_nccl_symmetric(comm, buffer, bytes)
+               : NULL;
+}
 
 ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void *buffer,
                                    size_t bytes, int peer, bool is_send, cudaStream_t stream)
@@ -29,11 +40,13 @@ ncclResult_t gsh_nccl_transfer_add(const char *call, struct ncclComm *comm, void
         !gsh_nccl_streams_add(&g->streams, stream)) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     }
+    void *const offered = is_send ? to_offer(comm, buffer, bytes, peer) : NULL;
     g->gathered[g->n] =
-        (struct gsh_nccl_gathered){.transfer = {.buffer = buffer,
+        (struct gsh_nccl_gathered){.transfer = {.buffer = offered != NULL ? offered : buffer,
                                                 .bytes = bytes,
                                                 .peer = peer,
                                                 .is_send = is_send,
+                                                .is_offered = offered != NULL,
                                                 .site = (uint16_t)gshmemx_layer_site()},
                                    .number = g->n,
                                    .is_own = peer == comm->rank};
