@@ -84,11 +84,11 @@ struct gsh_nccl_transfer {
 /* A small transfer to or from a rank of the LSA team uses lines instead of slots. A line has 16
  * bytes, cleared once; each half is 4 bytes of data and the low half of the piece's number + 1. So
  * the data have arrived when all halves have that number, in any order. Its part of a channel, at
- * most GSH_NCCL_SMALL_BYTES, counts as a piece. A receiver in the LSA team may report only every
- * second piece as taken. When all pieces before piece p are taken, the sender of p knows of at
- * least p - 1 of them. n_slots is more than 2, so two pieces can always be on their way. Channel 0
- * has one more line, the last. It has the bytes of the whole transfer that begins with the piece,
- * small or not: a receiver that waits for another number reports that. */
+ * most GSH_NCCL_SMALL_BYTES, counts as a piece. Of such pieces a receiver may report only every
+ * second one as taken. When all pieces before piece p are taken, the sender of p knows of at least
+ * p - 1 of them. n_slots is more than 2, so two pieces can always be on their way. Channel 0 has
+ * one more line, the last. It has the bytes of the whole transfer that begins with the piece, small
+ * or not: a receiver that waits for another number reports that. */
 enum {
     GSH_NCCL_SMALL_BYTES = 2 << 10,
     GSH_NCCL_LENGTH_LINE = GSH_NCCL_SMALL_BYTES / 8,

@@ -449,10 +449,7 @@ __device__ uint64_t receive_pieces(const A &a, const context &c, const gsh_nccl_
             if (p != first)
                 await_arrived(a, c, t, channel, p, false);
         },
-        [&](uint64_t p) {
-            if (p % 2 != 0)
-                tell_freed(a, c, channel, t.peer, p + 1);
-        });
+        [&](uint64_t p) { tell_freed(a, c, channel, t.peer, p + 1); });
 }
 
 /* The row's part of the channel. Such a block may wait, since nothing on this rank waits for it. If
