@@ -58,6 +58,25 @@ __device__ __forceinline__ bool any_of_block(bool is_true)
 #endif
 }
 
+/* The same; whether all of the block's threads have come, none of them having left the kernel. */
+__device__ __forceinline__ bool all_have_come()
+{
+#if defined(__CUDACC__)
+    uint32_t n;
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "setp.eq.u32 p, 0, 0;\n\t"
+                 "barrier.red.popc.u32 %0, 0, p;\n\t"
+                 "}"
+                 : "=r"(n)
+                 :
+                 : "memory");
+    return n == blockDim.x * blockDim.y * blockDim.z;
+#else
+    return (unsigned)__syncthreads_count(1) == blockDim.x * blockDim.y * blockDim.z;
+#endif
+}
+
 /* Lets the threads of a warp go on together, and lets the compiler know. Barriers above do not: the
  * threads may leave one apart, and then run what follows one after another. Where they might, ptxas
  * also moves the descriptor of each memory access to a uniform register anew, and loops that load,

@@ -332,6 +332,13 @@ __device__ __forceinline__ void fence_gpu()
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 
+/* What this thread has accessed at one address of memory that has several comes before what it, and
+ * who synchronises with it, accesses at another one. */
+__device__ __forceinline__ void fence_alias()
+{
+    asm volatile("fence.proxy.alias;" ::: "memory");
+}
+
 /* The first half of fence_acq_rel alone: for a relaxed store or atomic that notifies others. */
 __device__ __forceinline__ void fence_release()
 {

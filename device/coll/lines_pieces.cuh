@@ -17,12 +17,12 @@
  *   and it waits as in an all-reduce. In the last step it does neither.
  * - So before the first step of an item in which a warp stores, the other has taken all but perhaps
  *   the last piece or sum of the items before; these are not where the warp stores next.
- * - Slots that several communicators of the two share have locks. A block locks its part of the
- *   own slots first, if it is free, tells the other member's in a line whether it has, and tells
- *   its helper in a word of the inbox what has been agreed. If not both have, lines carry the
- *   block's part of the launch's items, from the next round on. Nothing waits for a lock. A member
- *   that has agreed holds its lock until its block is through, so both agree on the same launches
- *   in the same order, and count alike. */
+ * - Slots that several communicators of the two share, also such of other jobs, have locks. A block
+ * locks its part of the own slots first, if it is free, tells the other member's in a line whether
+ * it has, and tells its helper in a word of the inbox what has been agreed. If not both have, lines
+ * carry the block's part of the launch's items, from the next round on. Nothing waits for a lock. A
+ * member that has agreed holds its lock until its block is through, so both agree on the same
+ * launches in the same order, and count alike. */
 #ifndef GSHMEM_COLL_LINES_PIECES_CUH
 #define GSHMEM_COLL_LINES_PIECES_CUH
 
@@ -596,6 +596,7 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             fence_gpu();
         }
         const bool has_mine = any_of_block(is_first);
+        fence_alias(); /* the last holder's addresses may be those of another job's heap */
         const bool has_both =
             exchange(++so_far, has_mine ? 1 : 0, true, true, false, false) != 0 && has_mine;
         if (t.has_helpers != 0 && threadIdx.x == 0) {
@@ -623,15 +624,22 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
             fence_gpu();
         }
         is_agreed = any_of_block(is_agreed);
+        fence_alias(); /* as in agree */
         if (threadIdx.x == 0)
             store_plain(heard(number), n);
         return is_agreed;
     }
-    /* All of a block's warps are through: it or its helper. */
+    /* All of a block's warps are through: it or its helper. If some threads have left the kernel
+     * instead, as when the communicator is given up, the members may have counted differently. Then
+     * nobody gets the slots again. */
     __device__ __forceinline__ void leave(uint32_t block) const
     {
-        group_block().sync();
-        if (t.shares_slots != 0 && threadIdx.x == 0) {
+        if (t.shares_slots == 0) {
+            group_block().sync();
+            return;
+        }
+        fence_alias(); /* pairs with that of the next holder's threads */
+        if (all_have_come() && threadIdx.x == 0) {
             fence_gpu(); /* pairs with the fence of the thread that locks next */
             atomic_add(lock(block), ~0u);
         }

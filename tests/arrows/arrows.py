@@ -126,7 +126,7 @@ LAYERS = [
     [f"dialects/nccl/{module}" for module in (
         "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams", "kernels/copier",
         "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/copier",
-        "base/job", "base/pool",
+        "base/job", "base/pieces", "base/pool",
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/near_ranks",
         "comm/clique", "comm/awaited_word", "comm/parting",
         "group/call", "group/simulate", "group/group",

@@ -11,8 +11,8 @@ import pathlib
 import re
 import sys
 
-ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_gpu|fence_proxy|load_acquire|acquire_awaited"
-                     r"|store_release|atomic_load|await_stores)\(")
+ORDERED = re.compile(r"\b(fence_acq_rel|fence_release|fence_seq_cst|fence_gpu|fence_alias|fence_proxy|load_acquire"
+                     r"|acquire_awaited|store_release|atomic_load|await_stores)\(")
 ALIGNED = re.compile(r"\b(__syncthreads\w*|bar\.(?:sync|red|arrive)|barrier\.(?:cta\.)?\w+\.aligned)\b")
 DEFINES_BARRIERS = "group.cuh"
 # A definition begins at the start of a line, or is a member: four spaces and __device__.

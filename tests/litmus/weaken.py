@@ -136,7 +136,7 @@ WEAKENED = {
     "pieces_lock": ("coll/lines_pieces.cuh", [("bool agree(", "fence_gpu();", ";")], "pieces"),
     "pieces_help": ("coll/lines_pieces.cuh", [("bool await_agreed(", "fence_gpu();", ";")], "pieces"),
     "pieces_leave": ("coll/lines_pieces.cuh", [("void leave(", "fence_gpu();", ";")], "pieces"),
-    "pieces_leave_sync": ("coll/lines_pieces.cuh", [("void leave(", "group_block().sync();", ";")], "pieces"),
+    "pieces_leave_sync": ("coll/lines_pieces.cuh", [("void leave(", "all_have_come() && ", "")], "pieces"),
     "signal_fetch": ("signal.cuh", [("uint64_t signal_fetch(", "detail::load_acquire(", "detail::load_relaxed(")],
                      "message_free,signal_64k_block"),
 }

@@ -258,6 +258,33 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
         OK(ncclCommDestroy(some));
 }
 
+static void stream_together(const ncclComm_t (&comms)[3], const test_rank *r);
+
+/* Ranks 0 and 1 have many communicators of ids of their own: the last have memory for streaming as
+ * the first have, but share it. Three of them stream at once. */
+static void test_many_ids(ncclComm_t comm, const test_rank *r)
+{
+    const int n_ids = 100;
+    ncclComm_t comms[n_ids] = {};
+    for (ncclComm_t &c : comms) {
+        const ncclUniqueId id = share_id(comm, r, 0);
+        if (r->rank > 1)
+            continue;
+        OK(ncclCommInitRank(&c, 2, id, r->rank));
+#if !defined(TEST_OTHER_NCCL)
+        CHECK(c->pieces.memory != NULL);
+        CHECK(&c < comms + 2 || c->pieces.is_shared);
+#endif
+    }
+    if (r->rank > 1)
+        return;
+    for (ncclComm_t c : comms)
+        check_sum(c, r->rank + 1, 3);
+    stream_together({comms[1], comms[n_ids / 2], comms[n_ids - 1]}, r);
+    for (ncclComm_t c : comms)
+        OK(ncclCommDestroy(c));
+}
+
 /* Ranks may differ in the order of calls of different communicators, and of sends among others. */
 static void test_group_order(ncclComm_t comm, const test_rank *r)
 {
@@ -529,19 +556,10 @@ static void stream_often(const lane &of, const test_rank *r, int first)
     }
 }
 
-/* Three threads of each of two ranks stream at once, each through a communicator of its own. The
- * pair has memory for two communicators; later ones share some, so that two of the three want the
- * same, and not always in the same order. */
-static void test_streaming(ncclComm_t comm, const test_rank *r)
+/* Three threads of each of two ranks, each through a communicator of its own. */
+static void stream_together(const ncclComm_t (&comms)[3], const test_rank *r)
 {
-    lane lanes[3] = {};
-    for (lane &l : lanes) /* comm has the first memory of its own, and the first lane the second */
-        OK(ncclCommSplit(comm, 0, r->rank, &l.comm, NULL));
-#if !defined(TEST_OTHER_NCCL)
-    CHECK(!lanes[0].comm->pieces.is_shared);
-    CHECK(lanes[1].comm->pieces.memory == lanes[2].comm->pieces.memory);
-    CHECK(lanes[1].comm->pieces.is_shared || lanes[1].comm->pieces.memory == NULL);
-#endif
+    lane lanes[3] = {{comms[0], NULL, NULL}, {comms[1], NULL, NULL}, {comms[2], NULL, NULL}};
     for (lane &l : lanes) {
         CUDA_OK(cudaStreamCreate(&l.stream));
         CUDA_OK(cudaMalloc((void **)&l.p, 2 * streamed * sizeof(float)));
@@ -554,8 +572,24 @@ static void test_streaming(ncclComm_t comm, const test_rank *r)
     for (lane &l : lanes) {
         CUDA_OK(cudaFree(l.p));
         CUDA_OK(cudaStreamDestroy(l.stream));
-        OK(ncclCommDestroy(l.comm));
     }
+}
+
+/* Three communicators of two ranks stream at once. The pair has memory for two communicators; later
+ * ones share some, so that two of the three want the same, and not always in the same order. */
+static void test_streaming(ncclComm_t comm, const test_rank *r)
+{
+    lane lanes[3] = {};
+    for (lane &l : lanes) /* comm has the first memory of its own, and the first lane the second */
+        OK(ncclCommSplit(comm, 0, r->rank, &l.comm, NULL));
+#if !defined(TEST_OTHER_NCCL)
+    CHECK(!lanes[0].comm->pieces.is_shared);
+    CHECK(lanes[1].comm->pieces.memory == lanes[2].comm->pieces.memory);
+    CHECK(lanes[1].comm->pieces.is_shared || lanes[1].comm->pieces.memory == NULL);
+#endif
+    stream_together({lanes[0].comm, lanes[1].comm, lanes[2].comm}, r);
+    for (lane &l : lanes)
+        OK(ncclCommDestroy(l.comm));
 }
 
 static int run_rank(const test_rank *r)
@@ -589,6 +623,8 @@ static int run_rank(const test_rank *r)
         test_streaming(comm, r);
     if (r->n > 2)
         test_more_ids(comm, r);
+    if (!r->is_launched)
+        test_many_ids(comm, r);
     /* A second one over the same ranks, numbered differently; it outlives the first. */
     const int rank = (r->rank + 1) % r->n;
     OK(ncclCommInitRank(&second, r->n, r->id, rank));

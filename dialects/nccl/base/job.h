@@ -34,7 +34,7 @@ enum {
 
 struct gsh_nccl_copier;
 struct gsh_nccl_worker;
-struct gsh_nccl_pair;
+struct gsh_nccl_mapped_pieces;
 
 struct gsh_nccl_job {
     struct gsh_nccl_job *next; /* in the process's list */
@@ -67,7 +67,7 @@ struct gsh_nccl_job {
     bool posts;                     /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
     size_t fixed_part_bytes;
-    struct gsh_nccl_pair *pairs;           /* of pool.c; under the agreement lock */
+    struct gsh_nccl_mapped_pieces *pieces; /* of pieces.c; under the agreement lock */
     uint64_t free_map[GSH_NCCL_MAP_WORDS]; /* bit set: the granule is free on this PE */
     uint8_t is_window_used[GSH_NCCL_N_WINDOWS];
 };

@@ -45,19 +45,4 @@ void gsh_nccl_give_back(const char *call, struct gsh_nccl_job *job, gshmem_team_
 void gsh_nccl_retire(const struct gsh_nccl_job *job, struct gsh_nccl_holding *holding,
                      struct gsh_nccl_range range);
 
-/* Memory for pieces (runtime/layer.h) of this PE and a peer. The first communicators of the two
- * that come from an id have memory of their own; the later ones share some. NULL: there is none, on
- * both, as when this process or the peer's has a dozen such memories. */
-struct gsh_nccl_pieces {
-    void *memory;
-    bool is_shared;
-};
-/* Both are collective over the team of a communicator of the two, like take and give_back. */
-ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                                  int peer, struct gsh_nccl_pieces *pieces);
-void gsh_nccl_give_pieces_back(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                               struct gsh_nccl_pieces *pieces);
-/* The bytes that are the communicator's alone. */
-size_t gsh_nccl_own_pieces_bytes(const struct gsh_nccl_pieces *pieces);
-
 #endif

@@ -4,6 +4,7 @@
 #define GSH_NCCL_COMM_H
 
 #include "dialects/nccl/base/error.h"
+#include "dialects/nccl/base/pieces.h"
 #include "dialects/nccl/base/pool.h"
 #include "dialects/nccl/comm/latest.h"
 #include "dialects/nccl/include/nccl_device/types.h"

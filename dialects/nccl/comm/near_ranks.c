@@ -214,8 +214,7 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
     const size_t most = greater(need, MOST_BYTES);
     ncclResult_t r = ncclSuccess;
     if (comm->n_ranks == 2 && comm->lsa_size == 2) {
-        r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, comm->pe_of[1 - comm->rank],
-                                 &comm->pieces);
+        r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, &comm->pieces);
     }
     /* Through rings of 2 MiB sends reach a fifth of the link's rate. */
     const bool is_early = comm->pieces.memory != NULL && !comm->pieces.is_shared;
