@@ -83,9 +83,6 @@ void gshmemx_layer_explain_by(void (*explain)(void *pe, const void *address, int
 bool gshmemx_layer_has_died(const void *pe, const int *pes, int n_pes);
 /* The same for a team of pe, in a thread that may make calls on it; GSHMEM_TEAM_WORLD: all PEs. */
 bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team);
-/* The same, from when kernels that wait in the team may have left: they may not have done what they
- * were to do. */
-bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team);
 /* After a death: whether a kernel of pe has left a wait for it, or has asked a far PE that is lost.
  * Any thread. */
 bool gshmemx_layer_has_left_lost(const void *pe);
@@ -218,6 +215,10 @@ int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox);
  * first call. */
 size_t gshmemx_layer_pieces_bytes(void);
 int gshmemx_layer_pieces_clear(void *memory);
+/* Loads the kernels of gshmemx_layer_colls_on_stream, or of all collectives. Those that are not
+ * loaded are when the first of them is needed: that call must not come while collectives of this PE
+ * wait for a PE that is about to make it, since the driver may let it wait for these. */
+int gshmemx_layer_load_colls(const char *call, bool all);
 /* Whether the call below works on the team with that inbox; NULL: the team's own. The same on all
  * members. */
 bool gshmemx_layer_has_colls(gshmem_team_t team, const struct gshmemx_layer_inbox *inbox);
@@ -277,6 +278,12 @@ int gshmemx_layer_team_create(const char *call, const int *pes, int n_pes, void 
  * and nobody calls it for the team again; what it returns then is of no use. */
 bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, int n, bool says_yes,
                         const bool *stop);
+
+/* Collective over the team, a wait of the host like gshmemx_layer_vote, and ended by *stop as that
+ * is: words[0..n), as many on all members, become the OR of all members'. If a member has died, or
+ * the wait has been ended, they may be anything. */
+void gshmemx_layer_unite(const char *call, gshmem_team_t team, uint64_t *words, size_t n,
+                         const bool *stop);
 
 /* Collective over the team, once every member is about to make one and the same call: whether all
  * of them give the same text, at most 159 bytes that say which call it is and with what. If not,

@@ -12,20 +12,11 @@ bool gshmemx_layer_has_died(const void *of, const int *pes, int n_pes)
     return gsh_is_death_among(pe, pes, n_pes);
 }
 
-static bool is_death_in(const struct gsh_instance *pe, gshmem_team_t handle, enum gsh_death least)
+bool gshmemx_layer_has_died_in(const void *instance, gshmem_team_t handle)
 {
+    const struct gsh_instance *pe = instance;
     const struct gsh_team *team = gsh_is_death(pe) ? gsh_team_find(pe, handle) : NULL;
-    return team != NULL && gsh_is_death_at(pe, team->pes, team->n_pes, least);
-}
-
-bool gshmemx_layer_has_died_in(const void *pe, gshmem_team_t team)
-{
-    return is_death_in(pe, team, GSH_DEATH_HOST);
-}
-
-bool gshmemx_layer_may_have_left(const void *pe, gshmem_team_t team)
-{
-    return is_death_in(pe, team, GSH_DEATH_KERNELS);
+    return team != NULL && gsh_is_death_at(pe, team->pes, team->n_pes, GSH_DEATH_HOST);
 }
 
 bool gshmemx_layer_has_left_lost(const void *instance)

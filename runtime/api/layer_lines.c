@@ -34,6 +34,14 @@ int gshmemx_layer_inbox_clear(const struct gshmemx_layer_inbox *inbox)
     return gsh_public_error(gsh_clear(pe, inbox->memory, inbox->bytes));
 }
 
+int gshmemx_layer_load_colls(const char *call, bool all)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    return pe->device_ops->load_colls == NULL
+               ? 0
+               : gsh_public_error(gsh_blame(pe->device_ops->load_colls(pe, all), call));
+}
+
 size_t gshmemx_layer_pieces_bytes(void)
 {
     uint64_t zeroes;

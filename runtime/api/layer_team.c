@@ -2,6 +2,7 @@
  * Calls for dialects: teams of a dialect, their votes and words. */
 #include "runtime/layer.h"
 
+#include "base/util.h"
 #include "runtime/init/setup.h"
 #include "runtime/instance/death.h"
 #include "runtime/instance/end.h"
@@ -41,6 +42,21 @@ bool gshmemx_layer_vote(const char *call, gshmem_team_t team, const int *pes, in
         gsh_team_agree(&a, pes, n, me, &ballot);
     }
     return me < n && ballot.max[0] == 0;
+}
+
+void gshmemx_layer_unite(const char *call, gshmem_team_t team, uint64_t *words, size_t n,
+                         const bool *stop)
+{
+    struct gsh_instance *pe = gsh_instance_need_device(call);
+    const struct gsh_team *t = gsh_team_find(pe, team);
+    const struct gsh_team_agreement a = {
+        .pe = pe, .call = call, .key = GSH_AGREE_TEAM(team), .stop = stop};
+    const size_t room = pe->teams->n_units / 64;
+    for (size_t at = 0; t != NULL && at < n; at += room) {
+        struct gsh_ballot ballot = {.or_words = words + at,
+                                    .n_or = (uint32_t)gsh_min_u64(n - at, room)};
+        gsh_team_agree(&a, t->pes, t->n_pes, t->my_index, &ballot);
+    }
 }
 
 _Static_assert((int)GSHMEMX_LAYER_TEAM_WORDS == (int)GSH_PAGE_DIALECT_WORDS,

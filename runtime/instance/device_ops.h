@@ -204,6 +204,9 @@ struct gsh_device_ops {
     enum gsh_result (*amo)(struct gsh_instance *pe, gsh_context ctx, enum gsh_amo_op op,
                            void *address, size_t bytes, uint64_t operand, uint64_t cond,
                            uint64_t *old);
+    /* NULL, or: loads the kernels of collectives on any memory, or of all, before their first use.
+     */
+    enum gsh_result (*load_colls)(struct gsh_instance *pe, bool all);
     /* Returns when it is complete. */
     enum gsh_result (*coll)(struct gsh_instance *pe, const struct gsh_coll_launch *launch);
     enum gsh_result (*quiet)(struct gsh_instance *pe, gsh_context ctx); /* also serves fence */

@@ -273,26 +273,23 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     if (error != 0) {
         return gsh_nccl_base(call, error);
     }
+    /* Communicators of an id use other collectives only on windows, and between nodes. */
+    error = gshmemx_layer_load_colls(call, !job->is_ours);
+    if (error != 0) {
+        return gsh_nccl_base(call, error);
+    }
     choose_fixed_part(call, job);
     state = gshmemx_layer_state(&state_bytes);
     job->posts = gshmemx_layer_posts();
-    size_t offer_bytes = round_up(GSH_NCCL_OFFER_WORDS * sizeof(uint64_t), 64);
-    size_t all_bytes = round_up((size_t)job->n_pes * GSH_NCCL_EXCHANGE_BYTES, 64);
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);
     size_t fixed = job->fixed_part_bytes;
-    size_t head = round_up(2 * offer_bytes + GSH_NCCL_EXCHANGE_BYTES + all_bytes + windows_bytes +
-                               state_bytes,
-                           GSH_NCCL_GRANULE_BYTES);
+    size_t head = round_up(windows_bytes + state_bytes, GSH_NCCL_GRANULE_BYTES);
     job->segment = gshmem_align(GSH_NCCL_GRANULE_BYTES, head + fixed);
     if (job->segment == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: the heap has no %zu bytes for communicators",
                              call, head + fixed);
     }
-    job->offer_in = (uint64_t *)job->segment;
-    job->offer_out = (uint64_t *)(job->segment + offer_bytes);
-    job->one = job->segment + 2 * offer_bytes;
-    job->all = job->one + GSH_NCCL_EXCHANGE_BYTES;
-    job->windows = (struct ncclWindow_vidmem *)(job->all + all_bytes);
+    job->windows = (struct ncclWindow_vidmem *)job->segment;
     job->state = (struct gsh_state *)((char *)job->windows + windows_bytes);
     job->fixed_part = job->segment + head;
     for (size_t i = 0; i < fixed / GSH_NCCL_GRANULE_BYTES; i++) {
@@ -336,6 +333,7 @@ static ncclResult_t make_control_team(const char *call, struct gsh_nccl_job *job
 
 static void free_job(struct gsh_nccl_job *job)
 {
+    free(job->exchanged);
     pthread_mutex_destroy(&job->agreement);
     pthread_mutex_destroy(&job->lock);
     free(job);
@@ -361,7 +359,9 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     gsh_nccl_enter(job, &scope);
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
-    ncclResult_t r = make_segment(call, job);
+    job->exchanged = calloc((size_t)job->n_pes, GSH_NCCL_EXCHANGE_BYTES);
+    ncclResult_t r = job->exchanged != NULL ? make_segment(call, job)
+                                            : gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     if (r == ncclSuccess) {
         /* The segment has set the device up. Later a running kernel may wait for a rank that has
          * yet to launch one. */
@@ -505,25 +505,43 @@ ncclResult_t gsh_nccl_barrier(const char *call, const struct gsh_nccl_job *job, 
                                                                   : gsh_nccl_base(call, error);
 }
 
-ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
-                               const void *own, void *all, size_t bytes)
+/* The words become the OR of all members'. */
+static ncclResult_t unite(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                          uint64_t *words, size_t n)
 {
     ncclResult_t r = gsh_nccl_check_lives(call, job, team);
     if (r != ncclSuccess) {
         return r;
     }
-    gsh_nccl_write(job->one, own, bytes);
-    int error = gshmem_fcollectmem(team, job->all, job->one, bytes);
-    if (gsh_nccl_job_is_given_up(job)) { /* it may have been abandoned halfway */
-        return gsh_nccl_job_given_up(call, job);
+    gshmemx_layer_unite(call, team, words, n, &job->is_given_up);
+    return gsh_nccl_job_is_given_up(job) ? gsh_nccl_job_given_up(call, job)
+                                         : gsh_nccl_check_lives(call, job, team);
+}
+
+ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                               const void *own, void *all, size_t bytes)
+{
+    const size_t all_bytes = bytes * (size_t)gshmem_team_n_pes(team);
+    memset(job->exchanged, 0, round_up(all_bytes, 8));
+    memcpy((char *)job->exchanged + bytes * (size_t)gshmem_team_my_pe(team), own, bytes);
+    ncclResult_t r = unite(call, job, team, job->exchanged, round_up(all_bytes, 8) / 8);
+    if (r == ncclSuccess) {
+        memcpy(all, job->exchanged, all_bytes);
     }
-    if (gshmemx_layer_may_have_left(job->pe, team)) {
-        return gsh_nccl_lost(call);
+    return r;
+}
+
+ncclResult_t gsh_nccl_intersect(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                uint64_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        words[i] = ~words[i];
     }
-    if (error == 0) {
-        gsh_nccl_read(all, job->all, bytes * (size_t)gshmem_team_n_pes(team));
+    ncclResult_t r = unite(call, job, team, words, n);
+    for (size_t i = 0; i < n; i++) {
+        words[i] = ~words[i];
     }
-    return gsh_nccl_base(call, error);
+    return r;
 }
 
 /* ---- host and own symmetric memory ---- */

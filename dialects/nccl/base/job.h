@@ -56,11 +56,10 @@ struct gsh_nccl_job {
     bool is_full;       /* that was for want of room (gsh_nccl_job_fill), not by ncclCommAbort */
     bool has_left; /* kernels leave their waits in the team `control_team`; of the thread that hears
                     */
-    pthread_mutex_t agreement;      /* see gsh_nccl_agreement_lock */
-    pthread_mutex_t lock;           /* of n_comms and the two maps below; held for moments */
-    char *segment;                  /* the parts that follow, in this order */
-    uint64_t *offer_in, *offer_out; /* [GSH_NCCL_OFFER_WORDS], of pool.c */
-    char *one, *all; /* what this PE contributes to an exchange, and what all contribute */
+    pthread_mutex_t agreement; /* see gsh_nccl_agreement_lock */
+    uint64_t *exchanged;       /* of gsh_nccl_exchange; under the agreement lock */
+    pthread_mutex_t lock;      /* of n_comms and the two maps below; held for moments */
+    char *segment;             /* the parts that follow, in this order */
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state;        /* a copy, for kernels */
     struct gsh_nccl_copier *copier; /* of GIN's large puts (copier.h); or NULL */
@@ -145,10 +144,13 @@ ncclResult_t gsh_nccl_check_lives(const char *call, const struct gsh_nccl_job *j
                                   gshmem_team_t team);
 /* A barrier of the team, after this PE's puts. */
 ncclResult_t gsh_nccl_barrier(const char *call, const struct gsh_nccl_job *job, gshmem_team_t team);
-/* With the PE's agreement lock held: every member contributes `bytes` bytes and gets those of all,
- * in team order. */
+/* Both with the PE's agreement lock held; waits of the host. Every member contributes `bytes`
+ * bytes, a multiple of 4, and gets those of all, in team order. */
 ncclResult_t gsh_nccl_exchange(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                const void *mine, void *all, size_t bytes);
+/* words[0..n), as many on all members, become the AND of all members'. */
+ncclResult_t gsh_nccl_intersect(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
+                                uint64_t *words, size_t n);
 
 static inline size_t gsh_nccl_smaller(size_t a, size_t b)
 {

@@ -155,19 +155,10 @@ static ncclResult_t tell(const char *call, struct gsh_nccl_job *job, gshmem_team
 /* ---- in a job's heap ---- */
 
 /* Whether both say so. */
-static bool both_say(const struct gsh_nccl_job *job, gshmem_team_t team, bool mine)
+static bool both_say(const char *call, struct gsh_nccl_job *job, gshmem_team_t team, bool mine)
 {
     uint64_t word = mine;
-    gsh_nccl_write(job->offer_in, &word, sizeof(word));
-    int error = gshmem_uint64_and_reduce(team, job->offer_out, job->offer_in, 1);
-    if (error == 0) {
-        error = gshmem_barrier(team);
-    }
-    if (error != 0 || gsh_nccl_job_is_given_up(job)) {
-        return false;
-    }
-    gsh_nccl_read(&word, job->offer_out, sizeof(word));
-    return word != 0;
+    return gsh_nccl_intersect(call, job, team, &word, 1) == ncclSuccess && word != 0;
 }
 
 static struct gsh_nccl_mapped_pieces *find_mapped(const struct gsh_nccl_job *job,
@@ -187,7 +178,7 @@ static struct gsh_nccl_mapped_pieces *map(const char *call, struct gsh_nccl_job 
     struct gsh_nccl_mapped_pieces *m = calloc(1, sizeof(*m));
     void *symmetric = NULL;
     int error = 1;
-    if (both_say(job, team, e != NULL && m != NULL)) {
+    if (both_say(call, job, team, e != NULL && m != NULL)) {
         error = gshmemx_layer_register(call, team, e->memory, pieces_bytes(), &symmetric);
     }
     if (error != 0) {

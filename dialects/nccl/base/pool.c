@@ -166,10 +166,6 @@ static ncclResult_t grow(const char *call, size_t fixed_part_bytes, gshmem_team_
 static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,
                                    const struct gsh_nccl_holding *holding, uint64_t *offer)
 {
-    ncclResult_t r = gsh_nccl_check_lives(call, job, team);
-    if (r != ncclSuccess) {
-        return r;
-    }
     pthread_mutex_lock(&job->lock);
     memcpy(offer, job->free_map, sizeof(job->free_map));
     pthread_mutex_unlock(&job->lock);
@@ -177,22 +173,10 @@ static ncclResult_t compare_offers(const char *call, struct gsh_nccl_job *job, g
         offer[i] |= holding->retired[i];
     }
     offer[GSH_NCCL_MAP_WORDS] = retired_here(holding);
-    gsh_nccl_write(job->offer_in, offer, GSH_NCCL_OFFER_WORDS * sizeof(*offer));
-    int error = gshmem_uint64_and_reduce(team, job->offer_out, job->offer_in, GSH_NCCL_OFFER_WORDS);
-    if (error == 0) {
-        /* A reduce orders nothing but its own data, so a barrier follows: what kernels of other
-         * members have written into the range for its last user comes before what its new user
-         * writes. */
-        error = gshmem_barrier(team);
-    }
-    if (gsh_nccl_job_is_given_up(job)) {
-        return gsh_nccl_job_given_up(call, job);
-    }
-    r = gsh_nccl_check_lives(call, job, team);
-    if (r == ncclSuccess && error == 0) {
-        gsh_nccl_read(offer, job->offer_out, GSH_NCCL_OFFER_WORDS * sizeof(*offer));
-    }
-    return r != ncclSuccess ? r : gsh_nccl_base(call, error);
+    ncclResult_t r = gsh_nccl_intersect(call, job, team, offer, GSH_NCCL_OFFER_WORDS);
+    /* What kernels of other members have written into the range for its last user comes before what
+     * its new user writes. */
+    return r == ncclSuccess ? gsh_nccl_barrier(call, job, team) : r;
 }
 
 ncclResult_t gsh_nccl_take(const char *call, struct gsh_nccl_job *job, gshmem_team_t team,

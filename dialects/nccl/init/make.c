@@ -193,6 +193,9 @@ static ncclResult_t fill(const char *call, struct ncclComm *comm)
     }
     r = r == ncclSuccess ? make_team(call, comm) : r;
     comm->has_inbox = r == ncclSuccess && gshmemx_layer_has_colls(comm->team, gsh_nccl_inbox(comm));
+    if (r == ncclSuccess && !comm->has_inbox) {
+        r = gsh_nccl_base(call, gshmemx_layer_load_colls(call, true));
+    }
     return r == ncclSuccess && gsh_nccl_comm_is_lost(comm) ? gsh_nccl_lost(call) : r;
 }
 

@@ -252,6 +252,10 @@ static ncclResult_t run_register(const struct gsh_nccl_call *c)
                                   .record_index = record_index,
                                   .mark = mark};
     comm->marks += mark;
+    if ((asked->flags & NCCL_WIN_COLL_SYMMETRIC) != 0) {
+        /* Collectives on it may be direct. A failure is theirs to report, which try again. */
+        (void)gshmemx_layer_load_colls(c->name, true);
+    }
     if (!is_symmetric) {
         r = register_together(c->name, comm, number, w);
     } else if (GSH_CHECKS && comm->n_ranks > 1) {

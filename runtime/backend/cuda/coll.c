@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Collectives of the CUDA row: the library's kernels. All of them are loaded at the first call,
- * because their code is large and many programs make none; where PEs share a GPU, at set-up. */
+ * because their code is large and many programs make none; where PEs share a GPU, at set-up. A
+ * dialect may load those on any memory alone. */
 #include "runtime/backend/cuda/device.h"
 #include "runtime/instance/block_limit.h"
 #include "runtime/instance/instance.h"
@@ -80,16 +81,17 @@ static enum gsh_result load_part(struct gsh_instance *pe, int part)
     return r == GSH_OK ? gsh_cuda_fill_own(pe, *module, &pe->state) : r;
 }
 
-/* Loads all kernels before any of them runs. To load code, the driver may wait for running kernels,
- * and these may be collectives that wait for another PE, which is loading, too. The context is
- * current; coll_lock is held. */
-static enum gsh_result load_kernels(struct gsh_instance *pe)
+/* Loads all kernels, or those in wire/lines.h, before any of them runs. To load code, the driver
+ * may wait for running kernels, and these may be collectives that wait for another PE, which is
+ * loading, too. The context is current; coll_lock is held. */
+static enum gsh_result load_kernels(struct gsh_instance *pe, bool all)
 {
     struct gsh_cuda_device *d = pe->device;
     enum gsh_result r = GSH_OK;
     for (int i = 0; r == GSH_OK && i < GSH_COLL_ALL_KERNELS; i++) {
         CUfunction kernel = NULL;
-        if (locations[i].name == NULL) {
+        if (locations[i].name == NULL || d->coll_kernels[i] != NULL ||
+            (!all && locations[i].part != LINES)) {
             continue;
         }
         r = load_part(pe, locations[i].part);
@@ -99,9 +101,17 @@ static enum gsh_result load_kernels(struct gsh_instance *pe)
         }
         d->coll_kernels[i] = r == GSH_OK ? kernel : NULL;
     }
-    /* release: pairs with the acquire in find_kernel */
-    __atomic_store_n(&d->has_coll_kernels, r == GSH_OK, __ATOMIC_RELEASE);
+    if (r == GSH_OK) { /* release: pairs with the acquire in are_loaded */
+        __atomic_store_n(&d->has_lines_kernels, true, __ATOMIC_RELEASE);
+        __atomic_store_n(&d->has_coll_kernels, all, __ATOMIC_RELEASE);
+    }
     return r;
+}
+
+static bool are_loaded(const struct gsh_cuda_device *d, bool all)
+{
+    /* acquire: pairs with the release in load_kernels */
+    return __atomic_load_n(all ? &d->has_coll_kernels : &d->has_lines_kernels, __ATOMIC_ACQUIRE);
 }
 
 static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_coll_launch *launch,
@@ -114,14 +124,14 @@ static enum gsh_result find_kernel(struct gsh_instance *pe, const struct gsh_col
     if (locations[adder].name == NULL) {
         return gsh_fail(GSH_ERR_UNSUPPORTED, "GPUs have no long double");
     }
-    /* acquire: pairs with the release in load_kernels */
-    if (!__atomic_load_n(&d->has_coll_kernels, __ATOMIC_ACQUIRE)) {
+    const bool is_of_lines = locations[kernel].part == LINES;
+    if (!are_loaded(d, !is_of_lines)) {
         /* The caller may be capturing a graph; loading is not part of it. */
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
         pthread_mutex_lock(&d->coll_lock);
-        if (!d->has_coll_kernels) {
+        if (!are_loaded(d, !is_of_lines)) {
             d->cuda->ThreadExchangeStreamCaptureMode(&mode);
-            r = load_kernels(pe);
+            r = load_kernels(pe, true);
             d->cuda->ThreadExchangeStreamCaptureMode(&mode);
         }
         pthread_mutex_unlock(&d->coll_lock);
@@ -191,13 +201,16 @@ static enum gsh_result make_stream(struct gsh_cuda_device *d)
 
 /* For set-up where PEs share the GPU, or are far. At the first call it would be too late: the
  * driver may wait for kernels that wait for another PE, and keep the proxy from CUDA meanwhile. */
-enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe)
+enum gsh_result gsh_cuda_load_colls(struct gsh_instance *pe, bool all)
 {
     struct gsh_cuda_device *d = pe->device;
+    enum gsh_result r = GSH_OK;
     pthread_mutex_lock(&d->coll_lock);
     bool entered = gsh_cuda_enter(d);
-    enum gsh_result r = load_kernels(pe);
-    if (r == GSH_OK) {
+    if (!are_loaded(d, all)) {
+        r = load_kernels(pe, all);
+    }
+    if (r == GSH_OK && all) {
         r = make_stream(d);
     }
     gsh_cuda_leave(d, entered);

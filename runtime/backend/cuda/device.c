@@ -259,7 +259,7 @@ static enum gsh_result cuda_upload(struct gsh_instance *pe, const struct gsh_sta
         gsh_cuda_leave(d, entered);
     }
     const bool loads_now = d->shared != NULL || pe->proxy != NULL;
-    return r == GSH_OK && loads_now ? gsh_cuda_coll_load_all(pe) : r;
+    return r == GSH_OK && loads_now ? gsh_cuda_load_colls(pe, true) : r;
 }
 
 /* The size of a heap at the start: the library's part, and room for small allocations. The driver
@@ -307,6 +307,7 @@ static const struct gsh_device_ops cuda_ops = {
     .store = gsh_cuda_host_store,
     .load = gsh_cuda_host_load,
     .amo = gsh_cuda_host_amo,
+    .load_colls = gsh_cuda_load_colls,
     .coll = gsh_cuda_coll,
     .quiet = gsh_cuda_host_quiet,
     .quiet_all = gsh_cuda_host_quiet_all,

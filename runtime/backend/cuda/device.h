@@ -74,8 +74,9 @@ struct gsh_cuda_device {
     pthread_mutex_t coll_call_lock;
     CUstream coll_stream; /* collectives of the host; NULL: none so far */
     struct gsh_cuda_jobs jobs[GSH_COPY_STREAMS];
-    pthread_mutex_t coll_lock; /* the next three, which are filled when they are first used */
-    bool has_coll_kernels;     /* all of them; atomic */
+    pthread_mutex_t coll_lock; /* the next four, which are filled when they are first used */
+    bool has_lines_kernels;    /* all of those in wire/lines.h; atomic, like the next */
+    bool has_coll_kernels;     /* all */
     CUmodule coll_modules[GSH_COLL_MODULES];
     CUfunction coll_kernels[GSH_COLL_ALL_KERNELS];
     uint64_t n_far_launched; /* GSH_KERNEL_FAR outside graphs; any host thread */
@@ -231,8 +232,8 @@ bool gsh_cuda_copy_pieces(struct gsh_instance *pe, const struct gsh_device_piece
                           uint32_t n);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll(struct gsh_instance *pe,
                                                const struct gsh_coll_launch *launch);
-/* Loads the kernels of all collectives now rather than on first use. */
-GSH_CHECK_RESULT enum gsh_result gsh_cuda_coll_load_all(struct gsh_instance *pe);
+/* Loads the kernels of collectives on any memory, or of all, now rather than on first use. */
+GSH_CHECK_RESULT enum gsh_result gsh_cuda_load_colls(struct gsh_instance *pe, bool all);
 GSH_CHECK_RESULT enum gsh_result gsh_cuda_stream_coll(struct gsh_instance *pe,
                                                       const struct gsh_coll_launch *launch,
                                                       gsh_stream stream);
