@@ -23,10 +23,13 @@ struct gsh_state;
 
 /* As gshmemx_init_attr, but the calling thread goes on acting for the PE it acted for before: the
  * new PE is *pe, for the calls below. device: number of the CUDA device it takes, or -1 for init's
- * own choice. Collective as init is, so PEs of one job need a thread each. */
-int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe);
+ * own choice. is_small: if all PEs say so, and are near, the library's part of their heaps is
+ * small, so that many jobs have room on a device. Collective as init is, so PEs of one job need a
+ * thread each. */
+int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, bool is_small,
+                       void **pe);
 /* The same, for the calling thread, which then has a PE of its own: gshmemx_init_attr. */
-int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr);
+int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr, bool is_small);
 /* Ends the PE, in any thread, once no thread makes calls for it; collective as finalize. A thread
  * whose PE it was has none from then on. */
 void gshmemx_layer_finalize(void *pe);

@@ -54,15 +54,16 @@ void gshmemx_layer_offer_setting(const char *name, const char *value)
     (void)gsh_env_offer(name, value);
 }
 
-int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr)
+int gshmemx_layer_init_here(unsigned flags, const gshmemx_init_attr_t *attr, bool is_small)
 {
-    gsh_instance_make_for_dialect(true);
+    gsh_instance_make_for_dialect(true, is_small);
     int error = gshmemx_init_attr(flags, attr);
-    gsh_instance_make_for_dialect(false);
+    gsh_instance_make_for_dialect(false, false);
     return error;
 }
 
-int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, void **pe)
+int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int device, bool is_small,
+                       void **pe)
 {
     struct gsh_spoken before;
     const struct gsh_cpu_binding cpu_before = gshmemx_cpu_device_binding();
@@ -74,7 +75,7 @@ int gshmemx_layer_init(unsigned flags, const gshmemx_init_attr_t *attr, int devi
 #else
     (void)device;
 #endif
-    int error = gshmemx_layer_init_here(flags, attr);
+    int error = gshmemx_layer_init_here(flags, attr, is_small);
     if (error == 0) {
         error = gshmemx_device_setup();
     }

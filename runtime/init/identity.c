@@ -431,8 +431,9 @@ static enum gsh_result find_own(struct gsh_instance *pe, struct own *own)
     digest(&own->settings, own->sum.least_settings);
     memcpy(own->sum.most_settings, own->sum.least_settings, sizeof(own->sum.most_settings));
     own->sum.memory_bytes = own->device.memory_bytes;
-    own->sum.flags =
-        (is_cpu ? 0 : GSH_IDENTITY_CHOOSES) | (own->bell == GSH_OK ? 0 : GSH_IDENTITY_NO_BELL);
+    own->sum.flags = (is_cpu ? 0 : GSH_IDENTITY_CHOOSES) |
+                     (own->bell == GSH_OK ? 0 : GSH_IDENTITY_NO_BELL) |
+                     (pe->is_small ? 0 : GSH_IDENTITY_ROOMY);
     return GSH_OK;
 }
 
@@ -453,6 +454,7 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
     if (r == GSH_OK) {
         gsh_key_secret(b->shared_key, sum->random, pe->secret);
         pe->needs_no_choice = (sum->flags & GSH_IDENTITY_CHOOSES) == 0;
+        pe->is_small = (sum->flags & GSH_IDENTITY_ROOMY) == 0;
         r = fill_peers(pe, heard);
     }
     if (r == GSH_OK && settings != NULL && pe->n_nodes > 1) {

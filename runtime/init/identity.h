@@ -36,6 +36,7 @@ _Static_assert(sizeof(struct gsh_version) == 8, "the same in every version");
 enum {
     GSH_IDENTITY_CHOOSES = 1, /* some PE's device may be no CPU */
     GSH_IDENTITY_NO_BELL = 2, /* some PE could not make its bell */
+    GSH_IDENTITY_ROOMY = 4,   /* some PE's heap is to be as usual: gsh_instance.is_small */
 };
 
 /* PEs of all versions fold the first two alike; the rest may depend on the version. */

@@ -306,6 +306,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
     }
     pe->page_fd = -1;
     pe->outlives_deaths = gsh_instance_is_made_for_dialect();
+    pe->is_small = gsh_instance_is_made_small();
     pe->wants_static_data = (flags & GSHMEMX_INIT_STATIC_DATA) != 0;
     flags &= ~(unsigned)GSHMEMX_INIT_STATIC_DATA;
     enum gsh_result r = bring_up(pe, flags, attr);

@@ -33,6 +33,10 @@
 #define ALLOC_TABLE_MAX   65536u /* live allocations the checks can follow */
 #define ALLOC_TABLE_BYTES (ALLOC_TABLE_MAX * sizeof(struct gsh_alloc_range))
 
+/* What a small job's heap has at the start, at most (gsh_instance.is_small): the library's part,
+ * and what a communicator takes. */
+#define SMALL_FIRST ((uint64_t)6 << 20)
+
 struct layout {
     uint64_t routes_off, rings_off, nic_off, trace_off, bytes; /* teams come first */
 };
@@ -247,7 +251,7 @@ static enum gsh_result make_heap(struct gsh_instance *pe, struct gsh_bootstrap *
         .is_same_process = same,
         .keep_bytes = gsh_min_u64(pe->env.heap_keep_bytes, ops->keep_limit_bytes),
         .internal_bytes = make_layout(pe).bytes,
-        .first_bytes = ops->first_bytes,
+        .first_bytes = pe->is_small ? gsh_min_u64(ops->first_bytes, SMALL_FIRST) : ops->first_bytes,
         .room_bytes = ops->room_bytes,
         .large_bytes = ops->large_bytes,
     };

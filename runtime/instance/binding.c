@@ -19,7 +19,7 @@ enum bound_state { NEVER_BOUND, BOUND, WAS_BOUND };
 static _Thread_local struct gsh_instance *bound;
 static _Thread_local uint64_t bound_serial;
 static _Thread_local enum bound_state bound_state;
-static _Thread_local bool makes_for_dialect;
+static _Thread_local bool makes_for_dialect, makes_small;
 
 /* The process's PEs, counted, so that threads that never called init find a lone one. This and the
  * module list are the library's only process-wide state. */
@@ -172,9 +172,15 @@ struct gsh_instance *gsh_instance_find(void)
     return __atomic_load_n(&only_pe, __ATOMIC_ACQUIRE); /* pairs with gsh_instance_bind's release */
 }
 
-void gsh_instance_make_for_dialect(bool is_for_dialect)
+void gsh_instance_make_for_dialect(bool is_for_dialect, bool is_small)
 {
     makes_for_dialect = is_for_dialect;
+    makes_small = is_small;
+}
+
+bool gsh_instance_is_made_small(void)
+{
+    return makes_small;
 }
 
 bool gsh_instance_is_made_for_dialect(void)

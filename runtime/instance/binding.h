@@ -41,9 +41,10 @@ bool gsh_instance_is_forked(void);
 /* For dialects: the PE that the calling thread itself made. If it made none: the process's only PE,
  * or NULL if a dialect made that PE, or is making it, for some thread. */
 struct gsh_instance *gsh_instance_of_program(void);
-/* Whether PEs that the calling thread makes are of a dialect. */
-void gsh_instance_make_for_dialect(bool is_for_dialect);
+/* Whether PEs that the calling thread makes are of a dialect, and small (gsh_instance.is_small). */
+void gsh_instance_make_for_dialect(bool is_for_dialect, bool is_small);
 bool gsh_instance_is_made_for_dialect(void);
+bool gsh_instance_is_made_small(void);
 
 /* The record of a PE, zeros but for its serial number and its own; NULL: no memory. For init. */
 struct gsh_instance *gsh_instance_allocate(void);

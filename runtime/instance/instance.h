@@ -101,12 +101,14 @@ struct gsh_instance {
     struct gsh_net *net;                 /* start-up and end over it, or NULL */
     struct gsh_bootstrap *job_bootstrap; /* over the shared pages, or over the network */
     struct gsh_bootstrap
-        *node_bootstrap;            /* over the pages of this node; NULL: the job is one node */
-    int node_width;                 /* as bootstrap/leg.h has it, of nodes */
-    struct gsh_node_pes *node_pes;  /* init/node.c's */
-    struct gsh_monitor *monitor;    /* notices death of other processes; NULL: none to watch */
-    struct gsh_deaths *deaths;      /* the same if the job outlives it */
-    bool outlives_deaths;           /* death.h */
+        *node_bootstrap;           /* over the pages of this node; NULL: the job is one node */
+    int node_width;                /* as bootstrap/leg.h has it, of nodes */
+    struct gsh_node_pes *node_pes; /* init/node.c's */
+    struct gsh_monitor *monitor;   /* notices death of other processes; NULL: none to watch */
+    struct gsh_deaths *deaths;     /* the same if the job outlives it */
+    bool outlives_deaths;          /* death.h */
+    bool is_small; /* the library's part of the heap is: one of many jobs of its processes, the same
+                      on all PEs */
     uint32_t n_deaths;              /* their steps so far; atomic */
     uint32_t n_lost;                /* page->control.lost, also what kernels do not know yet */
     struct gsh_teams *teams;        /* team/team.h */

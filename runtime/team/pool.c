@@ -14,6 +14,11 @@
 #define CHANNEL_BYTES (256u << 10)
 /* Four buffers of what is under way on all links of a GPU: 450 GB/s times 2 us, and flags. */
 #define INBOX_BYTES (4u << 20)
+/* Of a small job (gsh_instance.is_small): what a team of a dialect with buffers of its own has, and
+ * half of what is under way. */
+#define SMALL_WIDE  (256u << 10)
+#define SMALL_INBOX (2u << 20)
+#define SMALL_TEAMS (1u << 20)
 
 /* ---- layouts ---- */
 
@@ -154,6 +159,11 @@ void gsh_team_set_units(const struct gsh_instance *pe, struct gsh_team *team, ui
     team->channels_off = off + team->layout.channels_off;
 }
 
+static bool is_small(const struct gsh_instance *pe)
+{
+    return pe->is_small && pe->n_nodes == 1;
+}
+
 /* For the most members that the team has on any PE, so that all PEs agree on it. */
 static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, gshmem_team_t team)
 {
@@ -162,11 +172,14 @@ static struct gsh_team_layout predefined_layout(const struct gsh_instance *pe, g
     const int n_near = is_one_of_each_node ? 1 : pe->teams->max_node_pes;
     const int n_pes = is_world ? pe->n_pes : is_one_of_each_node ? pe->n_nodes : n_near;
     const uint32_t bytes = slot_within(n_near, 1024);
-    struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, WORLD_WIDE) : bytes,
+    const uint32_t wide = is_small(pe) ? SMALL_WIDE : WORLD_WIDE;
+    struct slots slots = {.wide_bytes = is_world ? wide_bytes_within(n_near, wide) : bytes,
                           .bytes = bytes,
                           .work_wide_half_bytes = is_world ? 1u << 20 : 64u << 10,
                           .work_half_bytes = 16u << 10,
-                          .inbox_bytes = is_world ? INBOX_BYTES : 0};
+                          .inbox_bytes = !is_world      ? 0
+                                         : is_small(pe) ? SMALL_INBOX
+                                                        : INBOX_BYTES};
     return layout_of(n_pes, n_near, false, is_world,
                      is_world ? WORLD_CHANNELS : PREDEFINED_CHANNELS, slots);
 }
@@ -228,7 +241,9 @@ enum gsh_result gsh_teams_plan(struct gsh_instance *pe)
                         "there can be for teams; start fewer PEs on a node",
                         teams->max_node_pes);
     }
-    uint64_t n_units = gsh_align_up(n_own + pe->env.team_memory_bytes / GSH_TEAM_UNIT, 64);
+    uint64_t pool = pe->env.team_memory_bytes;
+    pool = is_small(pe) ? gsh_min_u64(pool, SMALL_TEAMS) : pool;
+    uint64_t n_units = gsh_align_up(n_own + pool / GSH_TEAM_UNIT, 64);
     if (n_units > GSH_TEAM_UNITS_MAX) {
         return gsh_fail(GSH_ERR_ARG,
                         "init: GSHMEM_TEAM_MEMORY is more than the %u MiB that there can be",

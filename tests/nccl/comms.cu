@@ -258,10 +258,24 @@ static void test_more_ids(ncclComm_t comm, const test_rank *r)
         OK(ncclCommDestroy(some));
 }
 
+#if !defined(TEST_OTHER_NCCL)
+/* What the communicator's job has of memory in this process: its heap. */
+static uint64_t heap_bytes(ncclComm_t comm)
+{
+    gshmemx_layer_scope scope;
+    gshmemx_heap_info_t info = {};
+    gshmemx_layer_enter(comm->job->pe, -1, &scope);
+    CHECK_EQ(gshmemx_heap_info(&info), 0);
+    gshmemx_layer_leave(&scope);
+    return info.committed;
+}
+#endif
+
 static void stream_together(const ncclComm_t (&comms)[3], const test_rank *r);
 
-/* Ranks 0 and 1 have many communicators of ids of their own: the last have memory for streaming as
- * the first have, but share it. Three of them stream at once. */
+/* Ranks 0 and 1 have many communicators of ids of their own. Their heaps take 6 MiB each, but for
+ * the first. The last have memory for streaming as the first have, but share it. Three of them
+ * stream at once. */
 static void test_many_ids(ncclComm_t comm, const test_rank *r)
 {
     const int n_ids = 100;
@@ -274,6 +288,7 @@ static void test_many_ids(ncclComm_t comm, const test_rank *r)
 #if !defined(TEST_OTHER_NCCL)
         CHECK(c->pieces.memory != NULL);
         CHECK(&c < comms + 2 || c->pieces.is_shared);
+        CHECK(&c < comms + 2 || heap_bytes(c) <= (uint64_t)6 << 20);
 #endif
     }
     if (r->rank > 1)

@@ -306,6 +306,7 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w
 {
     gshmemx_uniqueid_t uid;
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
+    const bool is_small = !is_first(w->id);
     memcpy(&uid, w->id, sizeof(uid));
     int error = gshmemx_set_attr_uniqueid_args(w->rank, w->n_ranks, &uid, &attr);
     if (error != 0) {
@@ -313,10 +314,10 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w
     }
     if (w->worker == NULL && w->pe == NULL && !w->is_new &&
         (w->device < 0 || w->device == gshmemx_layer_current_device())) {
-        error = gshmemx_layer_init_here(GSHMEMX_INIT_WITH_UNIQUEID, &attr);
+        error = gshmemx_layer_init_here(GSHMEMX_INIT_WITH_UNIQUEID, &attr, is_small);
         *pe = error == 0 ? gshmemx_layer_pe() : NULL;
     } else {
-        error = gshmemx_layer_init(GSHMEMX_INIT_WITH_UNIQUEID, &attr, w->device, pe);
+        error = gshmemx_layer_init(GSHMEMX_INIT_WITH_UNIQUEID, &attr, w->device, is_small, pe);
     }
     return gsh_nccl_base(call, error);
 }

@@ -25,7 +25,7 @@ enum {
      * take 4 to 8 MiB for each peer. Else: what one communicator needs, and room for small device
      * communicators. */
     GSH_NCCL_FIXED_PART_BYTES = 64 << 20,
-    GSH_NCCL_LATER_FIXED_PART_BYTES = 2560 << 10,
+    GSH_NCCL_LATER_FIXED_PART_BYTES = 2304 << 10,
     GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES, /* at most */
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     /* A member's offer to the others: its free granules, then which grown ranges are retired. */
