@@ -245,24 +245,39 @@ static size_t round_up(size_t n, size_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Whether the process has no job of another id. */
-static bool is_first(const ncclUniqueId *id)
+static bool is_of(const struct gsh_nccl_job *job, const ncclUniqueId *id)
 {
+    return memcmp(&job->id, id, sizeof(*id)) == 0;
+}
+
+/* Of how many other ids the process has jobs: several ranks may be threads of it. */
+static int count_others(const ncclUniqueId *id)
+{
+    int n = 0;
     pthread_mutex_lock(&jobs_lock);
-    const struct gsh_nccl_job *j = jobs;
-    while (j != NULL && memcmp(&j->id, id, sizeof(*id)) == 0) {
-        j = j->next;
+    for (const struct gsh_nccl_job *j = jobs; j != NULL; j = j->next) {
+        const struct gsh_nccl_job *same = jobs;
+        while (same != j && !is_of(same, &j->id)) {
+            same = same->next;
+        }
+        n += same == j && !is_of(j, id);
     }
     pthread_mutex_unlock(&jobs_lock);
-    return j == NULL;
+    return n;
+}
+
+static bool any_says(const char *call, const struct gsh_nccl_job *job, bool mine)
+{
+    return !gshmemx_layer_vote(call, GSHMEM_TEAM_WORLD, NULL, 0, !mine, &job->is_given_up);
 }
 
 /* All PEs take as much. */
-static void choose_fixed_part(const char *call, struct gsh_nccl_job *job)
+static void choose_sizes(const char *call, struct gsh_nccl_job *job)
 {
-    bool is_large =
-        gshmemx_layer_vote(call, GSHMEM_TEAM_WORLD, NULL, 0, is_first(&job->id), &job->is_given_up);
-    job->fixed_part_bytes = is_large ? GSH_NCCL_FIXED_PART_BYTES : GSH_NCCL_LATER_FIXED_PART_BYTES;
+    const int n_others = count_others(&job->id);
+    const bool is_small = any_says(call, job, n_others > 0);
+    job->fixed_part_bytes = is_small ? GSH_NCCL_LATER_FIXED_PART_BYTES : GSH_NCCL_FIXED_PART_BYTES;
+    job->is_early = !any_says(call, job, n_others >= GSH_NCCL_EARLY_JOBS);
 }
 
 static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
@@ -278,7 +293,7 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     if (error != 0) {
         return gsh_nccl_base(call, error);
     }
-    choose_fixed_part(call, job);
+    choose_sizes(call, job);
     state = gshmemx_layer_state(&state_bytes);
     job->posts = gshmemx_layer_posts();
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);
@@ -306,7 +321,7 @@ static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w
 {
     gshmemx_uniqueid_t uid;
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
-    const bool is_small = !is_first(w->id);
+    const bool is_small = count_others(w->id) > 0;
     memcpy(&uid, w->id, sizeof(uid));
     int error = gshmemx_set_attr_uniqueid_args(w->rank, w->n_ranks, &uid, &attr);
     if (error != 0) {

@@ -26,6 +26,8 @@ enum {
      * communicators. */
     GSH_NCCL_FIXED_PART_BYTES = 64 << 20,
     GSH_NCCL_LATER_FIXED_PART_BYTES = 2304 << 10,
+    /* So many jobs of a process have rings of 16 MiB in their first communicator of two ranks. */
+    GSH_NCCL_EARLY_JOBS = 8,
     GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES, /* at most */
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     /* A member's offer to the others: its free granules, then which grown ranges are retired. */
@@ -63,6 +65,7 @@ struct gsh_nccl_job {
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state;        /* a copy, for kernels */
     struct gsh_nccl_copier *copier; /* of GIN's large puts (copier.h); or NULL */
+    bool is_early;                  /* one of the first GSH_NCCL_EARLY_JOBS on all PEs */
     bool posts;                     /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
     size_t fixed_part_bytes;

@@ -217,7 +217,9 @@ ncclResult_t gsh_nccl_take_range(const char *call, struct ncclComm *comm)
         r = gsh_nccl_take_pieces(call, comm->job, comm->control_team, &comm->pieces);
     }
     /* Through rings of 2 MiB sends reach a fifth of the link's rate. */
-    const bool is_early = comm->pieces.memory != NULL && !comm->pieces.is_shared;
+    const bool is_early =
+        comm->pieces.memory != NULL &&
+        (!comm->pieces.is_shared || (comm->job->is_early && comm->team == GSHMEM_TEAM_WORLD));
     const struct gsh_nccl_wanted wanted = {.least = is_early ? most : need, .most = most};
     if (r == ncclSuccess) {
         r = gsh_nccl_take(call, comm->job, comm->control_team, &comm->holding, &wanted,
