@@ -103,7 +103,8 @@ static struct entry *make_entry(const char *call, int device, uint64_t word)
 
 /* ---- which one ---- */
 
-/* What the two have told each other: by rank, words of memories, 0 for none, then a random one. */
+/* What the two have told each other: by rank, words of memories, 0 for none, then a random one, or
+ * 0 if there are no random numbers. */
 struct told {
     uint64_t of[2][N_WORDS];
 };
@@ -119,7 +120,7 @@ static bool has_other_side(const uint64_t *words, uint64_t word)
 }
 
 /* The memory that the two are to use, the same on both: as the first rank tells of it. *is_new:
- * they are to make it. */
+ * they are to make it. 0: they are to have none. */
 static uint64_t choose(const struct told *told, bool *is_new)
 {
     const uint64_t *first = told->of[0];
@@ -135,6 +136,9 @@ static uint64_t choose(const struct told *told, bool *is_new)
         shared = shared == 0 && (first[i] & IS_SHARED) != 0 ? first[i] : shared;
     }
     *is_new = n_own < OWN_PIECES || shared == 0;
+    if (*is_new && first[N_WORDS - 1] == 0) {
+        return 0;
+    }
     return *is_new ? (first[N_WORDS - 1] | 1) * NUMBER | (n_own < OWN_PIECES ? 0 : IS_SHARED)
                    : shared;
 }
@@ -147,7 +151,7 @@ static ncclResult_t tell(const char *call, struct gsh_nccl_job *job, gshmem_team
         mine[i] = held[i]->word;
     }
     if (getrandom(&mine[N_WORDS - 1], sizeof(*mine), 0) != sizeof(*mine)) {
-        return gsh_nccl_fail(ncclSystemError, "%s: no random numbers", call);
+        mine[N_WORDS - 1] = 0;
     }
     return gsh_nccl_exchange(call, job, team, mine, told->of, sizeof(mine));
 }
@@ -229,8 +233,9 @@ ncclResult_t gsh_nccl_take_pieces(const char *call, struct gsh_nccl_job *job, gs
     ncclResult_t r = tell(call, job, team, held, n, &told);
     if (r == ncclSuccess) {
         const uint64_t word = choose(&told, &is_new);
-        struct gsh_nccl_mapped_pieces *m = find_or_map(
-            call, job, team, held, n, gshmem_team_my_pe(team) == 0 ? word : word ^ SIDE, is_new);
+        const uint64_t mine = gshmem_team_my_pe(team) == 0 ? word : word ^ SIDE;
+        struct gsh_nccl_mapped_pieces *m =
+            word != 0 ? find_or_map(call, job, team, held, n, mine, is_new) : NULL;
         if (m != NULL) {
             m->n_users++;
             *pieces = (struct gsh_nccl_pieces){m->symmetric, (word & IS_SHARED) != 0};
