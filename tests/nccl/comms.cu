@@ -294,8 +294,8 @@ static void test_many_ids(ncclComm_t comm, const test_rank *r)
         CHECK(c->pieces.memory != NULL);
         CHECK(&c < comms + 2 || c->pieces.is_shared);
         CHECK(&c < comms + 2 || heap_bytes(c) <= (uint64_t)6 << 20);
-        CHECK(&c >= comms + 7 || c->range.bytes == 16 << 20);
-        CHECK(&c < comms + 8 || c->range.bytes <= 4 << 20);
+        CHECK(&c >= comms + 3 || c->range.bytes == 16 << 20);
+        CHECK(&c < comms + 4 || c->range.bytes <= 4 << 20);
 #endif
     }
     if (r->rank > 1)
