@@ -374,7 +374,9 @@ enum gsh_result gsh_device_cuda_init(struct gsh_instance *pe)
         d->can_write_values = has_write_values != 0;
     }
     struct gsh_own_stream *own_streams[] = {&d->work, &d->poll, &d->proxy, &d->out};
-    for (size_t i = 0; r == GSH_OK && i < GSH_ARRAY_LEN(own_streams); i++) {
+    const size_t n_streams =
+        pe->n_nodes > 1 ? 4 : 2; /* each takes half a MiB of the GPU's memory */
+    for (size_t i = 0; r == GSH_OK && i < n_streams; i++) {
         r = own_stream_init(d, own_streams[i]);
     }
     if (r == GSH_OK) {

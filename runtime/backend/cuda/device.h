@@ -70,7 +70,7 @@ struct gsh_cuda_device {
     unsigned n_of_contexts;                                      /* 0: all contexts use work */
     struct gsh_own_stream poll;                                  /* loads: never behind a kernel */
     struct gsh_own_stream proxy; /* what far PEs ask of this PE's memory: stream IN */
-    struct gsh_own_stream out;   /* what the proxy copies out of it */
+    struct gsh_own_stream out;   /* what the proxy copies out of it; like proxy, not on one node */
     pthread_mutex_t coll_call_lock;
     CUstream coll_stream; /* collectives of the host; NULL: none so far */
     struct gsh_cuda_jobs jobs[GSH_COPY_STREAMS];
