@@ -27,7 +27,7 @@ enum {
     GSH_NCCL_FIXED_PART_BYTES = 64 << 20,
     GSH_NCCL_LATER_FIXED_PART_BYTES = 2304 << 10,
     /* So many jobs of a process have rings of 16 MiB in their first communicator of two ranks. */
-    GSH_NCCL_EARLY_JOBS = 4,
+    GSH_NCCL_EARLY_JOBS = 3,
     GSH_NCCL_N_GRANULES = GSH_NCCL_FIXED_PART_BYTES / GSH_NCCL_GRANULE_BYTES, /* at most */
     GSH_NCCL_MAP_WORDS = GSH_NCCL_N_GRANULES / 64,
     /* A member's offer to the others: its free granules, then which grown ranges are retired. */
