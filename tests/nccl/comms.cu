@@ -557,7 +557,7 @@ static float streamed_value(int lane, int rank, int round, size_t i)
 }
 
 /* Sums, and values of one rank, by turns: what a rank gets does not depend on which way they go.
- * Copies come before and after: while CUDA copies pageable memory, no other thread can launch. */
+ * Copies come before and after: CUDA may let no other thread launch while it copies. */
 static void stream_often(const lane &of, const test_rank *r, int number)
 {
     const size_t n = streamed;
@@ -611,6 +611,10 @@ static void stream_together(const ncclComm_t (&comms)[n_lanes], const test_rank 
         CUDA_OK(cudaMalloc((void **)&lanes[k].p, 2 * bytes));
         CUDA_OK(cudaMemcpy(lanes[k].p, values.data(), bytes, cudaMemcpyDefault));
     }
+    /* One after the other first: to make room for a kernel's stack, at its first launch, CUDA waits
+     * until no kernel runs. */
+    for (int k = 0; k < n_lanes; k++)
+        stream_often(lanes[k], r, k);
     std::thread first([&] { stream_often(lanes[1], r, 1); });
     std::thread second([&] { stream_often(lanes[2], r, 2); });
     stream_often(lanes[0], r, 0);
