@@ -17,12 +17,12 @@
  *   and it waits as in an all-reduce. In the last step it does neither.
  * - So before the first step of an item in which a warp stores, the other has taken all but perhaps
  *   the last piece or sum of the items before; these are not where the warp stores next.
- * - Slots that several communicators of the two share, also such of other jobs, have locks. A block
- * locks its part of the own slots first, if it is free, tells the other member's in a line whether
- * it has, and tells its helper in a word of the inbox what has been agreed. If not both have, lines
- * carry the block's part of the launch's items, from the next round on. Nothing waits for a lock. A
- * member that has agreed holds its lock until its block is through, so both agree on the same
- * launches in the same order, and count alike. */
+ * - Slots that several communicators of the two share, also such of other jobs, have locks. A
+ *   block locks its part of the own slots first, if it is free, tells the other member's in a line
+ *   whether it has, and tells its helper in a word of the inbox what has been agreed. If not both
+ *   have, lines carry the block's part of the launch's items, from the next round on. Nothing waits
+ *   for a lock. A member that has agreed holds its lock until its block is through, so both agree
+ *   on the same launches in the same order, and count alike. */
 #ifndef GSHMEM_COLL_LINES_PIECES_CUH
 #define GSHMEM_COLL_LINES_PIECES_CUH
 
