@@ -548,6 +548,48 @@ static void test_two_threads(ncclComm_t comm, const test_rank *r)
     OK(ncclCommDestroy(lanes[1].comm));
 }
 
+/* Two communicators whose ranks make their next calls in different orders, each on a stream that
+ * the communicator has not used: nothing may wait for the other communicator's work, neither a call
+ * nor the end of a communicator. is_legacy: their calls before were on the legacy stream, else on
+ * one that has been destroyed. */
+static void test_orders(ncclComm_t comm, const test_rank *r, bool is_legacy)
+{
+    ncclComm_t comms[2] = {};
+    cudaStream_t streams[2] = {}, before = NULL;
+    int *p = NULL, result[2] = {1, 1};
+    for (ncclComm_t &c : comms)
+        OK(ncclCommSplit(comm, 0, r->rank, &c, NULL));
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamCreate(&s));
+    CUDA_OK(cudaMalloc((void **)&p, sizeof result));
+    CUDA_OK(cudaMemcpy(p, result, sizeof result, cudaMemcpyDefault));
+    if (!is_legacy)
+        CUDA_OK(cudaStreamCreate(&before));
+    for (int i = 0; i < 2; i++)
+        OK(ncclAllReduce(p + i, p + i, 1, ncclInt, ncclSum, comms[i], before));
+    CUDA_OK(cudaStreamSynchronize(before));
+    if (!is_legacy)
+        CUDA_OK(cudaStreamDestroy(before));
+    for (int i = 0; i < 2; i++) {
+        const int of = r->rank == 0 ? 1 - i : i;
+        OK(ncclAllReduce(p + of, p + of, 1, ncclInt, ncclSum, comms[of], streams[of]));
+    }
+    CUDA_OK(cudaStreamSynchronize(streams[0]));
+    if (r->rank != 0)
+        OK(ncclCommDestroy(comms[0]));
+    OK(ncclAllReduce(p + 1, p + 1, 1, ncclInt, ncclSum, comms[1], streams[1]));
+    if (r->rank == 0)
+        OK(ncclCommDestroy(comms[0]));
+    CUDA_OK(cudaStreamSynchronize(streams[1]));
+    CUDA_OK(cudaMemcpy(result, p, sizeof result, cudaMemcpyDefault));
+    CHECK_EQ(result[0], r->n * r->n);
+    CHECK_EQ(result[1], r->n * r->n * r->n);
+    OK(ncclCommDestroy(comms[1]));
+    for (cudaStream_t &s : streams)
+        CUDA_OK(cudaStreamDestroy(s));
+    CUDA_OK(cudaFree(p));
+}
+
 constexpr size_t streamed = 50000; /* floats: more than the CPU device sends in lines */
 constexpr int n_streamings = 16, n_lanes = 3;
 
@@ -557,7 +599,7 @@ static float streamed_value(int lane, int rank, int round, size_t i)
 }
 
 /* Sums, and values of one rank, by turns: what a rank gets does not depend on which way they go.
- * Copies come before and after: CUDA may let no other thread launch while it copies. */
+ * Copies come before and after: they may wait for the others' kernels. */
 static void stream_often(const lane &of, const test_rank *r, int number)
 {
     const size_t n = streamed;
@@ -611,10 +653,6 @@ static void stream_together(const ncclComm_t (&comms)[n_lanes], const test_rank 
         CUDA_OK(cudaMalloc((void **)&lanes[k].p, 2 * bytes));
         CUDA_OK(cudaMemcpy(lanes[k].p, values.data(), bytes, cudaMemcpyDefault));
     }
-    /* One after the other first: to make room for a kernel's stack, at its first launch, CUDA waits
-     * until no kernel runs. */
-    for (int k = 0; k < n_lanes; k++)
-        stream_often(lanes[k], r, k);
     std::thread first([&] { stream_often(lanes[1], r, 1); });
     std::thread second([&] { stream_often(lanes[2], r, 2); });
     stream_often(lanes[0], r, 0);
@@ -688,6 +726,8 @@ static int run_rank(const test_rank *r)
     test_many(comm, r);
     test_many_at_once(comm, r);
     test_two_threads(comm, r);
+    for (bool is_legacy : {false, true})
+        test_orders(comm, r, is_legacy);
     if (r->n == 2)
         test_streaming(comm, r);
     if (r->n > 2)

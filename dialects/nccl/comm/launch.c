@@ -60,12 +60,7 @@ static const struct gsh_nccl_stream_ops *ops_of(struct ncclComm *comm)
 
 ncclResult_t gsh_nccl_enter_stream(const char *call, struct ncclComm *comm, cudaStream_t stream)
 {
-    int settle = 0;
-    int error = ops_of(comm)->enter(&comm->chain, stream, &settle);
-    if (settle) {
-        gshmemx_layer_synchronize();
-    }
-    return gsh_nccl_launched(call, error);
+    return gsh_nccl_launched(call, ops_of(comm)->enter(&comm->chain, stream));
 }
 
 void gsh_nccl_leave_stream(struct ncclComm *comm)
@@ -95,7 +90,7 @@ bool gsh_nccl_streams_add(struct gsh_nccl_streams *streams, cudaStream_t stream)
 static cudaStream_t main_stream(const struct ncclComm *comm, const struct gsh_nccl_streams *streams)
 {
     for (size_t i = 0; i < streams->n; i++) {
-        if (comm->chain.has_stream && comm->chain.stream == streams->all[i]) {
+        if (comm->chain.event != NULL && comm->chain.stream == streams->all[i]) {
             return streams->all[i];
         }
     }

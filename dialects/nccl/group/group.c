@@ -133,9 +133,6 @@ static ncclResult_t finish_call(const struct gsh_nccl_call *c, ncclResult_t r)
     if (r == ncclSuccess && c->family == GSH_NCCL_COLLECTIVE) {
         r = gsh_nccl_latest_result(&c->comm->latest);
     }
-    if (uses_streams(c)) {
-        c->comm->chain.is_alive = 0; /* the program may destroy its streams from now on */
-    }
     return r;
 }
 

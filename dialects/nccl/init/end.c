@@ -262,7 +262,7 @@ void gsh_nccl_comm_revoke(struct ncclComm *comm)
 {
     comm->is_revoked = true;
     gsh_nccl_job_interrupt(comm->job);
-    comm->chain.has_stream = 0;
+    comm->chain.has_call = 0;
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)

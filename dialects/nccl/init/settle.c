@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "dialects/nccl/base/error.h"
+#include "dialects/nccl/comm/launch.h"
 #include "dialects/nccl/comm/parting.h"
 #include "runtime/layer.h"
 
@@ -80,14 +81,16 @@ void gsh_nccl_settle(const char *call, struct ncclComm *comm)
     struct gshmemx_layer_scope scope;
     struct settling s = {.call = call, .comm = comm, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread;
-    if (!comm->chain.has_stream) {
+    if (!comm->chain.has_call) {
         return;
     }
     gsh_nccl_part(comm, GSH_NCCL_SETTLES);
     gsh_nccl_enter(comm->job, &scope);
     s.words = comm->n_ranks > 1 ? calloc((size_t)comm->n_ranks, sizeof(*s.words)) : NULL;
     const bool is_watched = begin_watch(&s, &thread); /* else it waits as long as its work does */
-    gshmemx_layer_synchronize();
+    if (!gsh_nccl_stream_ops()->await(&comm->chain)) {
+        gshmemx_layer_synchronize();
+    }
     if (is_watched) {
         pthread_mutex_lock(&s.lock);
         s.is_over = true;
@@ -98,5 +101,5 @@ void gsh_nccl_settle(const char *call, struct ncclComm *comm)
     }
     gsh_nccl_leave(&scope);
     free(s.words);
-    comm->chain.has_stream = 0;
+    comm->chain.has_call = 0;
 }

@@ -37,6 +37,13 @@ int wait(const gsh_nccl_wait *a, gshmemx_stream_t stream)
 
 /* ---- order ---- */
 
+#if defined(__CUDACC__)
+bool is_legacy(cudaStream_t stream)
+{
+    return stream == nullptr || stream == cudaStreamLegacy;
+}
+#endif
+
 /* The graph that the stream is being captured into; 0: none. *gone: a CUDA error, if there is no
  * such stream; else unchanged. */
 uint64_t capture_of(cudaStream_t stream, int *gone)
@@ -46,7 +53,7 @@ uint64_t capture_of(cudaStream_t stream, int *gone)
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     /* The legacy stream is never captured, and querying it while another stream is captured is an
      * error. */
-    if (stream == nullptr || stream == cudaStreamLegacy)
+    if (is_legacy(stream))
         return 0;
 #if CUDART_VERSION >= 13000
     const cudaError_t r =
@@ -66,6 +73,18 @@ uint64_t capture_of(cudaStream_t stream, int *gone)
     if (r != cudaSuccess && r != cudaErrorNotReady)
         *gone = GSH_NCCL_NO_STREAM;
     return 0;
+#endif
+}
+
+/* Which stream it is: CUDA may give a new one the handle of one that has been destroyed, and all
+ * threads give their own the same handle. The stream exists. */
+uint64_t id_of(cudaStream_t stream)
+{
+#if defined(__CUDACC__)
+    unsigned long long id = 0;
+    return is_legacy(stream) || cudaStreamGetId(stream, &id) != cudaSuccess ? UINT64_MAX : id;
+#else
+    return (uint64_t)(uintptr_t)stream; /* which an event keeps */
 #endif
 }
 
@@ -114,17 +133,6 @@ int exchange_capture_mode(int mode)
 }
 #endif
 
-/* The legacy stream is never destroyed. Most programs call on it, and recording an event there
- * after each call would take as long as a third of a small call. */
-bool lives_always(gshmemx_stream_t stream)
-{
-#if defined(__CUDACC__)
-    return stream == nullptr || (cudaStream_t)stream == cudaStreamLegacy;
-#else
-    return stream == nullptr;
-#endif
-}
-
 /* The event follows all of the stream's work so far. */
 int mark(gsh_nccl_stream_chain *t)
 {
@@ -135,37 +143,29 @@ int mark(gsh_nccl_stream_chain *t)
             return (int)r;
         t->event = event;
     }
-    t->is_behind = 0;
     return (int)cudaEventRecord((cudaEvent_t)t->event, (cudaStream_t)t->stream);
 }
 
-int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next, int *settle)
+int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next)
 {
-    const cudaStream_t stream = (cudaStream_t)next;
     int r = 0;
-    const uint64_t capture = capture_of(stream, &r);
-    *settle = 0;
+    const uint64_t capture = capture_of((cudaStream_t)next, &r);
     if (r != 0)
         return r;
-    if (t->has_stream && t->stream != next) {
-        if (capture != 0 && capture == t->capture) {
-            r = join(t->stream, next); /* a stream that is part of a graph is alive */
-        } else if (capture == 0 && t->capture == 0 && t->is_marked) {
-            r = t->is_behind ? mark(t) : 0;
-            if (r == 0)
-                r = (int)cudaStreamWaitEvent(stream, (cudaEvent_t)t->event, 0);
-        } else if (capture == 0 && t->capture == 0) {
-            if (t->is_alive)
-                r = join(t->stream, next);
-            else
-                *settle = 1;
-            t->is_marked = 1;
-        }
+    if (capture != 0) {
+        if (capture == t->capture && t->captured != next)
+            r = join(t->captured, next); /* a stream that is part of a graph is alive */
+        t->captured = next;
+        t->capture = capture;
+    } else {
+        const uint64_t id = id_of((cudaStream_t)next);
+        if (t->event != nullptr && t->id != id)
+            r = (int)cudaStreamWaitEvent((cudaStream_t)next, (cudaEvent_t)t->event, 0);
+        t->stream = next;
+        t->id = id;
     }
-    t->stream = next;
-    t->capture = capture;
-    t->has_stream = 1;
-    t->is_open = t->is_alive = 1;
+    t->is_captured = capture != 0;
+    t->is_open = t->has_call = 1;
     return r;
 }
 
@@ -173,13 +173,14 @@ int leave(gsh_nccl_stream_chain *t)
 {
     const int is_open = t->is_open;
     t->is_open = 0;
-    if (!is_open || !t->is_marked || t->capture != 0)
+    return is_open && !t->is_captured ? mark(t) : 0;
+}
+
+int await(gsh_nccl_stream_chain *t)
+{
+    if (t->capture != 0)
         return 0;
-    if (lives_always(t->stream)) {
-        t->is_behind = 1;
-        return 0;
-    }
-    return mark(t);
+    return t->event == nullptr || cudaEventSynchronize((cudaEvent_t)t->event) == cudaSuccess;
 }
 
 void end(gsh_nccl_stream_chain *t)
@@ -192,4 +193,5 @@ void end(gsh_nccl_stream_chain *t)
 } // namespace
 
 extern "C" const struct gsh_nccl_stream_ops GSH_NCCL_STREAM_OPS = {
-    prepare, wait, enter, leave, end, join, record, is_one_capture, exchange_capture_mode, relaxed};
+    prepare, wait, enter, leave, await, end, join, record, is_one_capture, exchange_capture_mode,
+    relaxed};

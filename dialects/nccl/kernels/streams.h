@@ -25,16 +25,19 @@ struct gsh_nccl_wait {
     uint32_t site; /* of the call in the program (runtime/layer.h), for reports; 0: not known */
 };
 
-/* The calls of a communicator so far. */
+/* The calls of a communicator so far. An event is recorded after each, at some 0.3 us: later the
+ * program may have destroyed the stream, and what else the stream orders, such as the legacy
+ * stream all blocking ones, is none of the communicator's. Waiting for other communicators' work
+ * would deadlock ranks that make their calls in different orders. */
 struct gsh_nccl_stream_chain {
-    gshmemx_stream_t stream; /* the latest call's */
-    uint64_t capture;        /* the graph that this call was captured into; 0: none */
-    void *event;             /* follows the latest call; NULL: not recorded */
-    int has_stream;
-    int is_marked; /* from now on the event is recorded after each call, but */
-    int is_behind; /* not after the latest, whose stream always lives */
-    int is_open;   /* entered and not left: only then is the stream certain to live, or */
-    int is_alive;  /* if it was given together with the calls that come next */
+    gshmemx_stream_t stream;   /* the latest call's outside graphs */
+    uint64_t id;               /* of that stream */
+    void *event;               /* follows that call; NULL: there has been none */
+    gshmemx_stream_t captured; /* the latest captured call's */
+    uint64_t capture;          /* the graph that it was captured into; 0: there has been none */
+    int has_call;              /* of either kind, since the rank last waited for its work */
+    int is_open;               /* entered and not left, by a call */
+    int is_captured;           /* that is captured */
 };
 
 /* cudaErrorInvalidResourceHandle: what they return for a stream that does not exist. */
@@ -45,12 +48,13 @@ struct gsh_nccl_stream_ops {
     int (*prepare)(void); /* as in args.h */
     int (*wait)(const struct gsh_nccl_wait *args, gshmemx_stream_t stream);
     /* A call is about to go onto the stream: orders it after the chain. It does not if one of the
-     * two is captured into a graph of which the other is no part, since the program orders graphs.
-     * *settle: the host must wait for the device, because the stream changes for the first time,
-     * and the program may already have destroyed the previous stream. */
-    int (*enter)(struct gsh_nccl_stream_chain *chain, gshmemx_stream_t stream, int *settle);
+     * two is captured into a graph of which the other is no part, since the program orders
+     * graphs. */
+    int (*enter)(struct gsh_nccl_stream_chain *chain, gshmemx_stream_t stream);
     /* The call has been enqueued. */
     int (*leave)(struct gsh_nccl_stream_chain *chain);
+    /* Waits for the chain's calls and for nothing else. 0: it cannot, since a graph may run. */
+    int (*await)(struct gsh_nccl_stream_chain *chain);
     void (*end)(struct gsh_nccl_stream_chain *chain);
     /* Orders earlier work on `before` ahead of later work on `after`. */
     int (*join)(gshmemx_stream_t before, gshmemx_stream_t after);
