@@ -188,6 +188,32 @@ __device__ __forceinline__ bool is_symmetric(const Context &c, const void *addre
     return address_in_heap(c, address) - state_of(c).base < state_of(c).stride;
 }
 
+/* ---- what other PEs say ---------------------------------------------------------------------- */
+
+/* Where this offset of the heap lies in this PE's. A word of PE pe says it, or words of some PEs
+ * (pe is -1): bytes from there on that leave the heap end the job. */
+template <class Context>
+__device__ __forceinline__ uint8_t *said_address(const Context &c, const char *call, int pe,
+                                                 uint64_t off, uint64_t bytes)
+{
+    const gsh_state &s = state_of(c);
+    if (__builtin_expect(off > s.stride || bytes > s.stride - off, 0))
+        report(c, GSH_REPORT_BEYOND_HEAP, call, pe, 0, 0, s.stride, off, bytes);
+    return reinterpret_cast<uint8_t *>(s.base + off);
+}
+
+/* A PE that a word of another PE says, by its number + 1: one that does not exist ends the job. */
+template <class Context>
+__device__ __forceinline__ int said_pe(const Context &c, const char *call, uint32_t number)
+{
+    const int pe = (int)(number - 1);
+    if (__builtin_expect((uint32_t)pe >= (uint32_t)state_of(c).n_pes, 0))
+        report(c, GSH_REPORT_BAD_PE, call, pe, 0, 0, 0, 0, 0);
+    return pe;
+}
+
+/* ---- waits and signals ----------------------------------------------------------------------- */
+
 /* Returns the element's value; the caller may be looping until it changes. */
 template <class Type> __device__ __forceinline__ Type seen(const Type *symmetric, Type value)
 {
@@ -197,8 +223,6 @@ template <class Type> __device__ __forceinline__ Type seen(const Type *symmetric
         poll_pause(symmetric);
     return value;
 }
-
-/* ---- signals ------------------------------------------------------------------------------- */
 
 /* The atomic operation of a signal: sig_op is SET or ADD. */
 __device__ __forceinline__ gsh_amo_op amo_of_signal(int sig_op)

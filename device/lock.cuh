@@ -64,7 +64,7 @@ __device__ GSHMEM_NOINLINE_BODY void set_lock(const Context &c, long *lock, cons
         wait_for_bits(c, l, GSH_LOCK_TAKEN, false, call);
     const uint32_t me = (uint32_t)l.me + 1, front = atomic_swap(c, l.tail, me, l.home, call);
     if (front != 0) {
-        atomic_or(c, l.node, me, (int)front - 1, call);
+        atomic_or(c, l.node, me, said_pe(c, call, front), call);
         wait_for_bits(c, l, GSH_LOCK_GRANTED, true, call);
         atomic_and(c, l.node, ~GSH_LOCK_GRANTED, l.me, call);
     }
@@ -105,8 +105,9 @@ __device__ GSHMEM_NOINLINE_BODY void clear_lock(const Context &c, long *lock, co
         }
         node = wait_for_bits(c, l, GSH_LOCK_BEHIND, true, call);
     }
+    const int behind = said_pe(c, call, node & GSH_LOCK_BEHIND);
     atomic_swap(c, l.node, 0u, l.me, call); /* done before the grant leaves: no PE is in between */
-    atomic_or(c, l.node, GSH_LOCK_GRANTED, (int)(node & GSH_LOCK_BEHIND) - 1, call);
+    atomic_or(c, l.node, GSH_LOCK_GRANTED, behind, call);
 }
 
 } // namespace detail

@@ -228,6 +228,8 @@ enum gsh_report_kind {
                                 */
     GSH_REPORT_OUT_OF_RANGE, /* checks: what the call's name says is `seen`, not below `expected` */
     GSH_REPORT_UNSUPPORTED,  /* gshmem has the call's name alone */
+    GSH_REPORT_BEYOND_HEAP,  /* pe, or some PEs (-1), say that bytes lie at offset `seen` of the
+                              * heap,  which has `expected` */
 };
 
 /* Checking builds: why a collective in a kernel returned an error. Written as gsh_report is. The

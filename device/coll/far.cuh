@@ -178,7 +178,24 @@ struct counts {
             m = at_position(position) > m ? at_position(position) : m;
         return m;
     }
+    __device__ inline uint64_t total() const
+    {
+        uint64_t sum = 0;
+        for (int position = 0; position < team->n_pes; position++)
+            sum += at_position(position);
+        return sum;
+    }
 };
+
+/* No count is above `limit`, and all parts of dest that they say lie in the heap. */
+template <class Context>
+__device__ inline void check_parts(const coll_call<Context> &k, const uint8_t *dest,
+                                   const counts &all, uint64_t limit)
+{
+    const uint64_t total = all.most() <= limit ? all.total() : UINT64_MAX;
+    if (total > 0)
+        said_address(k.c, k.name, -1, address_in_heap(k.c, dest) - state_of(k.c).base, total);
+}
 
 /* The counts go first. If many bytes follow, the counts are read until the end of the call. They
  * lie in the half of one step, so an even number of steps follows, and the next call's first step
@@ -189,6 +206,7 @@ __device__ GSHMEM_NOINLINE void collect_far(const coll_call<Context> &k, Group g
 {
     spill(g, dest, source, bytes);
     const counts all = {k.team, gather_words_far(k, g, bytes, 0), 16};
+    check_parts(k, dest, all, state_of(k.c).stride);
     const uint64_t most = all.most(), block = 16 + gsh_coll_block_bytes(most);
     if (!goes_by_leaders(k, (uint64_t)k.n * block)) {
         gsh_schedule s =
@@ -206,6 +224,7 @@ __device__ GSHMEM_NOINLINE void collect_far(const coll_call<Context> &k, Group g
     copy_to(k, g, plus(own, 16), source, bytes, near_member(*k.team, 0));
     come_to_leader(k, g, steps_of(k).near + 1);
     const counts with = {k.team, exchange_blocks(k, g, block, true), block};
+    check_parts(k, dest, with, most);
     GSHMEM_NO_UNROLL
     for (int position = 0; position < k.n; position++)
         copy<direction::get, false, Group>(

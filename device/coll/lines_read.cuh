@@ -31,6 +31,7 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
     using worker::load_scalar;
     using worker::look_at;
     using worker::me;
+    using worker::name;
     using worker::own;
     using worker::source;
     using worker::t;
@@ -236,7 +237,7 @@ template <arithmetic computes, class Context> struct line_reader : line_worker<c
             return false;
         if (i_take) {
             const uint8_t *const from = all.at(
-                reinterpret_cast<const uint8_t *>(state_of(all.c).base + (found - 1)), other());
+                said_address(all.c, name, all.pe(other()), found - 1, t.block_bytes), other());
             read_here<is_add>(block, is_add ? reinterpret_cast<uint8_t *>(t.result) : dest(other()),
                               from);
             group_block().sync();

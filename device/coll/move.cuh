@@ -294,12 +294,23 @@ __device__ inline uint64_t exchange_counts(const coll_call<Context> &k, Group g,
     return before;
 }
 
+/* The parts of dest that the members' counts say, up to begin + bytes, lie in the heap. */
+template <class Context>
+__device__ __forceinline__ void check_part(const coll_call<Context> &k, const uint8_t *dest,
+                                           uint64_t begin, uint64_t bytes)
+{
+    if (bytes > 0) /* dest of nothing may be anything */
+        said_address(k.c, k.name, -1, address_in_heap(k.c, dest) - state_of(k.c).base + begin,
+                     bytes);
+}
+
 template <class Context, class Group>
 __device__ GSHMEM_NOINLINE void collect_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
                                                const uint8_t *source, uint64_t bytes)
 {
     spill(g, dest, source, bytes);
     const uint64_t begin = exchange_counts(k, g, bytes);
+    check_part(k, dest, begin, bytes);
     coll_barrier<Context, Group> all(k, g);
     const assignment t = assignment_of(g, k.n, false);
     all.sync();

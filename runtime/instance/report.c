@@ -156,6 +156,18 @@ static bool word_timeout(struct gsh_instance *pe, const struct gsh_report *r, ch
     }
 }
 
+static void word_said(const struct gsh_report *r, char *out, size_t bytes)
+{
+    char who[32] = "the members' counts say";
+    if (r->pe >= 0) {
+        snprintf(who, sizeof(who), "PE %d says", r->pe);
+    }
+    snprintf(out, bytes,
+             "%s that %" PRIu64 " bytes lie at offset 0x%" PRIx64
+             " of the heap, which ends at 0x%" PRIx64,
+             who, r->bytes, r->seen, r->expected);
+}
+
 /* A promise broken by the kernel's call, or by the members' calls together. */
 static void word_mistake(const struct gsh_instance *pe, const struct gsh_report *r, char *out,
                          size_t bytes)
@@ -235,6 +247,9 @@ static void word_mistake(const struct gsh_instance *pe, const struct gsh_report 
                      "%" PRId64 " is out of range: it is at least 0 and at most %" PRIu64,
                      (int64_t)r->seen, r->expected - 1);
         }
+        break;
+    case GSH_REPORT_BEYOND_HEAP:
+        word_said(r, out, bytes);
         break;
     default:
         snprintf(out, bytes, "report of unknown kind %u", r->kind);

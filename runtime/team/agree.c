@@ -148,7 +148,9 @@ static size_t words_bytes(uint64_t n_or)
     return (WORD_OR + (size_t)n_or) * sizeof(uint64_t);
 }
 
-/* Under the lock: appends to the early messages, so that those of a key stay in order. */
+/* Under the lock: appends to the early messages, so that those of a key stay in order. The sender
+ * may write while they are copied, so the number of words, no more than the inbox has room for, is
+ * read once. */
 static void take_from(const struct exchange *x, int from)
 {
     struct gsh_page_inbox *inbox = gsh_page_inbox(x->pe, x->pe->my_pe, from);
@@ -157,12 +159,15 @@ static void take_from(const struct exchange *x, int from)
     if (gsh_load_acquire_u64(&inbox->sent) == taken) {
         return;
     }
-    size_t bytes = words_bytes(inbox->words[WORD_N_OR]);
+    const uint64_t n_or =
+        gsh_min_u64(gsh_load_relaxed_u64(&inbox->words[WORD_N_OR]), x->pe->teams->n_units / 64);
+    size_t bytes = words_bytes(n_or);
     struct gsh_early_message *early = need_memory(x, sizeof(*early) + bytes),
                              **end = &x->pe->teams->early;
     early->next = NULL;
     early->from = from;
     memcpy(early->words, inbox->words, bytes);
+    early->words[WORD_N_OR] = n_or;
     while (*end != NULL) {
         end = &(*end)->next;
     }

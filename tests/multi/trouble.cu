@@ -59,6 +59,8 @@ static const struct {
                     {"kernel_null", k_null},
                     {"kernel_lock_not_held", k_unlock},
                     {"kernel_holds", k_lock},
+                    {"kernel_no_front", k_lock},
+                    {"kernel_no_behind", k_unlock},
                     {"kernel_exit", k_exit}};
 
 /* The others of a case in which only PE 0 acts: they sleep in a barrier until it ends them. */

@@ -94,6 +94,11 @@ static void differ_in_type(const scene *s, bool is_odd)
     test_sync(&s->pe);
 }
 
+__global__ void collect_kernel(long *dest, const long *source, size_t nelems)
+{
+    gshmemx_long_collect_block(GSHMEM_TEAM_WORLD, dest, source, nelems);
+}
+
 /* PE 1 makes another collective call than the others. */
 static void differ(const scene *s)
 {
@@ -102,6 +107,11 @@ static void differ(const scene *s)
         differ_in_reduce(s, is_odd);
     if (strncmp(s->name, "differ_type", 11) == 0)
         differ_in_type(s, is_odd);
+    if (is(s, "differ_collect")) {
+        test_collective(&s->pe, collect_kernel, 1, 32, s->dest, (const long *)s->source,
+                        is_odd ? (size_t)1 << 50 : (size_t)1);
+        test_sync(&s->pe);
+    }
     if (is(s, "differ_calloc") && (is_odd ? gshmem_calloc(1, 100) : gshmem_malloc(100)) != NULL)
         exit(3);
     if (is(s, "differ_free"))

@@ -5,6 +5,7 @@
 
 #include <thread>
 #include "tests/multi/trouble_scene.cuh"
+#include "wire/lock.h"
 
 static void host_mistake(const scene *s)
 {
@@ -80,6 +81,11 @@ static void host_mistake(const scene *s)
     if (is(s, "channel_shared"))
         test_collective(&s->pe, coll_kernel, 4, 64, s->dest, (const long *)s->source, (size_t)4,
                         1L);
+    if (is(s, "kernel_no_front")) /* of a lock: at its home */
+        for (int pe = 0; pe < s->pe.n; pe++)
+            gshmem_long_p(s->stuck, s->pe.n + 1, pe);
+    if (is(s, "kernel_no_behind")) /* this PE holds it */
+        gshmem_long_p(s->stuck, (long)(GSH_LOCK_TAKEN | GSH_LOCK_BEHIND) << 32, 0);
     test_sync(&s->pe);
     if (is(s, "descriptors_closed")) /* on all PEs: none sees that another's have closed */
         for (int fd = 3; fd < 1024; fd++)

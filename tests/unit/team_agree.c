@@ -1,7 +1,8 @@
 /* When a PE dies in a job that outlives it, some of the others leave an agreement with it and begin
  * the next one, without it, before others know: messages of either are taken for no other,
  * whichever PE is ahead, and none is left in the end. Votes of a team take one such agreement, of a
- * few words, unless they differ. SPDX-License-Identifier: Apache-2.0 */
+ * few words, unless they differ. A message's number of words is bounded.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,27 @@ static void know_before(void)
     end_job();
 }
 
+/* PE 0's message of an agreement that PE 1 does not make claims to have more words than an inbox.
+ */
+static void claim_words(void)
+{
+    struct part both[] = {{.me = 0, .pes = live, .n = 2}, {.me = 1, .pes = live, .n = 2}};
+    make_job();
+    struct gsh_page_inbox *inbox = gsh_page_inbox(&instances[1], 1, 0);
+    inbox->words[0] = GSH_AGREE_PART(2); /* the key; then the list, and the number of words */
+    inbox->words[GSH_BALLOT_OWN_WORDS - 1] = UINT64_C(1) << 45;
+    inbox->sent = 1;
+    begin(&both[0]);
+    begin(&both[1]);
+    end(&both[0]);
+    end(&both[1]);
+    CHECK_EQ(both[0].max, 2);
+    CHECK_EQ(both[1].max, 2);
+    CHECK(instances[1].teams->early != NULL); /* it has been taken, as far as there is room */
+    gsh_early_messages_destroy(instances[1].teams);
+    end_job();
+}
+
 struct voter {
     struct part part;
     uint64_t bytes; /* what it registers */
@@ -220,5 +242,6 @@ int main(void)
     hear_late(true);
     hear_early();
     know_before();
+    claim_words();
     return test_result();
 }

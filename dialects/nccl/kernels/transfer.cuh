@@ -386,8 +386,10 @@ __device__ void read_offered(const A &a, const context &c, const gsh_nccl_transf
 {
     const uint64_t off = detail::load_relaxed(
         reinterpret_cast<const uint64_t *>(slot_of(a.rings, channel, t.peer, piece)));
-    const char *const there = on_peer(a, t.peer, reinterpret_cast<char *>(c.state.base + off));
-    copy_piece<detail::direction::get>(static_cast<char *>(t.buffer) + s.begin, there + s.begin,
+    const uint8_t *const there =
+        on_peer(a, t.peer, detail::said_address(c, "ncclRecv", a.rings.pe_of[t.peer], off, s.end));
+    copy_piece<detail::direction::get>(static_cast<char *>(t.buffer) + s.begin,
+                                       reinterpret_cast<const char *>(there + s.begin),
                                        s.end - s.begin);
     gshmem::group_block().sync();
     if (threadIdx.x == signaller)
