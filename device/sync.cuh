@@ -103,20 +103,22 @@ template <class Context> __device__ __forceinline__ gsh_team_state world_team(co
 
 /* The threads of a group that send flags and wait for them. writes_late: whether the epoch is
  * written after the flags have arrived, not while they are under way. Only a call by a single warp
- * is faster that way (perftest/results/h200-constants.md). */
+ * is faster that way (perftest/results/h200-constants.md). converges: whether they call
+ * converge_warp() behind the flags. A warp does not: its own synchronisation follows, and a loop
+ * with copies would keep up to four registers more, which are too many for 1024 threads. */
 template <class Group> struct flag_group {
     typedef group_warp type;
-    static constexpr bool is_warp = true, writes_late = false;
+    static constexpr bool is_warp = true, writes_late = false, converges = true;
     static __device__ __forceinline__ bool has(Group g) { return g.rank() < 32; }
 };
 template <> struct flag_group<group_warp> {
     typedef group_warp type;
-    static constexpr bool is_warp = true, writes_late = true;
+    static constexpr bool is_warp = true, writes_late = true, converges = false;
     static __device__ __forceinline__ bool has(group_warp) { return true; }
 };
 template <> struct flag_group<group_thread> {
     typedef group_thread type;
-    static constexpr bool is_warp = false, writes_late = false;
+    static constexpr bool is_warp = false, writes_late = false, converges = false;
     static __device__ __forceinline__ bool has(group_thread) { return true; }
 };
 
@@ -329,7 +331,7 @@ __device__ __forceinline__ void sync_team(const Context &c, Group g, const gsh_t
             fly_flags<is_barrier, Group>(c, Words(), team ? *team : world_team(c),
                                          team ? channel_off(*team, channel) : GSH_WORLD_SYNC_OFF,
                                          call);
-        if (flag_group<Group>::is_warp)
+        if (flag_group<Group>::converges)
             converge_warp();
     }
     g.sync();
