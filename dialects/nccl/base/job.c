@@ -250,17 +250,21 @@ static bool is_of(const struct gsh_nccl_job *job, const ncclUniqueId *id)
     return memcmp(&job->id, id, sizeof(*id)) == 0;
 }
 
-/* Of how many other ids the process has jobs: several ranks may be threads of it. */
+/* Of how many other ids the process has jobs, up to GSH_NCCL_EARLY_JOBS: several ranks may be
+ * threads of it. */
 static int count_others(const ncclUniqueId *id)
 {
+    const struct gsh_nccl_job *others[GSH_NCCL_EARLY_JOBS];
     int n = 0;
     pthread_mutex_lock(&jobs_lock);
-    for (const struct gsh_nccl_job *j = jobs; j != NULL; j = j->next) {
-        const struct gsh_nccl_job *same = jobs;
-        while (same != j && !is_of(same, &j->id)) {
-            same = same->next;
+    for (const struct gsh_nccl_job *j = jobs; j != NULL && n < GSH_NCCL_EARLY_JOBS; j = j->next) {
+        bool is_new = !is_of(j, id);
+        for (int i = 0; i < n; i++) {
+            is_new = is_new && !is_of(j, &others[i]->id);
         }
-        n += same == j && !is_of(j, id);
+        if (is_new) {
+            others[n++] = j;
+        }
     }
     pthread_mutex_unlock(&jobs_lock);
     return n;
@@ -272,15 +276,14 @@ static bool any_says(const char *call, const struct gsh_nccl_job *job, bool mine
 }
 
 /* All PEs take as much. */
-static void choose_sizes(const char *call, struct gsh_nccl_job *job)
+static void choose_sizes(const char *call, struct gsh_nccl_job *job, int n_others)
 {
-    const int n_others = count_others(&job->id);
     const bool is_small = any_says(call, job, n_others > 0);
     job->fixed_part_bytes = is_small ? GSH_NCCL_LATER_FIXED_PART_BYTES : GSH_NCCL_FIXED_PART_BYTES;
     job->is_early = !any_says(call, job, n_others >= GSH_NCCL_EARLY_JOBS);
 }
 
-static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
+static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job, int n_others)
 {
     size_t state_bytes = 0;
     const struct gsh_state *state = NULL;
@@ -293,7 +296,7 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
     if (error != 0) {
         return gsh_nccl_base(call, error);
     }
-    choose_sizes(call, job);
+    choose_sizes(call, job, n_others);
     state = gshmemx_layer_state(&state_bytes);
     job->posts = gshmemx_layer_posts();
     size_t windows_bytes = GSH_NCCL_N_WINDOWS * sizeof(struct ncclWindow_vidmem);
@@ -317,11 +320,11 @@ static ncclResult_t make_segment(const char *call, struct gsh_nccl_job *job)
 
 /* Starts a PE by the id. A thread that acts for no PE yet acts for this one from now on, so it can
  * make gshmem's own calls. */
-static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w, void **pe)
+static ncclResult_t start(const char *call, const struct gsh_nccl_job_request *w, bool is_small,
+                          void **pe)
 {
     gshmemx_uniqueid_t uid;
     gshmemx_init_attr_t attr = GSHMEMX_INIT_ATTR_INITIALIZER;
-    const bool is_small = count_others(w->id) > 0;
     memcpy(&uid, w->id, sizeof(uid));
     int error = gshmemx_set_attr_uniqueid_args(w->rank, w->n_ranks, &uid, &attr);
     if (error != 0) {
@@ -355,9 +358,9 @@ static void free_job(struct gsh_nccl_job *job)
     free(job);
 }
 
-/* The PE is there. */
+/* The PE is there. n_others: other ids. */
 static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w, void *pe,
-                         bool is_ours, struct gsh_nccl_job **out)
+                         bool is_ours, int n_others, struct gsh_nccl_job **out)
 {
     struct gshmemx_layer_scope scope;
     struct gsh_nccl_job *job = calloc(1, sizeof(*job));
@@ -376,7 +379,7 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     job->my_pe = gshmem_my_pe();
     job->n_pes = gshmem_n_pes();
     job->exchanged = calloc((size_t)job->n_pes, GSH_NCCL_EXCHANGE_BYTES);
-    ncclResult_t r = job->exchanged != NULL ? make_segment(call, job)
+    ncclResult_t r = job->exchanged != NULL ? make_segment(call, job, n_others)
                                             : gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     if (r == ncclSuccess) {
         /* The segment has set the device up. Later a running kernel may wait for a rank that has
@@ -443,9 +446,10 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_reques
     }
     ncclResult_t r = ncclSuccess;
     if (job == NULL) {
-        r = is_ours ? start(call, w, &pe) : ncclSuccess;
+        const int n_others = count_others(w->id);
+        r = is_ours ? start(call, w, n_others > 0, &pe) : ncclSuccess;
         if (r == ncclSuccess) {
-            r = make(call, w, pe, is_ours, &job);
+            r = make(call, w, pe, is_ours, n_others, &job);
             if (r != ncclSuccess && is_ours) {
                 gshmemx_layer_finalize(pe);
             }
