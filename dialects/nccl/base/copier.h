@@ -9,9 +9,9 @@
 
 struct gsh_nccl_copier;
 
-/* For the calling thread's PE, on this device (as in runtime/layer.h). CUDA may wait for running
- * kernels in create and end; in no other call. NULL: there is no memory for it, and puts copy by
- * themselves. */
+/* For the calling thread's PE, on this device (as in runtime/layer.h), which has been set up. CUDA
+ * may wait for running kernels in create and end; in no other call. NULL: there is no memory for
+ * it, and puts copy by themselves. */
 struct gsh_nccl_copier *gsh_nccl_copier_create(void *pe, int device);
 /* From now on there is a thread; false: there is none. All that follow accept NULL. */
 bool gsh_nccl_copier_need(struct gsh_nccl_copier *copier);

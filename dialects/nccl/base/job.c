@@ -116,7 +116,7 @@ void gsh_nccl_job_give_up(struct gsh_nccl_job *job)
 {
     __atomic_store_n(&job->is_given_up, true, __ATOMIC_SEQ_CST);
     leave_kernels(job, true);
-    gsh_nccl_copier_leave(job->copier);
+    gsh_nccl_copier_leave(gsh_nccl_job_copier(job));
     gsh_nccl_worker_give_up(gsh_nccl_job_worker(job));
 }
 
@@ -236,6 +236,25 @@ bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job)
     }
     pthread_mutex_unlock(&job->lock);
     return worker != NULL;
+}
+
+/* ---- the copier ---- */
+
+struct gsh_nccl_copier *gsh_nccl_job_copier(const struct gsh_nccl_job *job)
+{
+    /* seq_cst: see gsh_nccl_job_need_copier */
+    return __atomic_load_n(&job->copier, __ATOMIC_SEQ_CST);
+}
+
+bool gsh_nccl_job_need_copier(struct gsh_nccl_job *job)
+{
+    if (job->copier == NULL) {
+        /* seq_cst, as is gsh_nccl_job_give_up, which stores is_given_up and then loads this: at
+         * least one of the two sees the other's store. */
+        __atomic_store_n(&job->copier, gsh_nccl_copier_create(job->pe, job->device),
+                         __ATOMIC_SEQ_CST);
+    }
+    return !gsh_nccl_job_is_given_up(job) && gsh_nccl_copier_need(job->copier);
 }
 
 /* ---- the segment ---- */
@@ -382,14 +401,10 @@ static ncclResult_t make(const char *call, const struct gsh_nccl_job_request *w,
     ncclResult_t r = job->exchanged != NULL ? make_segment(call, job, n_others)
                                             : gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
     if (r == ncclSuccess) {
-        /* The segment has set the device up. Later a running kernel may wait for a rank that has
-         * yet to launch one. */
-        job->copier = gsh_nccl_copier_create(pe, job->device);
         r = make_control_team(call, job);
     }
     gsh_nccl_leave(&scope);
     if (r != ncclSuccess) {
-        gsh_nccl_copier_end(job->copier);
         free_job(job);
         return r;
     }

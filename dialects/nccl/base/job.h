@@ -64,7 +64,8 @@ struct gsh_nccl_job {
     char *segment;             /* the parts that follow, in this order */
     struct ncclWindow_vidmem *windows;
     struct gsh_state *state;        /* a copy, for kernels */
-    struct gsh_nccl_copier *copier; /* of GIN's large puts (copier.h); or NULL */
+    struct gsh_nccl_copier *copier; /* of GIN's large puts (copier.h); or NULL; atomic, written
+                                       under the agreement lock */
     bool is_early;                  /* one of the first GSH_NCCL_EARLY_JOBS on all PEs */
     bool posts;                     /* kernels post to a NIC by themselves for far ranks */
     char *fixed_part;
@@ -101,6 +102,12 @@ bool gsh_nccl_job_put_early(struct gsh_nccl_job *job);
 struct gsh_nccl_worker *gsh_nccl_job_worker(const struct gsh_nccl_job *job);
 /* From now on there is a worker; false: no thread. */
 bool gsh_nccl_job_need_worker(struct gsh_nccl_job *job);
+
+/* Any thread; NULL: nobody has needed one so far. */
+struct gsh_nccl_copier *gsh_nccl_job_copier(const struct gsh_nccl_job *job);
+/* From now on there is a copier, with its thread; false: it cannot be had. With the PE entered, and
+ * its agreement lock held. CUDA may wait for running kernels. */
+bool gsh_nccl_job_need_copier(struct gsh_nccl_job *job);
 
 /* Any thread. From now on kernels of the job's PE leave their waits, and nothing waits for its
  * worker. The job stays until the process ends. */

@@ -64,7 +64,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
             gsh_nccl_comm_misses_rank(comm)) {
             *asyncError = ncclRemoteError;
         }
-        if (*asyncError == ncclSuccess && job != NULL && gsh_nccl_copier_error(job->copier) != 0) {
+        if (*asyncError == ncclSuccess && job != NULL &&
+            gsh_nccl_copier_error(gsh_nccl_job_copier(job)) != 0) {
             *asyncError = ncclUnhandledCudaError;
         }
         if (*asyncError == ncclSuccess) {

@@ -214,7 +214,7 @@ static ncclResult_t abort_comm(const char *call, struct ncclComm *comm)
         gsh_nccl_job_give_up(job);
         gsh_nccl_part_all(job);
         /* It may be in a launch that waits for kernels, and these leave now. */
-        gsh_nccl_copier_stop(job->copier);
+        gsh_nccl_copier_stop(gsh_nccl_job_copier(job));
     }
     gsh_nccl_worker_give_up(comm->worker);
     return ncclSuccess;

@@ -189,8 +189,10 @@ int create(gsh_nccl_copies *c)
     if (r == cudaSuccess)
         r = cudaFuncGetAttributes(&attributes, (const void *)help);
 #endif
-    if (r != cudaSuccess)
+    if (r != cudaSuccess) {
         destroy(c);
+        (void)cudaGetLastError(); /* it is not the program's */
+    }
     return (int)r;
 }
 

@@ -197,15 +197,18 @@ static ncclResult_t check_requirements(const char *call, const ncclDevCommRequir
     return ncclSuccess;
 }
 
-/* All ranks must request the same; otherwise none gets anything. */
-static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p)
+/* All ranks must request the same; otherwise none gets anything. *has_copier: this rank has one; on
+ * return, all have. */
+static ncclResult_t compare(const char *call, const struct ncclComm *comm, const struct plan *p,
+                            bool *has_copier)
 {
     struct asked {
         uint64_t marks; /* of windows; not part of the request */
         uint64_t bytes;
         uint32_t n_signals, n_counters;
-        int32_t n_contexts, reserved;
-    } own = {comm->marks, p->bytes, p->n_signals, p->n_counters, p->n_contexts, 0};
+        int32_t n_contexts;
+        uint32_t has_copier; /* nor is this */
+    } own = {comm->marks, p->bytes, p->n_signals, p->n_counters, p->n_contexts, *has_copier};
     struct asked *all = malloc((size_t)comm->n_ranks * sizeof(*all));
     if (all == NULL) {
         return gsh_nccl_fail(ncclSystemError, "%s: no memory", call);
@@ -214,7 +217,9 @@ static ncclResult_t compare(const char *call, const struct ncclComm *comm, const
     if (r == ncclSuccess) {
         r = gsh_nccl_windows_compare(call, comm, &all->marks, sizeof(*all));
     }
-    for (int i = 1; r == ncclSuccess && i < comm->n_ranks; i++) {
+    for (int i = 0; r == ncclSuccess && i < comm->n_ranks; i++) {
+        *has_copier = *has_copier && all[i].has_copier != 0;
+        all[i].has_copier = 0;
         if (memcmp(&all[i], &all[0], sizeof(own)) != 0) {
             r = gsh_nccl_fail(ncclInvalidArgument,
                               "%s: ranks ask for different things: rank 0 for %llu bytes with %u "
@@ -288,7 +293,10 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
         .nWindows = GSH_NCCL_N_WINDOWS,
     };
     struct plan p = make_plan(comm, q, &d, false);
-    ncclResult_t r = compare(c->name, comm, &p);
+    /* Before the ranks agree on anything: if one cannot have it, none uses it. */
+    bool has_copier = c->devcomm.layout == NULL && p.n_signals + p.n_counters > 0 &&
+                      gsh_nccl_job_need_copier(comm->job);
+    ncclResult_t r = compare(c->name, comm, &p, &has_copier);
     if (r != ncclSuccess) {
         return r;
     }
@@ -311,8 +319,7 @@ static ncclResult_t create(const struct gsh_nccl_call *c)
     d.ginContextCount = p.n_contexts;
     d.ginSignalCount = (int)p.n_signals;
     d.ginCounterCount = (int)p.n_counters;
-    if (c->devcomm.layout == NULL && p.n_signals + p.n_counters > 0 &&
-        gsh_nccl_copier_need(comm->job->copier)) {
+    if (has_copier) {
         d.copies = gsh_nccl_copier_slots(comm->job->copier);
         d.copies_asked = gsh_nccl_copier_asked(comm->job->copier);
     }

@@ -245,7 +245,8 @@ extern "C" {
 
 /* Collective over comm, with the same requirements on all ranks; in a group *outDevComm is filled
  * in when the group ends. Its memory comes from what all communicators of a PE share,
- * or is mapped for it. */
+ * or is mapped for it. The first one of an id with signals or counters may wait for kernels that
+ * run on the device: none of them may wait for what another rank does after this call. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const ncclDevCommRequirements *reqs,
                                ncclDevComm *outDevComm) __asm__("gsh_ncclDevCommCreate");
 /* Collective over comm; no rank's kernels may still use it. */
