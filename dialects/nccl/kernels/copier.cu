@@ -92,7 +92,7 @@ __device__ found find_units(gsh_nccl_copy_slots *copies, uint64_t *n_asked)
         if constexpr (!detail::is_cpu_device)
             is_last = __shfl_sync(~0u, (int)is_last, 0) != 0;
         if (is_last) {
-            *n_asked = detail::load_relaxed(&copies->n_asked);
+            *n_asked = detail::atomic_load(&copies->n_asked);
             detail::fence_gpu(); /* pairs with the second fence of ask_for_help in gin_copy.h */
         } else {
             detail::spin_pause();
