@@ -45,7 +45,7 @@ ARROWS = {
     "heap/": HOST + ["heap/", "bootstrap/agree.h", "bootstrap/bootstrap.h", "bootstrap/fdpass.h",
                      # without a job
                      "bootstrap/descriptor.h", "bootstrap/socket.h", "bootstrap/uds.h"],
-    "proxy/": HOST + PROXY + ["proxy/ucx/plugin.h"],
+    "proxy/": HOST + PROXY + ["proxy/pairs_impl.h", "proxy/ucx/plugin.h"],
     "hang/": PUBLIC + BASE + ["hang/"],
     "nic/": PUBLIC + BASE + WIRE + ["nic/"],
     "proxy/ring/": HOST + ["proxy/ring/", "proxy/request.h"],

@@ -6,7 +6,7 @@
 
 #include "bootstrap/tcp_link.h"
 #include "heap/range.h"
-#include "proxy/pairs.c" /* for on_message, and what it keeps */
+#include "proxy/pair_service.c" /* for the service that it keeps */
 
 #define GRANULE UINT64_C(4096)
 
@@ -86,14 +86,15 @@ static enum gsh_result answer(struct gsh_transport *t, int pe, const void *heade
 }
 
 /* A message of any of its fields, mostly such as make it further. */
-static void send_piece(struct fuzz_input *in, struct service *s, const struct gsh_pair_link *link)
+static void send_piece(struct fuzz_input *in, struct gsh_pair_service *s,
+                       const struct gsh_pair_link *link)
 {
     static uint8_t content[8192];
     uint8_t header[sizeof(struct gsh_pair_piece) + GSH_PAIR_HEAD_MAX + 8];
     const uint64_t how = fuzz_take(in, 1);
     const size_t head = how % 4 == 0 ? fuzz_take(in, 1) % (GSH_PAIR_HEAD_MAX + 8) : 0,
                  bytes = fuzz_take(in, 2) % sizeof(content);
-    const struct message *last = link->last;
+    const struct gsh_pair_message *last = link->last;
     struct gsh_pair_piece piece = {
         .kind = GSH_PAIR_DATA,
         .at = last != NULL && last->filled < last->bytes ? (uint32_t)last->filled : 0,
@@ -105,17 +106,17 @@ static void send_piece(struct fuzz_input *in, struct service *s, const struct gs
     piece.value ^= how / 32 == 3 ? fuzz_take(in, 8) : 0;
     memcpy(header, &piece, sizeof(piece));
     memset(header + sizeof(piece), 0x77, sizeof(header) - sizeof(piece));
-    on_message(s, how / 32 == 4 ? 2 : 1, header,
-               how / 32 == 5 ? head % sizeof(piece) : sizeof(piece) + head, content, bytes);
+    gsh_pair_link_take(s, how / 32 == 4 ? 2 : 1, header,
+                       how / 32 == 5 ? head % sizeof(piece) : sizeof(piece) + head, content, bytes);
 }
 
 static void fuzz_pieces(struct fuzz_input *in)
 {
     static const struct gsh_transport_ops ops = {.send = answer, .message_max = 7936};
-    static struct service s = {.lock = PTHREAD_MUTEX_INITIALIZER, .n_pairs = 2};
+    static struct gsh_pair_service s = {.lock = PTHREAD_MUTEX_INITIALIZER, .n_pairs = 2};
     static uint8_t data[GSH_PAIR_MESSAGE_MAX];
     struct gsh_transport transport = {.ops = &ops};
-    struct pair pair = {.as = 1, .is_set = true};
+    struct gsh_pair pair = {.as = 1, .is_set = true};
     struct gsh_pair_link *link = NULL;
     uint64_t number;
     s.transport = &transport;
@@ -132,10 +133,10 @@ static void fuzz_pieces(struct fuzz_input *in)
             FUZZ_CHECK(gsh_pair_link_receive(link, data, sizeof(data), &bytes, 1) == GSH_OK);
             FUZZ_CHECK(bytes > 0 && bytes <= sizeof(data));
         }
-        FUZZ_CHECK(link->n_arrived - link->n_received <= WINDOW + GSH_PAIR_MESSAGE_MAX);
+        FUZZ_CHECK(link->n_arrived - link->n_received <= GSH_PAIR_WINDOW + GSH_PAIR_MESSAGE_MAX);
         FUZZ_CHECK(link->n_taken <= link->n_sent && n_answers <= (unsigned)step + 1);
         size_t n_complete = 0;
-        for (const struct message *m = link->first; m != NULL; m = m->next) {
+        for (const struct gsh_pair_message *m = link->first; m != NULL; m = m->next) {
             FUZZ_CHECK(m->filled <= m->bytes && (m->filled == m->bytes || m == link->last));
             n_complete += m->filled == m->bytes;
         }
