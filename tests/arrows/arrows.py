@@ -124,7 +124,8 @@ LAYERS = [
                                     "mlx5/queue", "mlx5/memory", "mlx5/watch", "mlx5/adapter", "mlx5_load",
                                     "adapter")],
     [f"dialects/nccl/{module}" for module in (
-        "kernels/args", "kernels/transfer", "kernels/kernels", "kernels/streams", "kernels/copier",
+        "kernels/args", "kernels/rings", "kernels/ring_lines", "kernels/offers", "kernels/own_copies",
+        "kernels/transfer", "kernels/kernels", "kernels/streams", "kernels/copier",
         "base/error", "base/param", "base/encryption", "base/type", "base/worker", "base/copier",
         "base/job", "base/pieces", "base/pool",
         "comm/collective", "comm/latest", "comm/comm", "comm/launch", "comm/ask", "comm/near_ranks",
