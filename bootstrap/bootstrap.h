@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "base/keys.h"
 #include "base/result.h"
-#include "bootstrap/host_runs.h"
+#include "bootstrap/host_layout.h"
 
 struct gsh_bootstrap;
 struct gsh_uid_asking;
@@ -42,7 +42,7 @@ struct gsh_bootstrap_ops {
                                       void *all_out, void *value, size_t value_bytes,
                                       void (*fold)(void *into, const void *from));
     /* As gather_combine, but theirs receives the blobs of this rank's host alone, in rank order;
-     * not NULL where host_ranks is not 0. gather.h calls it. */
+     * not NULL where hosts are known. gather.h calls it. */
     enum gsh_result (*gather_host)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                    void *theirs, void *value, size_t value_bytes,
                                    void (*fold)(void *into, const void *from));
@@ -76,10 +76,8 @@ struct gsh_bootstrap {
     /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
      * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
-    /* The most ranks that a host has, where the ranks of each host follow one another, as host_runs
-     * says (host_runs.h). 0: it is not known, or not so. The same on all ranks. */
-    int host_ranks, n_host_runs;
-    struct gsh_host_run host_runs[GSH_HOST_RUNS_MAX];
+    /* How the ranks lie on hosts, with all its runs, if that is known. The same on all ranks. */
+    struct gsh_host_layout hosts;
     /* By it ranks look up what others have published (uid_ask.h). NULL: they cannot, the same on
      * all. */
     struct gsh_uid_asking *asking;

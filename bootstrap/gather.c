@@ -35,18 +35,18 @@ enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, const void *mine, si
     return r;
 }
 
-struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b)
+struct gsh_host_ranks gsh_host_range(const struct gsh_bootstrap *b)
 {
     int number;
-    return b->host_ranks == 0 ? (struct gsh_rank_range){.n = b->size}
-                              : gsh_host_runs_find(b->host_runs, b->n_host_runs, b->rank, &number);
+    return b->hosts.most == 0 ? gsh_host_ranks_from(0, b->size)
+                              : gsh_host_layout_find(&b->hosts, b->size, b->rank, &number);
 }
 
 enum gsh_result gsh_gather_host(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                 void *theirs, void *value, size_t value_bytes,
                                 void (*fold)(void *into, const void *from))
 {
-    return b->host_ranks == 0
+    return b->hosts.most == 0
                ? gsh_gather_combine(b, mine, bytes, theirs, value, value_bytes, fold)
                : b->ops->gather_host(b, mine, bytes, theirs, value, value_bytes, fold);
 }

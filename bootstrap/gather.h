@@ -16,7 +16,7 @@ GSH_CHECK_RESULT enum gsh_result gsh_gather_combine(struct gsh_bootstrap *b, con
                                                     void (*fold)(void *into, const void *from));
 
 /* Those of this rank's host; where b does not know hosts, all. Any thread. */
-struct gsh_rank_range gsh_host_range(const struct gsh_bootstrap *b);
+struct gsh_host_ranks gsh_host_range(const struct gsh_bootstrap *b);
 
 /* Collective. As gsh_gather_combine, but theirs receives blobs of the ranks of gsh_host_range
  * alone; bytes is not 0. */

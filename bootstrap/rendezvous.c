@@ -49,68 +49,99 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether no two of the hosts, each of which begins where its rank is of another one than the rank
- * before, are the same. Without memory: no. */
-static bool are_other_hosts(const struct gsh_rendezvous *r)
+/* How many hosts the first n ranks have, each of which begins where its rank is of another one than
+ * the rank before; 0: two of these are the same, or there is no memory. */
+static int count_hosts(const struct gsh_rendezvous *r, int n)
 {
-    uint64_t *hosts = malloc((size_t)r->n_ranks * sizeof(*hosts));
-    size_t n = 0;
+    uint64_t *hosts = malloc((size_t)n * sizeof(*hosts));
+    size_t n_hosts = 0;
     bool is_good = hosts != NULL;
-    for (int i = 0; is_good && i < r->n_ranks; i++) {
+    for (int i = 0; is_good && i < n; i++) {
         if (i == 0 || host_of(r, i) != host_of(r, i - 1)) {
-            hosts[n++] = host_of(r, i);
+            hosts[n_hosts++] = host_of(r, i);
         }
     }
     if (is_good) {
-        qsort(hosts, n, sizeof(*hosts), compare);
+        qsort(hosts, n_hosts, sizeof(*hosts), compare);
     }
-    for (size_t i = 1; is_good && i < n; i++) {
+    for (size_t i = 1; is_good && i < n_hosts; i++) {
         is_good = hosts[i] != hosts[i - 1];
     }
     free(hosts);
-    return is_good;
+    return is_good ? (int)n_hosts : 0;
 }
 
 /* The host with so many ranks comes behind those before. */
-static bool add_host(struct gsh_rendezvous *r, uint32_t ranks)
+static bool add_host(struct gsh_host_layout *hosts, uint32_t ranks)
 {
-    struct gsh_host_run *last = &r->host_runs[r->n_host_runs > 0 ? r->n_host_runs - 1 : 0];
-    r->host_ranks = (int)ranks > r->host_ranks ? (int)ranks : r->host_ranks;
-    if (r->n_host_runs > 0 && last->ranks == ranks) {
+    struct gsh_host_run *last = &hosts->runs[hosts->n_runs > 0 ? hosts->n_runs - 1 : 0];
+    hosts->most = (int)ranks > hosts->most ? (int)ranks : hosts->most;
+    if (hosts->n_runs > 0 && last->ranks == ranks) {
         last->n_hosts++;
         return true;
     }
-    if (r->n_host_runs == GSH_HOST_RUNS_MAX) {
+    if (hosts->n_runs == GSH_HOST_RUNS_MAX) {
         return false;
     }
-    r->host_runs[r->n_host_runs++] = (struct gsh_host_run){.n_hosts = 1, .ranks = ranks};
+    hosts->runs[hosts->n_runs++] = (struct gsh_host_run){.n_hosts = 1, .ranks = ranks};
     return true;
 }
 
-static bool find_runs(struct gsh_rendezvous *r)
+static bool find_runs(const struct gsh_rendezvous *r, struct gsh_host_layout *out)
 {
     bool is_good = true;
     for (int i = 1, first = 0; is_good && i <= r->n_ranks; i++) {
-        is_good = host_of(r, i - 1) != 0;
-        if (is_good && (i == r->n_ranks || host_of(r, i) != host_of(r, first))) {
-            is_good = add_host(r, (uint32_t)(i - first));
+        if (i == r->n_ranks || host_of(r, i) != host_of(r, first)) {
+            is_good = add_host(out, (uint32_t)(i - first));
             first = i;
         }
     }
-    return is_good && are_other_hosts(r);
+    if (!is_good || count_hosts(r, r->n_ranks) == 0) {
+        return false;
+    }
+    const struct gsh_host_layout regular = gsh_host_layout_regular(r->n_ranks, out->most);
+    if (memcmp(&regular, out, sizeof(regular)) == 0) {
+        out->n_runs = 0;
+    }
+    return true;
+}
+
+/* The first rank from `from` on that is of rank 0's host, or of another one. */
+static int find_first(const struct gsh_rendezvous *r, int from, bool is_of_first)
+{
+    while (from < r->n_ranks && (host_of(r, from) == host_of(r, 0)) != is_of_first) {
+        from++;
+    }
+    return from;
+}
+
+static bool find_dealt(const struct gsh_rendezvous *r, struct gsh_host_layout *out)
+{
+    const int at_once = find_first(r, 1, false), all = find_first(r, at_once, true);
+    bool is_good = all < r->n_ranks && all % at_once == 0;
+    for (int i = 0; is_good && i < r->n_ranks; i++) {
+        is_good = host_of(r, i) == host_of(r, i % all / at_once * at_once);
+    }
+    if (!is_good || count_hosts(r, all) != all / at_once) {
+        return false;
+    }
+    *out = gsh_host_layout_dealt(r->n_ranks, at_once, all / at_once);
+    return true;
 }
 
 /* All have come. */
 static void find_hosts(struct gsh_rendezvous *r)
 {
-    struct gsh_host_run regular[2];
-    if (!find_runs(r)) {
-        r->host_ranks = r->n_host_runs = 0;
-        return;
+    for (int i = 0; i < r->n_ranks; i++) {
+        if (host_of(r, i) == 0) {
+            return;
+        }
     }
-    const int n = gsh_host_runs_regular(r->n_ranks, r->host_ranks, regular);
-    if (n == r->n_host_runs && memcmp(regular, r->host_runs, (size_t)n * sizeof(*regular)) == 0) {
-        r->n_host_runs = 0;
+    struct gsh_host_layout runs = {0}, dealt = {0};
+    if (find_runs(r, &runs)) {
+        r->hosts = runs;
+    } else if (find_dealt(r, &dealt)) {
+        r->hosts = dealt;
     }
 }
 

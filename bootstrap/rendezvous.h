@@ -18,9 +18,7 @@ struct gsh_rendezvous_rank {
 struct gsh_rendezvous {
     int n_ranks; /* 0: none has come */
     int n_come;
-    /* once all have come: as in gsh_bootstrap, but without the runs of regular hosts */
-    int host_ranks, n_host_runs;
-    struct gsh_host_run host_runs[GSH_HOST_RUNS_MAX];
+    struct gsh_host_layout hosts;      /* once all have come; without the runs of regular hosts */
     int n_expected;                    /* how many may come, at most, even if they do not agree */
     struct gsh_rendezvous_rank *ranks; /* [n_ranks] */
     enum gsh_result result;            /* GSH_OK, or why the job cannot start: */

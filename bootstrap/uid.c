@@ -359,9 +359,7 @@ enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *id, int rank, int
                      deadline_ns == 0 ? 0 : deadline_ns + RENDEZVOUS_GRACE_NS, &welcome);
     u->listener = join.listener;
     u->base.counts = join.sent;
-    u->base.host_ranks = (int)welcome.host_ranks;
-    u->base.n_host_runs = join.n_host_runs;
-    memcpy(u->base.host_runs, join.host_runs, sizeof(join.host_runs));
+    u->base.hosts = join.hosts;
     if (r == GSH_OK) {
         r = link_up(u, welcome.partners, deadline_ns);
     }

@@ -11,8 +11,8 @@
 
 /* Those that this rank has, by ascending position. */
 struct held {
-    int n, host_ranks; /* ranks */
-    size_t bytes;      /* of a blob */
+    struct gsh_host_leg leg;
+    size_t bytes; /* of a blob */
     uint8_t *blobs;
     size_t n_blobs;
 };
@@ -23,10 +23,9 @@ static size_t pick(const struct held *held, int distance, uint8_t *into)
     size_t n_picked = 0, index = 0;
     int position = 0; /* of the blob at index */
     for (int its = distance - 1;
-         (its = gsh_host_leg_position(held->n, held->host_ranks, its)) < held->n &&
-         its < 2 * distance;) {
+         (its = gsh_host_leg_position(&held->leg, its)) < held->leg.n && its < 2 * distance;) {
         for (; position < its - distance; index++) {
-            position = gsh_host_leg_position(held->n, held->host_ranks, position);
+            position = gsh_host_leg_position(&held->leg, position);
         }
         memcpy(into + n_picked++ * held->bytes, held->blobs + index * held->bytes, held->bytes);
     }
@@ -34,15 +33,14 @@ static size_t pick(const struct held *held, int distance, uint8_t *into)
 }
 
 /* Hands out those of the host. */
-static void sort_out(const struct held *held, int rank, struct gsh_rank_range host, uint8_t *theirs)
+static void sort_out(const struct held *held, int rank, struct gsh_host_ranks host, uint8_t *theirs)
 {
-    const int n = held->n;
+    const int n = held->leg.n;
     const uint8_t *blob = held->blobs;
-    for (int position = 0; position < n;
-         position = gsh_host_leg_position(n, held->host_ranks, position)) {
-        const int its = (rank - position + n) % n;
-        if (its >= host.first && its < host.first + host.n) {
-            memcpy(theirs + (size_t)(its - host.first) * held->bytes, blob, held->bytes);
+    for (int position = 0; position < n; position = gsh_host_leg_position(&held->leg, position)) {
+        const int index = gsh_host_ranks_index(&host, (rank - position + n) % n);
+        if (index >= 0) {
+            memcpy(theirs + (size_t)index * held->bytes, blob, held->bytes);
         }
         blob += held->bytes;
     }
@@ -59,14 +57,15 @@ struct host_gather {
 static bool make_host_gather(struct host_gather *g, const struct gsh_bootstrap *b, size_t bytes,
                              size_t value_bytes)
 {
+    const struct gsh_host_leg in_host = gsh_host_leg_of(&b->hosts, b->size);
     size_t most = 0, all = 1;
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, b->size, b->rank, 1);) {
-        const size_t n = (size_t)gsh_host_leg_blocks(b->size, b->host_ranks, leg.distance);
+        const size_t n = (size_t)gsh_host_leg_blocks(&in_host, leg.distance);
         most = n > most ? n : most;
         all += n;
     }
     const size_t message = value_bytes + most * bytes;
-    g->held = (struct held){.n = b->size, .host_ranks = b->host_ranks, .bytes = bytes};
+    g->held = (struct held){.leg = in_host, .bytes = bytes};
     g->room = sizeof(*g->head) + 2 * message + all * bytes;
     g->head = malloc(g->room);
     if (g->head == NULL) {
@@ -91,7 +90,7 @@ enum gsh_result gsh_uid_gather_host(struct gsh_bootstrap *b, const void *mine, s
         return r;
     }
     if (!make_host_gather(&g, b, bytes, value_bytes)) {
-        return gsh_uid_fail_for_memory(u, (size_t)b->host_ranks, bytes);
+        return gsh_uid_fail_for_memory(u, (size_t)b->hosts.most, bytes);
     }
     *g.head = (struct gsh_frame){
         .kind = GSH_FRAME_HOST, .call = ++u->n_calls, .bytes = value_bytes + bytes};

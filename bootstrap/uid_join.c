@@ -118,34 +118,56 @@ static bool is_sent_away(enum gsh_result r)
     return r == GSH_ERR_PEER && (errno == ECONNRESET || errno == EPIPE);
 }
 
-/* Whether the runs, of hosts of at most host_ranks, have all ranks. */
-static bool are_runs_good(const struct gsh_uid_join *j, uint32_t host_ranks)
+/* Whether the runs, of hosts of at most so many ranks, have all ranks. */
+static bool are_runs_good(const struct gsh_host_layout *hosts, int n_ranks)
 {
     uint64_t n = 0;
-    for (int i = 0; i < j->n_host_runs; i++) {
-        const struct gsh_host_run *run = &j->host_runs[i];
-        if (run->n_hosts < 1 || run->ranks < 1 || run->ranks > host_ranks) {
+    for (int i = 0; i < hosts->n_runs; i++) {
+        const struct gsh_host_run *run = &hosts->runs[i];
+        if (run->n_hosts < 1 || run->ranks < 1 || run->ranks > (uint32_t)hosts->most) {
             return false;
         }
         n += (uint64_t)run->n_hosts * run->ranks;
     }
-    return n == (uint64_t)j->n_ranks;
+    return n == (uint64_t)n_ranks;
+}
+
+/* Whether each host gets some. */
+static bool is_dealing_good(const struct gsh_host_layout *hosts, int n_ranks)
+{
+    const uint64_t n_hosts = hosts->runs[0].n_hosts, at_once = (uint64_t)hosts->dealt_ranks;
+    return hosts->n_runs == 1 && n_hosts >= 1 && n_hosts <= (uint64_t)n_ranks &&
+           n_hosts * at_once <= (uint64_t)n_ranks &&
+           hosts->most == gsh_host_dealt_to(n_ranks, (int)at_once, (int)n_hosts, 0);
+}
+
+static bool are_hosts_good(const struct gsh_host_layout *hosts, int n_ranks)
+{
+    return hosts->most == 0          ? hosts->n_runs == 0 && hosts->dealt_ranks == 0
+           : hosts->dealt_ranks != 0 ? is_dealing_good(hosts, n_ranks)
+                                     : are_runs_good(hosts, n_ranks);
 }
 
 /* How ranks lie on hosts; bytes of runs that are not regular. */
-static enum gsh_result read_hosts(struct gsh_uid_join *j, uint32_t host_ranks, const char *runs,
-                                  size_t bytes)
+static enum gsh_result read_hosts(struct gsh_uid_join *j, const struct gsh_welcome *welcome,
+                                  const char *runs, size_t bytes)
 {
-    if (bytes > 0) {
-        j->n_host_runs = (int)(bytes / sizeof(j->host_runs[0]));
-        memcpy(j->host_runs, runs, bytes);
-    } else if (host_ranks > 0 && host_ranks <= (uint32_t)j->n_ranks) {
-        j->n_host_runs = gsh_host_runs_regular(j->n_ranks, (int)host_ranks, j->host_runs);
+    const uint32_t most = welcome->host_ranks, at_once = welcome->dealt_ranks,
+                   n = (uint32_t)j->n_ranks;
+    if (most <= n && at_once <= n) {
+        j->hosts =
+            most > 0 && at_once == 0 && bytes == 0
+                ? gsh_host_layout_regular(j->n_ranks, (int)most)
+                : (struct gsh_host_layout){.most = (int)most,
+                                           .dealt_ranks = (int)at_once,
+                                           .n_runs = (int)(bytes / sizeof(j->hosts.runs[0]))};
+        if (bytes > 0) {
+            memcpy(j->hosts.runs, runs, bytes);
+        }
     }
-    if (host_ranks > (uint32_t)j->n_ranks ||
-        (j->n_host_runs > 0 && !are_runs_good(j, host_ranks))) {
-        return gsh_fail(GSH_ERR_BUG, "start-up: an answer with %u of %d PEs on each host",
-                        host_ranks, j->n_ranks);
+    if (most > n || at_once > n || !are_hosts_good(&j->hosts, j->n_ranks)) {
+        return gsh_fail(GSH_ERR_BUG, "start-up: an answer with %u of %d PEs on each host", most,
+                        j->n_ranks);
     }
     return GSH_OK;
 }
@@ -159,12 +181,12 @@ static enum gsh_result read_answer(struct gsh_uid_join *j, const struct gsh_answ
         payload[answer->bytes] = '\0';
         return gsh_fail((enum gsh_result)answer->result, "start-up: %s", payload);
     }
-    if (answer->bytes < bytes || (answer->bytes - bytes) % sizeof(j->host_runs[0]) != 0 ||
-        answer->bytes - bytes > sizeof(j->host_runs)) {
+    if (answer->bytes < bytes || (answer->bytes - bytes) % sizeof(j->hosts.runs[0]) != 0 ||
+        answer->bytes - bytes > sizeof(j->hosts.runs)) {
         return gsh_fail(GSH_ERR_BUG, "start-up: an answer of %u bytes", answer->bytes);
     }
     memcpy(welcome, payload, bytes);
-    return read_hosts(j, welcome->host_ranks, payload + bytes, answer->bytes - bytes);
+    return read_hosts(j, welcome, payload + bytes, answer->bytes - bytes);
 }
 
 /* Says hello on a connection with the rendezvous, and waits for the answer. */

@@ -21,8 +21,7 @@ struct gsh_uid_join {
     struct gsh_bootstrap_counts sent;  /* over TCP */
     int n_tries;
     /* as in gsh_bootstrap: */
-    int n_host_runs;
-    struct gsh_host_run host_runs[GSH_HOST_RUNS_MAX];
+    struct gsh_host_layout hosts;
 };
 
 /* Waits until all ranks have come. The error has a text. */

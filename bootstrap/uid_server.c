@@ -174,16 +174,17 @@ static void tell_all(struct server *s, int lost)
 
 static bool answer(const struct server *s, int fd, int rank)
 {
-    struct gsh_welcome welcome = {.host_ranks = (uint32_t)s->job.host_ranks};
+    struct gsh_welcome welcome = {.host_ranks = (uint32_t)s->job.hosts.most,
+                                  .dealt_ranks = (uint32_t)s->job.hosts.dealt_ranks};
     const int rounds = gsh_uid_rounds(s->job.n_ranks);
     const size_t bytes = gsh_welcome_bytes(rounds),
-                 more = (size_t)s->job.n_host_runs * sizeof(s->job.host_runs[0]);
+                 more = (size_t)s->job.hosts.n_runs * sizeof(s->job.hosts.runs[0]);
     uint8_t payload[GSH_ANSWER_MAX_PAYLOAD];
     for (int k = 0; k < rounds; k++) {
         welcome.partners[k] = gsh_rendezvous_partner(&s->job, rank, k);
     }
     memcpy(payload, &welcome, bytes);
-    memcpy(payload + bytes, s->job.host_runs, more);
+    memcpy(payload + bytes, s->job.hosts.runs, more);
     return gsh_answer_send(fd, &s->job.ranks[rank].hello, s->secret, GSH_OK, payload, bytes + more);
 }
 

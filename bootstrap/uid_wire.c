@@ -40,7 +40,7 @@ enum gsh_result gsh_random(void *out, size_t bytes)
 void gsh_magic(uint8_t magic[8])
 {
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, no text */
-    memcpy(magic, "gshmhs\0\5", 8);
+    memcpy(magic, "gshmhs\0\6", 8);
 }
 
 int gsh_magic_version(const uint8_t magic[8])

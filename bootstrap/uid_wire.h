@@ -26,7 +26,7 @@
 
 #include "base/sha256.h"
 #include "base/siphash.h"
-#include "bootstrap/host_runs.h"
+#include "bootstrap/host_layout.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/uid_id.h"
 
@@ -90,12 +90,12 @@ struct gsh_partner {
 };
 
 /* Payload of a successful join, with as many partners as there are rounds. Behind it come the
- * runs of hosts (host_runs.h), unless these are regular. */
+ * runs of hosts (host_layout.h), unless these are regular. */
 struct gsh_welcome {
-    uint32_t host_ranks;                             /* as in gsh_bootstrap */
+    uint32_t host_ranks, dealt_ranks;                /* of gsh_host_layout: most, and dealt_ranks */
     struct gsh_partner partners[GSH_UID_MAX_ROUNDS]; /* of round k: rank + 2^k */
 };
-_Static_assert(sizeof(struct gsh_welcome) == 4 + GSH_UID_MAX_ROUNDS * 36, "no padding");
+_Static_assert(sizeof(struct gsh_welcome) == 8 + GSH_UID_MAX_ROUNDS * 36, "no padding");
 
 static inline size_t gsh_welcome_bytes(int rounds)
 {

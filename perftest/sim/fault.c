@@ -55,7 +55,7 @@ void sim_die(struct sim *s, int index)
 {
     struct sim_pe *pe = &s->pes[index];
     const enum sim_kind kind = s->calls[pe->call].kind;
-    const int on_node = (int)s->model.node_pes, node = sim_node_of(&s->model, index);
+    const int node = sim_node_of(&s->model, index);
     pe->state = SIM_DEAD;
     s->fault_ns = pe->cpu_free;
     s->is_fault_over = true;
@@ -71,7 +71,7 @@ void sim_die(struct sim *s, int index)
         return;
     }
     int n_near = 0;
-    for (int i = node * on_node; i < (node + 1) * on_node && i < s->n_pes; i++) {
+    for (int k = 0, i; (i = sim_pe_of(&s->model, s->n_pes, node, k)) < s->n_pes; k++) {
         if (i != index) {
             sim_queue_add(&s->queue, seen, SEES_DEATH, (uint32_t)i);
             n_near++;

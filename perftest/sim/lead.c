@@ -13,7 +13,7 @@
 struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
 {
     struct sim *s = sim_need(calloc(1, sizeof(*s)));
-    const int on_node = (int)model->node_pes, n_nodes = (n_pes + on_node - 1) / on_node;
+    const int n_nodes = sim_n_nodes(model, n_pes);
     s->model = *model;
     s->n_pes = n_pes;
     s->seed = seed;
@@ -23,12 +23,14 @@ struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
     s->out = sim_need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->out)));
     s->in = sim_need(calloc((size_t)n_nodes * ((size_t)model->adapters + 1), sizeof(*s->in)));
     s->cores = sim_need(calloc((size_t)model->cores + 1, sizeof(*s->cores)));
-    for (int i = 0; i < n_pes; i++) {
-        s->nodes[i] = i;
+    int n = 0;
+    for (int node = 0; node < n_nodes; node++) {
+        s->nodes[n_pes + node] = n;
+        for (int k = 0, i; (i = sim_pe_of(model, n_pes, node, k)) < n_pes; k++) {
+            s->nodes[n++] = i;
+        }
     }
-    for (int i = 0; i <= n_nodes; i++) {
-        s->nodes[n_pes + i] = i * on_node < n_pes ? i * on_node : n_pes;
-    }
+    s->nodes[n_pes + n_nodes] = n;
     return s;
 }
 

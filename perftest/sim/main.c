@@ -90,7 +90,7 @@ static void print_phases(const struct options *o, const struct sim *s)
         fprintf(csv, "pes,phase,rounds,messages,sent_bytes,call_bytes,kept_bytes,ns,pe_ns\n");
     }
     printf("%d PEs on %d nodes; for each PE at most, where the rendezvous counts as one:\n\n",
-           o->n_pes, sim_node_of(&o->model, o->n_pes - 1) + 1);
+           o->n_pes, sim_n_nodes(&o->model, o->n_pes));
     printf("%-20s %7s %9s %12s %12s %12s %12s\n", "phase", "rounds", "messages", "sent", "memory",
            "keeps", "time");
     for (int i = 0; i < sim_n_phases(s); i++) {
@@ -140,7 +140,7 @@ enum { N_COLLS = sizeof(colls) / sizeof(colls[0]) };
 
 static bool is_by_leaders(const struct options *o, int coll)
 {
-    const uint64_t n_nodes = (uint64_t)sim_node_of(&o->model, o->n_pes - 1) + 1;
+    const uint64_t n_nodes = (uint64_t)sim_n_nodes(&o->model, o->n_pes);
     const uint64_t n = colls[coll].coll == GSH_COLL_REDUCE      ? n_nodes
                        : colls[coll].coll == GSH_COLL_BROADCAST ? 1
                                                                 : (uint64_t)o->n_pes;
@@ -180,7 +180,7 @@ static int simulate(const struct options *o, const struct sim_fault *fault, bool
         is_known = true;
     }
     for (int i = 0; i < N_COLLS; i++) {
-        if (strcmp(o->what, colls[i].name) == 0) {
+        if (strcmp(o->what, colls[i].name) == 0 && o->model.dealt_hosts <= 0) {
             sim_add_coll(s, colls[i].name, colls[i].coll, o->bytes, is_by_leaders(o, i));
             is_known = true;
         }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "bootstrap/host_layout.h"
 
 enum sim_way { SIM_NEAR, SIM_FAR, SIM_TCP, SIM_LOCAL, SIM_N_WAYS };
 
@@ -15,7 +16,7 @@ struct sim_way_costs {
 };
 
 struct sim_model {
-    double node_pes, host_nodes, adapters, leaf_nodes, pod_nodes;
+    double node_pes, host_nodes, dealt_hosts, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
     double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
     double cores, core_switch, begin, open, close;
@@ -34,14 +35,34 @@ void sim_model_write(const struct sim_model *m, FILE *file);
 
 static inline int sim_node_of(const struct sim_model *m, int pe)
 {
-    return pe / (int)m->node_pes;
+    return m->dealt_hosts > 0 ? pe % (int)m->dealt_hosts : pe / (int)m->node_pes;
 }
 
-/* PEs of a host among n. */
-static inline int sim_host_pes(const struct sim_model *m, int n)
+/* Of n PEs. */
+static inline int sim_n_nodes(const struct sim_model *m, int n)
 {
-    const double all = m->node_pes * m->host_nodes;
-    return all < n ? (int)all : n;
+    return m->dealt_hosts <= 0  ? (n - 1) / (int)m->node_pes + 1
+           : m->dealt_hosts < n ? (int)m->dealt_hosts
+                                : n;
+}
+
+/* A node's PE with this index; n or more: it has no such one. */
+static inline int sim_pe_of(const struct sim_model *m, int n, int node, int index)
+{
+    return m->dealt_hosts > 0         ? node + index * (int)m->dealt_hosts
+           : index < (int)m->node_pes ? node * (int)m->node_pes + index
+                                      : n;
+}
+
+/* How n PEs lie on hosts. */
+static inline struct gsh_host_layout sim_hosts(const struct sim_model *m, int n)
+{
+    const double most = m->node_pes * m->host_nodes;
+    return m->dealt_hosts > 0 && m->dealt_hosts < n
+               ? gsh_host_layout_dealt(n, 1, (int)m->dealt_hosts)
+               : gsh_host_layout_regular(n, m->dealt_hosts > 0 ? 1
+                                            : most < n         ? (int)most
+                                                               : n);
 }
 
 /* Switches between two nodes, less one, halved: 0 under one leaf, 1 in a pod, 2 beyond. */

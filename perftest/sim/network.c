@@ -32,10 +32,10 @@ static int place_of(const struct sim *s, int pe)
 /* A node has one more, for TCP. */
 static int adapter_of(const struct sim *s, int pe, enum sim_way way)
 {
-    const int place = place_of(s, pe), on_node = (int)s->model.node_pes,
-              adapters = (int)s->model.adapters;
-    return place / on_node * (adapters + 1) +
-           (way == SIM_TCP ? adapters : place % on_node % adapters);
+    const struct sim_model *m = &s->model;
+    const int place = place_of(s, pe), adapters = (int)m->adapters;
+    const int index = m->dealt_hosts > 0 ? place / (int)m->dealt_hosts : place % (int)m->node_pes;
+    return sim_node_of(m, place) * (adapters + 1) + (way == SIM_TCP ? adapters : index % adapters);
 }
 
 /* For how long the message keeps an adapter busy. */

@@ -51,10 +51,10 @@ void sim_add_init(struct sim *s)
                               .bytes = sizeof(struct gsh_identity),
                               .value_bytes = sizeof(struct gsh_identity_sum)});
     sim_keep(s, n * sizeof(struct gsh_peer));
-    const uint64_t node_pes = (uint64_t)sim_model_of(s)->node_pes;
+    const uint64_t n_nodes = (uint64_t)sim_n_nodes(m, sim_n_pes(s));
     /* of each node: host_of_node; its leader and where it begins, of WORLD; the same, and the PE,
      * of the team of like places */
-    sim_keep(s, (n + node_pes - 1) / node_pes * (sizeof(uint64_t) + 5 * sizeof(int)));
+    sim_keep(s, n_nodes * (sizeof(uint64_t) + 5 * sizeof(int)));
     work(s, "heap", tcp, m->open);
     work(s, "heap", tcp, m->reserve);
     grow(s, "heap", tcp); /* and that all have met their node and the network */

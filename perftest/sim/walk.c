@@ -62,7 +62,7 @@ static enum sim_next hear_leg(struct sim_view *v, struct sim_action *a)
 
 /* ---- the PEs of a node ---- */
 
-/* The PEs of this one's node: [*first, *end). */
+/* The PEs of this one's node, which follow one another: [*first, *end). */
 static void find_node(const struct sim_model *model, int pe, int n_pes, int *first, int *end)
 {
     const int on_node = (int)model->node_pes;
@@ -74,6 +74,9 @@ static void find_node(const struct sim_model *model, int pe, int n_pes, int *fir
 static int width_of(const struct sim_model *model, const struct sim_call *call, int n_pes)
 {
     int first, end;
+    if (model->dealt_hosts > 0) {
+        return 1;
+    }
     find_node(model, n_pes - 1, n_pes, &first, &end);
     return call->is_by_nodes && first > 0 ? gsh_leg_width(end - first) : 1;
 }
@@ -123,13 +126,14 @@ static void begin_legs(const struct sim_view *v)
 static uint64_t blocks_of(const struct sim_view *v)
 {
     const struct gsh_leg *leg = &v->walk->leg;
-    const int host_ranks = v->rendezvous != NULL ? v->rendezvous->host_ranks : 0;
+    const bool are_known = v->rendezvous != NULL && v->rendezvous->hosts.most > 0;
+    const struct gsh_host_leg in_host =
+        are_known ? gsh_host_leg_of(&v->rendezvous->hosts, v->n_pes) : (struct gsh_host_leg){0};
     switch (v->call->kind) {
     case SIM_COMBINE: /* one value, whatever it stands for */
         return 1;
     case SIM_HOST_GATHER:
-        return (uint64_t)(host_ranks > 0 ? gsh_host_leg_blocks(v->n_pes, host_ranks, leg->distance)
-                                         : leg->blocks);
+        return (uint64_t)(are_known ? gsh_host_leg_blocks(&in_host, leg->distance) : leg->blocks);
     default:
         return (uint64_t)leg->blocks;
     }
@@ -239,8 +243,10 @@ static void admit(struct sim_view *v, const struct greeting *from)
 {
     struct gsh_hello hello = {
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)from->rank, .n_ranks = (uint32_t)from->n_ranks};
-    const int host = from->rank / sim_host_pes(v->model, from->n_ranks);
-    const uint64_t id = (uint64_t)host + 1;
+    const struct gsh_host_layout hosts = sim_hosts(v->model, from->n_ranks);
+    int number;
+    (void)gsh_host_layout_find(&hosts, from->n_ranks, from->rank, &number);
+    const uint64_t id = (uint64_t)number + 1;
     memcpy(hello.host, &id, sizeof(id));
     memcpy(&hello.address.ip, &from->rank, sizeof(from->rank));
     (void)gsh_rendezvous_enter(v->rendezvous, &hello, -1, from->via);
@@ -468,10 +474,10 @@ static enum sim_next next_sync(struct sim_view *v, struct sim_action *a)
 {
     enum { COME, LEGS, HEAR, LEAVE, AWAIT };
     enum { COME_KEY = 64, LEAVE_KEY };
-    const int on_node = (int)v->model->node_pes, node = sim_node_of(v->model, v->pe);
+    const int node = sim_node_of(v->model, v->pe);
     struct sim_walk *w = v->walk;
-    const int n = sim_n_members(v), leader = node * on_node;
-    const int end = leader + on_node < n ? leader + on_node : n, n_nodes = (n - 1) / on_node + 1;
+    const int n = sim_n_members(v), leader = sim_pe_of(v->model, n, node, 0);
+    const int n_nodes = sim_n_nodes(v->model, n);
     *a = (struct sim_action){.other = leader, .way = SIM_NEAR, .parts = 1};
     if (v->pe != leader) {
         a->key = w->stage == COME ? COME_KEY : LEAVE_KEY;
@@ -480,9 +486,9 @@ static enum sim_next next_sync(struct sim_view *v, struct sim_action *a)
                                      : SIM_OVER;
     }
     if (w->stage == COME) {
-        a->other = leader + ++w->i;
+        a->other = sim_pe_of(v->model, n, node, ++w->i);
         a->key = COME_KEY;
-        if (a->other < end) {
+        if (a->other < n) {
             return SIM_HEAR;
         }
         w->i = 0;
@@ -492,11 +498,11 @@ static enum sim_next next_sync(struct sim_view *v, struct sim_action *a)
         w->stage = LEAVE;
     }
     if (w->stage == LEAVE) {
-        a->other = leader + ++w->i;
+        a->other = sim_pe_of(v->model, n, node, ++w->i);
         a->key = LEAVE_KEY;
-        return a->other < end ? SIM_SEND : SIM_OVER;
+        return a->other < n ? SIM_SEND : SIM_OVER;
     }
-    a->other = (w->stage == LEGS ? w->leg.to : w->leg.from) * on_node;
+    a->other = sim_pe_of(v->model, n, w->stage == LEGS ? w->leg.to : w->leg.from, 0);
     a->key = (uint32_t)w->leg.round;
     a->way = SIM_FAR;
     w->stage = w->stage == LEGS ? HEAR : LEGS;
@@ -537,7 +543,8 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
 
 uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *call, int n_pes)
 {
-    const int host_pes = sim_host_pes(model, n_pes);
+    const struct gsh_host_layout hosts = sim_hosts(model, n_pes);
+    const struct gsh_host_leg in_host = gsh_host_leg_of(&hosts, n_pes);
     uint64_t most = 0, all = 1;
     if (call->kind == SIM_ALLGATHER) {
         /* what is sent and received, in the order of the rounds, and in that of the ranks; a value
@@ -548,10 +555,10 @@ uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *c
         return 0;
     }
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n_pes, 0, 1);) {
-        const uint64_t blocks = (uint64_t)gsh_host_leg_blocks(n_pes, host_pes, leg.distance);
+        const uint64_t blocks = (uint64_t)gsh_host_leg_blocks(&in_host, leg.distance);
         most = blocks > most ? blocks : most;
         all += blocks;
     }
     /* as above: what goes and what comes in a round, what has come, and that of the host */
-    return (2 * most + all + (uint64_t)host_pes) * call->bytes + 3 * call->value_bytes;
+    return (2 * most + all + (uint64_t)hosts.most) * call->bytes + 3 * call->value_bytes;
 }

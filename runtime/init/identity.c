@@ -146,40 +146,32 @@ static struct host *find_host(struct host *hosts, size_t n_hosts, uint64_t hash)
 
 /* What this PE has heard: of the PEs of its host, which the bootstrap knows, or of all. */
 struct heard {
-    const struct gsh_bootstrap *bootstrap; /* whose hosts are known, or NULL: they are not */
-    struct gsh_rank_range range;
-    struct gsh_identity *of; /* [range.n] */
+    const struct gsh_host_layout *layout; /* of hosts that are known, or NULL: they are not */
+    struct gsh_host_ranks from;
+    struct gsh_identity *of; /* [from.n] */
 };
-
-static int end_of(const struct heard *heard)
-{
-    return heard->range.first + heard->range.n;
-}
 
 static const struct gsh_identity *identity_of(const struct heard *heard, int pe)
 {
-    return &heard->of[pe - heard->range.first];
+    return &heard->of[gsh_host_ranks_index(&heard->from, pe)];
 }
 
-/* Entries for hosts: for each, or for one after the other. */
 static size_t host_entries(int n_pes, const struct heard *heard)
 {
-    return heard->bootstrap != NULL ? 1 : host_hosts(n_pes);
+    return heard->layout != NULL ? (size_t)gsh_host_layout_n_hosts(heard->layout)
+                                 : host_hosts(n_pes);
 }
 
-/* The host of PE i, which comes after PE i - 1. Where the bootstrap knows hosts, their numbers
- * stand for their hashes. */
-static struct host *next_host(struct host *hosts, int n_pes, const struct heard *heard, int i)
+/* The host of PE i. Where the bootstrap knows hosts, their numbers stand for their hashes. */
+static struct host *host_of(struct host *hosts, int n_pes, const struct heard *heard, int i)
 {
-    const struct gsh_bootstrap *b = heard->bootstrap;
     int number;
-    if (b == NULL) {
+    if (heard->layout == NULL) {
         return find_host(hosts, host_hosts(n_pes), identity_of(heard, i)->host);
     }
-    if (gsh_host_runs_find(b->host_runs, b->n_host_runs, i, &number).first == i) {
-        *hosts = (struct host){.hash = (uint64_t)number};
-    }
-    return hosts;
+    (void)gsh_host_layout_find(heard->layout, n_pes, i, &number);
+    hosts[number].hash = (uint64_t)number;
+    return &hosts[number];
 }
 
 /* hosts: zeroed places. host_of_node: as many as PEs. */
@@ -187,7 +179,7 @@ static void number_nodes(struct gsh_instance *pe, struct host *hosts, const stru
 {
     const int node_pes = pe->env.node_pes;
     for (int i = 0; i < pe->n_pes; i++) {
-        struct host *host = next_host(hosts, pe->n_pes, heard, i);
+        struct host *host = host_of(hosts, pe->n_pes, heard, i);
         int before = host->n_pes++;
         if (node_pes > 0 ? before % node_pes == 0 : before == 0) {
             pe->host_of_node[pe->n_nodes] = host->hash;
@@ -227,18 +219,19 @@ static enum gsh_result list_host(struct gsh_instance *pe, const struct heard *he
 {
     const uint64_t host = identity_of(heard, pe->my_pe)->host;
     size_t n = 0;
-    for (int i = heard->range.first; i < end_of(heard); i++) {
-        n += identity_of(heard, i)->host == host;
+    for (int k = 0; k < heard->from.n; k++) {
+        n += heard->of[k].host == host;
     }
     pe->host_pes = calloc(n, sizeof(*pe->host_pes));
     if (pe->host_pes == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
-    for (int i = heard->range.first; i < end_of(heard); i++) {
-        const struct gsh_identity *its = identity_of(heard, i);
+    for (int k = 0; k < heard->from.n; k++) {
+        const struct gsh_identity *its = &heard->of[k];
+        const int i = gsh_host_ranks_at(&heard->from, k);
         if (its->host == host) {
             pe->host_pes[pe->n_host_pes++] = (struct gsh_host_pe){.process = its->process, .pe = i};
-        } else if (heard->bootstrap != NULL) {
+        } else if (heard->layout != NULL) {
             return gsh_fail(GSH_ERR_ARG,
                             "init: PE %d is not of this host, as it told the rendezvous", i);
         }
@@ -249,14 +242,15 @@ static enum gsh_result list_host(struct gsh_instance *pe, const struct heard *he
 static enum gsh_result fill_near(struct gsh_instance *pe, const struct heard *heard)
 {
     enum gsh_result r = make_near(pe);
-    for (int i = heard->range.first; r == GSH_OK && i < end_of(heard); i++) {
+    for (int k = 0; r == GSH_OK && k < heard->from.n; k++) {
+        const int i = gsh_host_ranks_at(&heard->from, k);
         struct gsh_near *near = gsh_near_of(pe, i);
         if (near != NULL) {
-            near->bell = identity_of(heard, i)->bell;
+            near->bell = heard->of[k].bell;
         }
         const bool is_beside = near != NULL && gsh_is_of_process(pe, i);
         if (is_beside) {
-            near->instance = gsh_instance_numbered(identity_of(heard, i)->instance);
+            near->instance = gsh_instance_numbered(heard->of[k].instance);
         }
         if (is_beside && near->instance == NULL) {
             r = gsh_fail(GSH_ERR_ARG, "init: PE %d is not of this process, as it says", i);
@@ -279,10 +273,10 @@ static enum gsh_result fill_peers(struct gsh_instance *pe, const struct heard *h
     }
     pe->cuda_ordinal = -1;
     pe->thread_level = GSHMEM_THREAD_MULTIPLE;
-    pe->is_one_process = heard->range.n == pe->n_pes;
-    for (int i = heard->range.first; i < end_of(heard); i++) {
-        struct gsh_peer *p = &pe->peers[i];
-        p->is_of_process = identity_of(heard, i)->process == identity_of(heard, pe->my_pe)->process;
+    pe->is_one_process = heard->from.n == pe->n_pes;
+    for (int k = 0; k < heard->from.n; k++) {
+        struct gsh_peer *p = &pe->peers[gsh_host_ranks_at(&heard->from, k)];
+        p->is_of_process = heard->of[k].process == identity_of(heard, pe->my_pe)->process;
         pe->is_one_process = pe->is_one_process && p->is_of_process;
     }
     number_nodes(pe, hosts, heard);
@@ -473,9 +467,9 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
 enum gsh_result gsh_identity_exchange(struct gsh_instance *pe)
 {
     struct own own = {.bell = GSH_OK};
-    struct heard heard = {.bootstrap = pe->bootstrap->host_ranks > 0 ? pe->bootstrap : NULL,
-                          .range = gsh_host_range(pe->bootstrap)};
-    heard.of = calloc((size_t)heard.range.n, sizeof(*heard.of));
+    struct heard heard = {.layout = pe->bootstrap->hosts.most > 0 ? &pe->bootstrap->hosts : NULL,
+                          .from = gsh_host_range(pe->bootstrap)};
+    heard.of = calloc((size_t)heard.from.n, sizeof(*heard.of));
     if (heard.of == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }

@@ -193,19 +193,21 @@ static void check_partners(const struct connection *v, const struct gsh_answer *
                            const uint8_t *payload)
 {
     struct gsh_welcome welcome;
-    struct gsh_host_run runs[GSH_HOST_RUNS_MAX];
+    struct gsh_host_layout hosts = {0};
     const int rounds = gsh_uid_rounds((int)v->hello.n_ranks), n = (int)v->hello.n_ranks;
     const size_t bytes = gsh_welcome_bytes(rounds);
-    FUZZ_CHECK(answer->bytes >= bytes && answer->bytes <= bytes + sizeof(runs));
+    FUZZ_CHECK(answer->bytes >= bytes && answer->bytes <= bytes + sizeof(hosts.runs));
     memcpy(&welcome, payload, bytes);
-    memcpy(runs, payload + bytes, answer->bytes - bytes);
-    int n_runs = (int)((answer->bytes - bytes) / sizeof(runs[0])), number;
     FUZZ_CHECK(welcome.host_ranks <= v->hello.n_ranks);
-    if (n_runs == 0 && welcome.host_ranks > 0) {
-        n_runs = gsh_host_runs_regular(n, (int)welcome.host_ranks, runs);
+    hosts.most = (int)welcome.host_ranks;
+    hosts.dealt_ranks = (int)welcome.dealt_ranks;
+    hosts.n_runs = (int)((answer->bytes - bytes) / sizeof(hosts.runs[0]));
+    memcpy(hosts.runs, payload + bytes, answer->bytes - bytes);
+    if (hosts.n_runs == 0 && hosts.most > 0) {
+        hosts = gsh_host_layout_regular(n, hosts.most);
     }
-    const struct gsh_rank_range range =
-        gsh_host_runs_find(runs, n_runs, (int)v->hello.rank, &number);
+    int number;
+    const struct gsh_host_ranks its = gsh_host_layout_find(&hosts, n, (int)v->hello.rank, &number);
     for (int k = 0; k < rounds; k++) {
         const struct gsh_partner p = welcome.partners[k];
         int from = p.address.port[0];
@@ -214,9 +216,8 @@ static void check_partners(const struct connection *v, const struct gsh_answer *
         FUZZ_CHECK(h->n_ranks == v->hello.n_ranks);
         FUZZ_CHECK(h->rank == (v->hello.rank + (1u << k)) % v->hello.n_ranks);
         FUZZ_CHECK(memcmp(p.link, h->link, sizeof(p.link)) == 0);
-        FUZZ_CHECK(welcome.host_ranks == 0 ||
-                   (h->host[0] == v->hello.host[0]) ==
-                       ((int)h->rank >= range.first && (int)h->rank < range.first + range.n));
+        FUZZ_CHECK(welcome.host_ranks == 0 || (h->host[0] == v->hello.host[0]) ==
+                                                  (gsh_host_ranks_index(&its, (int)h->rank) >= 0));
     }
 }
 

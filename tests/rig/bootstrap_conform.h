@@ -92,18 +92,19 @@ static inline void conform_gather_combine(struct gsh_bootstrap *b, size_t bytes,
 static inline void conform_gather_host(struct gsh_bootstrap *b, size_t bytes, int round)
 {
     uint64_t value[2] = {UINT64_C(1) << b->rank % 64, (uint64_t)round + (uint64_t)b->rank};
-    const struct gsh_rank_range host = gsh_host_range(b);
+    const struct gsh_host_ranks host = gsh_host_range(b);
     const size_t n_bytes = (size_t)host.n * bytes;
     uint8_t mine[256] = {0}, *theirs = malloc(n_bytes + 1);
     size_t wrong = 0;
-    CHECK(b->rank >= host.first && b->rank < host.first + host.n);
+    CHECK(gsh_host_ranks_index(&host, b->rank) >= 0);
     for (size_t i = 0; i < bytes; i++) {
         mine[i] = conform_byte(b->rank, i, round);
     }
     theirs[n_bytes] = 0x5a;
     CHECK_EQ(gsh_gather_host(b, mine, bytes, theirs, value, sizeof(value), conform_fold), GSH_OK);
     for (size_t i = 0; i < n_bytes; i++) {
-        wrong += theirs[i] != conform_byte(host.first + (int)(i / bytes), i % bytes, round);
+        wrong +=
+            theirs[i] != conform_byte(gsh_host_ranks_at(&host, (int)(i / bytes)), i % bytes, round);
     }
     CHECK_EQ(wrong, 0);
     CHECK_EQ(theirs[n_bytes], 0x5a);

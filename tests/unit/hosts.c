@@ -1,8 +1,9 @@
 /* Proves which jobs have hosts that a number or runs describe, and that an exchange within hosts,
  * by its arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever
- * the numbers of ranks and of those of a host; that it sends few of them; and that in a job of one
- * host it is the allgather. And that a combine of groups, as if nodes have combined, gives each
- * rank something of each group, in the fewest rounds. SPDX-License-Identifier: Apache-2.0 */
+ * the numbers of ranks, of those of a host and of those that it gets at a time; that it sends few
+ * of them; and that in a job of one host it is the allgather. And that a combine of groups, as if
+ * nodes have combined, gives each rank something of each group, in the fewest rounds.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "bootstrap/host_leg.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/rendezvous.h"
@@ -19,7 +20,7 @@ static void decide(struct gsh_rendezvous *r, int n, const uint64_t *hosts)
         const int rank = (i + n / 2) % n;
         struct gsh_hello hello = {.rank = (uint32_t)rank, .n_ranks = (uint32_t)n};
         memcpy(hello.host, &hosts[rank], sizeof(hello.host));
-        CHECK_EQ(r->host_ranks, 0);
+        CHECK_EQ(r->hosts.most, 0);
         CHECK(gsh_rendezvous_enter(r, &hello, -1, rank));
     }
     CHECK(gsh_rendezvous_is_complete(r));
@@ -28,57 +29,74 @@ static void decide(struct gsh_rendezvous *r, int n, const uint64_t *hosts)
 /* Each rank finds those of its letter, whose host has the next number. */
 static void check_runs(const struct gsh_rendezvous *r, const char *letters)
 {
-    struct gsh_host_run regular[2];
     const int n = (int)strlen(letters);
-    const bool is_regular = r->n_host_runs == 0;
-    const int n_runs =
-        is_regular ? gsh_host_runs_regular(n, r->host_ranks, regular) : r->n_host_runs;
-    for (int rank = 0, expected = 0; rank < n; rank++) {
-        int number;
-        const struct gsh_rank_range range =
-            gsh_host_runs_find(is_regular ? regular : r->host_runs, n_runs, rank, &number);
-        expected += rank > 0 && letters[rank] != letters[rank - 1];
-        CHECK_EQ(number, expected);
+    const struct gsh_host_layout hosts =
+        r->hosts.n_runs == 0 ? gsh_host_layout_regular(n, r->hosts.most) : r->hosts;
+    int n_hosts = 0;
+    for (int rank = 0; rank < n; rank++) {
+        int number, n_before = 0;
+        const struct gsh_host_ranks its = gsh_host_layout_find(&hosts, n, rank, &number);
+        const bool is_new = strchr(letters, letters[rank]) == letters + rank;
+        CHECK(number < n_hosts + is_new && (!is_new || number == n_hosts));
+        n_hosts += is_new;
         for (int i = 0; i < n; i++) {
-            CHECK_EQ(i >= range.first && i < range.first + range.n, letters[i] == letters[rank]);
+            const int index = gsh_host_ranks_index(&its, i);
+            CHECK_EQ(index, letters[i] == letters[rank] ? n_before : -1);
+            if (index >= 0) {
+                CHECK_EQ(gsh_host_ranks_at(&its, index), i);
+                n_before++;
+            }
         }
+        CHECK_EQ(its.n, n_before);
     }
+    CHECK_EQ(gsh_host_layout_n_hosts(&hosts), n_hosts);
 }
 
 static void test_decision(void)
 {
     static const struct {
         const char *hosts; /* a letter for each rank's; '-': it does not say */
-        int host_ranks, n_runs;
+        int most, n_runs, dealt_ranks;
     } cases[] = {
-        {"a", 1, 0},
-        {"aaaa", 4, 0},
-        {"ab", 1, 0},
-        {"abc", 1, 0},
-        {"aabb", 2, 0},
-        {"bbaacc", 2, 0},
-        {"aabbc", 2, 0},
-        {"aaabbbcc", 3, 0},
-        {"aaab", 3, 0},
-        {"aaaabbb", 4, 0},
-        {"abb", 2, 2},
-        {"aabbb", 3, 2},
-        {"aabbbb", 4, 2},
-        {"aabcc", 2, 3},
-        {"aabccd", 2, 4},
-        {"aaaabbbc", 4, 3},
-        {"abbcddeff", 2, 6},
-        {"abbcddeffghh", 2, 8},
-        {"abbcddeffghhi", 0, 0}, /* so many runs are not told */
-        {"abab", 0, 0},
-        {"aabbaa", 0, 0},
-        {"aabba", 0, 0},
-        {"abca", 0, 0},
-        {"-", 0, 0},
-        {"----", 0, 0},
-        {"aabb-", 0, 0},
-        {"-abc", 0, 0},
-        {"aabbccaab", 0, 0},
+        {"a", 1, 0, 0},
+        {"aaaa", 4, 0, 0},
+        {"ab", 1, 0, 0},
+        {"abc", 1, 0, 0},
+        {"aabb", 2, 0, 0},
+        {"bbaacc", 2, 0, 0},
+        {"aabbc", 2, 0, 0},
+        {"aaabbbcc", 3, 0, 0},
+        {"aaab", 3, 0, 0},
+        {"aaaabbb", 4, 0, 0},
+        {"abb", 2, 2, 0},
+        {"aabbb", 3, 2, 0},
+        {"aabbbb", 4, 2, 0},
+        {"aabcc", 2, 3, 0},
+        {"aabccd", 2, 4, 0},
+        {"aaaabbbc", 4, 3, 0},
+        {"abbcddeff", 2, 6, 0},
+        {"abbcddeffghh", 2, 8, 0},
+        {"abbcddeffghhi", 0, 0, 0}, /* so many runs are not told */
+        {"abab", 2, 1, 1},
+        {"abcabca", 3, 1, 1},
+        {"abca", 2, 1, 1},
+        {"aabbaa", 4, 1, 2},
+        {"aabba", 3, 1, 2},
+        {"aabbccaab", 4, 1, 2},
+        {"aaabbbaaabbba", 7, 1, 3},
+        {"abba", 0, 0, 0},
+        {"aba-", 0, 0, 0},
+        {"abaab", 0, 0, 0},
+        {"abcacb", 0, 0, 0},
+        {"abacabac", 0, 0, 0}, /* the first host has a turn more than others */
+        {"abcbabcb", 0, 0, 0},
+        {"aabbaabbc", 0, 0, 0},
+        {"aabbaab", 4, 1, 2},
+        {"aabbabab", 0, 0, 0},
+        {"-", 0, 0, 0},
+        {"----", 0, 0, 0},
+        {"aabb-", 0, 0, 0},
+        {"-abc", 0, 0, 0},
     };
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         uint64_t hosts[16] = {0};
@@ -89,10 +107,10 @@ static void test_decision(void)
             hosts[i] = letter == '-' ? 0 : letter % 2 == 0 ? letter : letter << 56;
         }
         decide(&r, n, hosts);
-        if (!CHECK_EQ(r.host_ranks, cases[c].host_ranks) ||
-            !CHECK_EQ(r.n_host_runs, cases[c].n_runs)) {
+        if (!CHECK_EQ(r.hosts.most, cases[c].most) || !CHECK_EQ(r.hosts.n_runs, cases[c].n_runs) ||
+            !CHECK_EQ(r.hosts.dealt_ranks, cases[c].dealt_ranks)) {
             printf("%s\n", cases[c].hosts);
-        } else if (r.host_ranks > 0) {
+        } else if (r.hosts.most > 0) {
             check_runs(&r, cases[c].hosts);
         }
         gsh_rendezvous_forget(&r);
@@ -113,14 +131,16 @@ static void begin(int n)
     }
 }
 
-static int in_host(int n, int host_ranks)
+/* needed: positions that a rank needs, besides its own. */
+static int in_host(const struct gsh_host_leg *host_leg, int needed)
 {
+    const int n = host_leg->n;
     int most = 0;
     begin(n);
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
         const int d = leg.distance;
         int blocks = 0;
-        for (int p = d - 1; (p = gsh_host_leg_position(n, host_ranks, p)) < n && p < 2 * d;) {
+        for (int p = d - 1; (p = gsh_host_leg_position(host_leg, p)) < n && p < 2 * d;) {
             CHECK(p >= d && p - d < leg.blocks);
             for (int r = 0; r < n; r++) {
                 at[r][p] = at[(r + n - d) % n][p - d];
@@ -128,9 +148,9 @@ static int in_host(int n, int host_ranks)
             }
             blocks++;
         }
-        CHECK_EQ(gsh_host_leg_blocks(n, host_ranks, d), blocks);
-        CHECK(blocks <= leg.blocks && blocks <= 2 * (host_ranks - 1));
-        CHECK(host_ranks < n || blocks == leg.blocks);
+        CHECK_EQ(gsh_host_leg_blocks(host_leg, d), blocks);
+        CHECK(blocks <= leg.blocks && blocks <= needed);
+        CHECK(host_leg->block < n || blocks == leg.blocks);
         most = blocks > most ? blocks : most;
     }
     return most;
@@ -147,27 +167,52 @@ static void in_all(int n)
     }
 }
 
+static int of_all[MAX_RANKS][MAX_RANKS]; /* of an allgather */
+
+static void check_exchange(struct gsh_host_layout hosts, int n, int needed)
+{
+    const struct gsh_host_leg leg = gsh_host_leg_of(&hosts, n);
+    int wrong = 0, number;
+    (void)in_host(&leg, needed);
+    for (int r = 0; r < n; r++) {
+        const struct gsh_host_ranks its = gsh_host_layout_find(&hosts, n, r, &number);
+        for (int p = 0; p < n; p++) {
+            const bool is_of_host = gsh_host_ranks_index(&its, of_all[r][p]) >= 0;
+            wrong += at[r][p] == NONE ? is_of_host : at[r][p] != of_all[r][p];
+        }
+    }
+    if (!CHECK_EQ(wrong, 0)) {
+        printf("%d ranks, %d on a host, %d at a time\n", n, hosts.most, hosts.dealt_ranks);
+    }
+}
+
 static void test_exchange(void)
 {
-    static int all[MAX_RANKS][MAX_RANKS];
     for (int n = 1; n <= MAX_RANKS; n++) {
         in_all(n);
-        memcpy(all, at, sizeof(all));
+        memcpy(of_all, at, sizeof(of_all));
         for (int k = 1; k <= n; k++) {
-            int wrong = 0;
-            (void)in_host(n, k);
-            for (int r = 0; r < n; r++) {
-                for (int p = 0; p < n; p++) {
-                    const bool is_of_host = all[r][p] / k == r / k;
-                    wrong += at[r][p] == NONE ? is_of_host : at[r][p] != all[r][p];
-                }
-            }
-            if (!CHECK_EQ(wrong, 0)) {
-                printf("%d ranks, %d on a host\n", n, k);
+            check_exchange(gsh_host_layout_regular(n, k), n, 2 * (k - 1));
+            for (int n_hosts = 2; k * n_hosts < n; n_hosts++) {
+                const int n_deals = (n - 1) / (k * n_hosts) + 1;
+                const int needed = (2 * n_deals - 1) * (2 * k - 1) - 1;
+                check_exchange(gsh_host_layout_dealt(n, k, n_hosts), n, needed);
             }
         }
     }
-    CHECK_EQ(in_host(MAX_RANKS, 1), 0);
+    const struct gsh_host_layout alone = gsh_host_layout_regular(MAX_RANKS, 1);
+    const struct gsh_host_leg leg = gsh_host_leg_of(&alone, MAX_RANKS);
+    CHECK_EQ(in_host(&leg, 0), 0);
+}
+
+static int blocks_of(struct gsh_host_layout hosts, int n)
+{
+    const struct gsh_host_leg in_host = gsh_host_leg_of(&hosts, n);
+    int blocks = 0;
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
+        blocks += gsh_host_leg_blocks(&in_host, leg.distance);
+    }
+    return blocks;
 }
 
 /* What a rank of very many sends does not grow with their number, but for its logarithm. */
@@ -175,11 +220,10 @@ static void test_many(void)
 {
     for (int n = 1000; n <= 1000000; n *= 10) {
         for (int k = 1; k <= 8; k++) {
-            int blocks = 0;
-            for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
-                blocks += gsh_host_leg_blocks(n, k, leg.distance);
-            }
-            CHECK(blocks <= (k - 1) * gsh_uid_rounds(n) && (k == 1 || blocks >= k));
+            const int runs = blocks_of(gsh_host_layout_regular(n, k), n);
+            const int dealt = blocks_of(gsh_host_layout_dealt(n, 1, (n - 1) / k + 1), n);
+            CHECK(runs <= (k - 1) * gsh_uid_rounds(n) && (k == 1 || runs >= k));
+            CHECK(dealt <= 2 * (k - 1) * gsh_uid_rounds(n) && dealt >= k - 1);
         }
     }
 }

@@ -50,9 +50,9 @@ static void be_pe(int rank, int n, void *arg)
         !CHECK_EQ(gsh_bootstrap_uid_create(&job->id, rank, n, &mine, &pe->bootstrap), GSH_OK)) {
         exit(1);
     }
-    CHECK_EQ(pe->bootstrap->host_ranks, job->host_ranks);
+    CHECK_EQ(pe->bootstrap->hosts.most, job->host_ranks);
     if (job->is_to_all) {
-        pe->bootstrap->host_ranks = 0;
+        pe->bootstrap->hosts.most = 0;
     }
     my_host += rank == job->liar;
     pe->my_pe = rank;
@@ -164,14 +164,19 @@ static void test_untold(void)
 static void test_liar(void)
 {
     static struct job job;
-    job = (struct job){.hosts = "aabbcc", .host_ranks = 2, .liar = 2};
-    start(&job);
-    for (int i = 0; i < 6; i++) {
-        CHECK_EQ(job.results[i], i == 2 || i == 3 ? GSH_ERR_ARG : GSH_OK);
+    for (int by_turns = 0; by_turns < 2; by_turns++) {
+        const int other = by_turns != 0 ? 5 : 3; /* of its host */
+        job =
+            (struct job){.hosts = by_turns != 0 ? "abcabc" : "aabbcc", .host_ranks = 2, .liar = 2};
+        start(&job);
+        for (int i = 0; i < 6; i++) {
+            CHECK_EQ(job.results[i], i == 2 || i == other ? GSH_ERR_ARG : GSH_OK);
+        }
+        CHECK(
+            strstr(job.texts[other], "init: PE 2 is not of this host, as it told the rendezvous"));
+        CHECK(strstr(job.texts[2], "is not of this host"));
+        end(&job);
     }
-    CHECK(strstr(job.texts[3], "init: PE 2 is not of this host, as it told the rendezvous"));
-    CHECK(strstr(job.texts[2], "init: PE 3 is not of this host"));
-    end(&job);
 }
 
 int main(void)
@@ -183,7 +188,10 @@ int main(void)
         test_same("aaaabbbbccccddddeeeef", node_pes, 4);
         test_same("edcba", node_pes, 1);
         test_same("aaabb", node_pes, 3);
-        test_same("abcabc", node_pes, 0);
+        test_same("abcabc", node_pes, 2);
+        test_same("cabcabcab", node_pes, 3);
+        test_same("aabbccaabbccaab", node_pes, 6);
+        test_same("abbaab", node_pes, 0);
         test_same("abbbcc", node_pes, 3);
         test_same("aaaabbbbcddddeeeee", node_pes, 5);
         test_same("abbcddeffghhi", node_pes, 0);

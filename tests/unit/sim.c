@@ -1,8 +1,9 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
  * "processes", under gshmemrun, it does so for what processes send over TCP, with a number behind
- * it for processes that take themselves for so many on each host; with two numbers, for so many
- * PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they should,
+ * it for processes that take themselves for so many on each host, and with "dealt" and a number for
+ * those that take themselves for dealt to so many hosts; with two numbers, for so many PEs, up to
+ * 512, and PEs of a node. Then that a thousand PEs need as many rounds as they should,
  * that a hundred thousand keep little of each other, that PEs share cores, that each run is the
  * same, that a PE which dies or hangs is noticed by all others in each call, and that a job's GOAL
  * file has a send for each receive. SPDX-License-Identifier: Apache-2.0
@@ -37,13 +38,15 @@ static uint64_t message_max, team_units;
 
 /* ---- real PEs ---- */
 
-static int host_pes; /* of a pretended host, by PE number; 0: this machine is the only one */
+static int host_pes;    /* of a pretended host, by PE number; 0: this machine is the only one */
+static int dealt_hosts; /* to so many pretended hosts PEs are dealt one by one, or 0 */
 
 /* In place of base/host.c. */
 uint64_t gsh_host_id(void)
 {
     const char *rank = getenv("GSHMEM_RANK");
-    return host_pes > 0 && rank != NULL ? (uint64_t)(atoi(rank) / host_pes) + 1 : 1;
+    const int pe = rank != NULL ? atoi(rank) : 0;
+    return 1 + (uint64_t)(dealt_hosts > 0 ? pe % dealt_hosts : host_pes > 0 ? pe / host_pes : 0);
 }
 
 static void note(int rank, int stage)
@@ -171,8 +174,9 @@ static int process_main(void)
     const struct gsh_instance *pe = gsh_instance_bound();
     const uint64_t n = (uint64_t)gshmem_n_pes();
     sim_model_init(&model);
-    model.node_pes = host_pes > 0 ? host_pes : pe->env.node_pes;
+    model.node_pes = host_pes > 0 ? host_pes : pe->env.node_pes > 0 ? pe->env.node_pes : 1;
     model.host_nodes = host_pes > 0 ? 1 : (double)n;
+    model.dealt_hosts = dealt_hosts;
     struct sim *s = sim_create(&model, (int)n, 1);
     sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
@@ -238,6 +242,24 @@ static void test_thousand(void)
     sim_destroy(s);
     sim_destroy(again);
     sim_destroy(other);
+}
+
+/* The same, dealt to the nodes one by one: they hear of their node alone, but do not begin on it.
+ */
+static void test_dealt(void)
+{
+    struct sim_model model;
+    sim_model_init(&model);
+    model.dealt_hosts = 125;
+    struct sim *s = sim_create(&model, 1000, 1);
+    sim_add_init(s);
+    sim_add_sync(s);
+    CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
+    CHECK_EQ(phase_of(s, "identities")->rounds, 10);
+    CHECK(phase_of(s, "identities")->most.bytes < 2000);
+    CHECK_EQ(phase_of(s, "heap")->rounds, 10);
+    CHECK_EQ(phase_of(s, "sync_all")->rounds, 7);
+    sim_destroy(s);
 }
 
 /* What each of very many PEs keeps of the others once init is over. */
@@ -368,7 +390,8 @@ static void test_goal(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "processes") == 0) {
-        host_pes = argc > 2 ? atoi(argv[2]) : 0;
+        host_pes = argc == 3 ? atoi(argv[2]) : 0;
+        dealt_hosts = argc > 3 ? atoi(argv[3]) : 0;
         return process_main();
     }
     if (argc > 2) {
@@ -384,6 +407,7 @@ int main(int argc, char **argv)
     test_counts(6, 3);
     test_counts(16, 8);
     test_thousand();
+    test_dealt();
     test_memory();
     test_relays();
     test_cores();

@@ -148,7 +148,7 @@ static void exchange_in_hosts(int rank, int n, void *arg)
     (void)arg;
     options.host = (uint64_t)(rank / 7) + 1;
     struct gsh_bootstrap *b = join(rank, n);
-    CHECK_EQ(b->host_ranks, 7);
+    CHECK_EQ(b->hosts.most, 7);
     conform_gather_host(b, 100, 0);
     b->ops->destroy(b);
 }
@@ -641,7 +641,7 @@ static void test_bad_ids(void)
  * know. */
 static void test_other_version(void)
 {
-    static const uint8_t greeting[9] = "gshmhs\0\6?", stranger[9] = "HTTP/1.1 ";
+    static const uint8_t greeting[9] = "gshmhs\0\7?", stranger[9] = "HTTP/1.1 ";
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid wrong;
     int listener = -1, fd = -1, status = -1;
@@ -660,7 +660,7 @@ static void test_other_version(void)
             _exit(is_well && poll(&p, 1, 60000) == 1 ? 0 : 1);
         }
         expect_refusal(&wrong, GSH_ERR_ARG,
-                       i == 0 ? "runs another version of gshmem (start-up 6) than this PE (5)"
+                       i == 0 ? "runs another version of gshmem (start-up 7) than this PE (6)"
                               : "is no rendezvous of gshmem");
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
@@ -668,7 +668,8 @@ static void test_other_version(void)
 }
 
 /* A rendezvous that has the secret, and tells the only rank of unlikely hosts. */
-static void test_bad_welcome(uint32_t host_ranks, int n_runs, struct gsh_host_run run)
+static void test_bad_welcome(uint32_t host_ranks, uint32_t dealt_ranks, int n_runs,
+                             struct gsh_host_run run)
 {
     struct gsh_address at = {.family = 4, .ip = {127, 0, 0, 1}}, bound;
     struct gsh_uid_content content;
@@ -680,6 +681,7 @@ static void test_bad_welcome(uint32_t host_ranks, int n_runs, struct gsh_host_ru
     struct gsh_uid its;
     int listener = -1, fd = -1, status = -1;
     memcpy(payload, &host_ranks, sizeof(host_ranks));
+    memcpy(payload + sizeof(host_ranks), &dealt_ranks, sizeof(dealt_ranks));
     memcpy(payload + welcome_bytes, &run, sizeof(run));
     gsh_magic(challenge.magic);
     CHECK_EQ(gsh_socket_listen(&at, &listener, &bound), GSH_OK);
@@ -736,12 +738,19 @@ int main(void)
     test_relays();
     test_bad_ids();
     test_other_version();
-    test_bad_welcome(2, 0, (struct gsh_host_run){0, 0});
-    test_bad_welcome(1, 1, (struct gsh_host_run){1, 2});
-    test_bad_welcome(1, 1, (struct gsh_host_run){2, 1});
-    test_bad_welcome(1, 1, (struct gsh_host_run){1, 0});
-    test_bad_welcome(0, 1, (struct gsh_host_run){1, 1});
-    test_bad_welcome(1, 2, (struct gsh_host_run){1, 1}); /* the second is all zeros */
+    test_bad_welcome(2, 0, 0, (struct gsh_host_run){0, 0});
+    test_bad_welcome(1, 0, 1, (struct gsh_host_run){1, 2});
+    test_bad_welcome(1, 0, 1, (struct gsh_host_run){2, 1});
+    test_bad_welcome(1, 0, 1, (struct gsh_host_run){1, 0});
+    test_bad_welcome(0, 0, 1, (struct gsh_host_run){1, 1});
+    test_bad_welcome(1, 0, 2, (struct gsh_host_run){1, 1}); /* the second is all zeros */
+    test_bad_welcome(0, 1, 0, (struct gsh_host_run){0, 0});
+    test_bad_welcome(1, 1, 0, (struct gsh_host_run){0, 0});
+    test_bad_welcome(1, 1, 1, (struct gsh_host_run){0, 1});
+    test_bad_welcome(1, 1, 1, (struct gsh_host_run){2, 1});
+    test_bad_welcome(1, 1, 1, (struct gsh_host_run){UINT32_MAX, 1});
+    test_bad_welcome(1, UINT32_MAX, 1, (struct gsh_host_run){1, 1});
+    test_bad_welcome(1, 1, 2, (struct gsh_host_run){1, 1});
     end_server();
     return test_result();
 }
