@@ -14,6 +14,7 @@
 static _Thread_local char last_text[1024];
 static _Thread_local enum gsh_result last_code;
 static _Thread_local bool is_only_noted; /* the last text, by gsh_note */
+static _Thread_local bool expects_failures;
 
 static const char *const names[GSH_RESULT_COUNT] = {
     [GSH_OK] = "success",
@@ -47,7 +48,20 @@ static void keep(enum gsh_result r, const char *suffix, const char *format, va_l
     }
     memcpy(last_text, text, sizeof(last_text));
     last_code = r;
-    is_only_noted = false;
+    is_only_noted = expects_failures;
+}
+
+/* As an error, unless it is expected. */
+static void print(void)
+{
+    gsh_log(expects_failures ? GSH_LOG_INFO : GSH_LOG_ERROR, GSH_LOG_ALL, "%s", last_text);
+}
+
+bool gsh_expect_failures(bool does_expect)
+{
+    const bool before = expects_failures;
+    expects_failures = does_expect;
+    return before;
 }
 
 enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
@@ -56,7 +70,7 @@ enum gsh_result gsh_fail(enum gsh_result r, const char *format, ...)
     va_start(args, format);
     keep(r, NULL, format, args);
     va_end(args);
-    gsh_log(GSH_LOG_ERROR, GSH_LOG_ALL, "%s", last_text);
+    print();
     return r;
 }
 
@@ -69,7 +83,7 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
     va_start(args, format);
     keep(r, text, format, args);
     va_end(args);
-    gsh_log(GSH_LOG_ERROR, GSH_LOG_ALL, "%s", last_text);
+    print();
     errno = code;
     return r;
 }

@@ -47,6 +47,9 @@ enum gsh_result gsh_fail_errno(enum gsh_result r, const char *format, ...)
 /* As gsh_fail, printed at info level only: for failures that a fallback may still handle. */
 enum gsh_result gsh_note(enum gsh_result r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* From now on gsh_fail and gsh_fail_errno of the calling thread are as gsh_note, or no longer: a
+ * fallback may handle what fails. Returns what was so before. */
+bool gsh_expect_failures(bool does_expect);
 /* When no fallback has handled the calling thread's last failure: if gsh_note kept it, and it does
  * not name that public call, reports it as the call's. (A failure of several PEs names the call,
  * and one of them reports it.) Returns r, which may be GSH_OK. */

@@ -19,6 +19,7 @@ struct gsh_uid_asking;
 
 #define GSH_COMBINE_MAX_BYTES 40
 #define GSH_GATHER_MAX_VALUE  128 /* bytes that gather_combine combines */
+#define GSH_SPREAD_MAX_BYTES  256
 
 struct gsh_bootstrap_ops {
     const char *name;
@@ -49,10 +50,9 @@ struct gsh_bootstrap_ops {
     /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
      * a call would fail. Not collective; waits for nothing; only between calls. */
     bool (*has_lost)(struct gsh_bootstrap *b);
-    /* NULL, or as allgather, of few ranks alone: theirs receives the bytes of the ranks that are 1,
-     * 2, 4, ... after this one (modulo size), of which there are log2(size), rounded up. */
-    enum gsh_result (*gather_ahead)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
-                                    void *theirs);
+    /* NULL, or tells all ranks the n bytes of rank 0, at most GSH_SPREAD_MAX_BYTES, instead of
+     * their own. */
+    enum gsh_result (*spread)(struct gsh_bootstrap *b, void *bytes, size_t n);
     /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */
     void (*abort)(struct gsh_bootstrap *b, int status, const char *message);
     /* Not collective; frees b. */
@@ -76,6 +76,10 @@ struct gsh_bootstrap {
     /* What the ranks know, the same on all, and no exchange has carried: a reader of the exchanges
      * does not know it. Zeros: this kind has nothing of the sort. */
     uint8_t shared_key[GSH_KEY_BYTES];
+    /* What has carried the id of a start-up by unique id, if a launcher has (uid.h); or NULL. */
+    struct gsh_bootstrap *launcher;
+    /* The launcher says that all ranks are on one node; the same on all. */
+    bool is_on_one_node;
     /* How the ranks lie on hosts, with all its runs, if that is known. The same on all ranks. */
     struct gsh_host_layout hosts;
     /* By it ranks look up what others have published (uid_ask.h). NULL: they cannot, the same on

@@ -11,7 +11,6 @@
 #include "base/util.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/mpi_plugin.h"
-#include "bootstrap/uid_ask.h"
 
 struct mpi_bootstrap {
     struct gsh_bootstrap base;
@@ -61,6 +60,8 @@ static enum gsh_result mpi_combine(struct gsh_bootstrap *b, void *mine, size_t b
         uint64_t theirs[GSH_COMBINE_MAX_BYTES / sizeof(uint64_t)] = {0};
         status =
             m->plugin->swap(m->handle, leg.to, mine, bytes, leg.from, theirs, limit_ns, &error);
+        b->counts.messages++;
+        b->counts.bytes += bytes;
         if (status == GSH_MPI_OK) {
             fold(mine, theirs);
         }
@@ -68,17 +69,22 @@ static enum gsh_result mpi_combine(struct gsh_bootstrap *b, void *mine, size_t b
     return mpi_result(status, &error);
 }
 
-static enum gsh_result mpi_gather_ahead(struct gsh_bootstrap *b, const void *mine, size_t bytes,
-                                        void *theirs)
+/* In each round a rank has rank 0's bytes already, or may get them. */
+static enum gsh_result mpi_spread(struct gsh_bootstrap *b, void *bytes, size_t n)
 {
     struct mpi_bootstrap *m = (struct mpi_bootstrap *)b;
     const uint64_t limit_ns = deadline_ns(b);
     enum gsh_mpi_status status = GSH_MPI_OK;
     struct gsh_mpi_error error;
     for (struct gsh_leg leg = {0};
-         status == GSH_MPI_OK && gsh_leg_next(&leg, b->size, b->rank, -1);) {
-        status = m->plugin->swap(m->handle, leg.to, mine, bytes, leg.from,
-                                 (uint8_t *)theirs + (size_t)leg.round * bytes, limit_ns, &error);
+         status == GSH_MPI_OK && gsh_leg_next(&leg, b->size, b->rank, 1);) {
+        uint8_t theirs[GSH_SPREAD_MAX_BYTES];
+        status = m->plugin->swap(m->handle, leg.to, bytes, n, leg.from, theirs, limit_ns, &error);
+        b->counts.messages++;
+        b->counts.bytes += n;
+        if (status == GSH_MPI_OK && b->rank >= leg.distance && b->rank < 2 * leg.distance) {
+            memcpy(bytes, theirs, n);
+        }
     }
     return mpi_result(status, &error);
 }
@@ -96,7 +102,6 @@ static void mpi_destroy(struct gsh_bootstrap *b)
     if (m == NULL) {
         return;
     }
-    gsh_uid_asking_destroy(&b->asking);
     if (m->handle != NULL) {
         m->plugin->close(m->handle);
     }
@@ -108,7 +113,7 @@ static const struct gsh_bootstrap_ops mpi_ops = {
     .allgather = mpi_allgather,
     .barrier = mpi_barrier,
     .combine = mpi_combine,
-    .gather_ahead = mpi_gather_ahead,
+    .spread = mpi_spread,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };

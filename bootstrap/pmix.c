@@ -3,7 +3,7 @@
  *
  * The declarations below are the part of the ABI that PMIx 3, 4, 5 and 6 share: pmix_proc_t,
  * pmix_value_t (the union is as large as its member pmix_envar_t in all of them, the later members
- * are pointers and words), pmix_info_t, the numbers and strings, and nine functions. The inline
+ * are pointers and words), pmix_info_t, the numbers and strings, and ten functions. The inline
  * helpers and macros of pmix.h, which changed between versions, are not used.
  *
  * PMIx_Get returns a value from malloc (in all versions PMIX_VALUE_RELEASE ends in free of the C
@@ -26,8 +26,6 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/util.h"
-#include "bootstrap/leg.h"
-#include "bootstrap/uid_ask.h"
 
 enum {
     PMIX_SUCCESS = 0,
@@ -80,6 +78,7 @@ _Static_assert(offsetof(struct pmix_info, value) == 520, "pmix_info_t");
 
 struct pmix_api {
     int (*Init)(struct pmix_proc *self, struct pmix_info info[], size_t n_info);
+    int (*Initialized)(void);
     int (*Finalize)(const struct pmix_info info[], size_t n_info);
     int (*Abort)(int status, const char message[], struct pmix_proc procs[], size_t n_procs);
     int (*Put)(uint8_t scope, const char key[], struct pmix_value *value);
@@ -104,6 +103,7 @@ static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pmix_api process_api;
 static struct pmix_proc process_self;
 static bool is_initialized, has_bootstrap;
+static bool has_others;         /* MPI, for example, had initialized it before */
 static uint64_t initialized_by; /* a forked child is not a client of the server */
 static uint64_t n_calls;        /* used by the one bootstrap there is */
 
@@ -126,6 +126,7 @@ static enum gsh_result load_api(struct pmix_api *api)
         void *entry; /* of a function pointer */
     } symbols[] = {
         {"PMIx_Init", &api->Init},
+        {"PMIx_Initialized", &api->Initialized},
         {"PMIx_Finalize", &api->Finalize},
         {"PMIx_Abort", &api->Abort},
         {"PMIx_Put", &api->Put},
@@ -170,6 +171,7 @@ static enum gsh_result initialize(void)
     if (r != GSH_OK) {
         return r;
     }
+    has_others = process_api.Initialized() != 0;
     int status = process_api.Init(&process_self, NULL, 0);
     if (status != PMIX_SUCCESS) {
         return gsh_note(GSH_ERR_UNSUPPORTED, "PMIx_Init: %s", process_api.Error_string(status));
@@ -214,14 +216,16 @@ static size_t add_timeout(const struct pmix_bootstrap *p, struct pmix_info *info
     return 1;
 }
 
-static enum gsh_result fence(const struct pmix_bootstrap *p)
+/* collects: the servers tell each other what has been published; else they fetch it when a rank
+ * asks for it. */
+static enum gsh_result fence(const struct pmix_bootstrap *p, bool collects)
 {
     struct pmix_info info[2];
     size_t n_info = add_timeout(p, info);
     memset(&info[n_info], 0, sizeof(info[n_info]));
     strcpy(info[n_info].key, "pmix.collect");
     info[n_info].value.type = PMIX_BOOL;
-    info[n_info].value.data.flag = true;
+    info[n_info].value.data.flag = collects;
     return pmix_result(p, p->api->Fence(NULL, 0, info, n_info + 1), "PMIx_Fence");
 }
 
@@ -268,19 +272,22 @@ static enum gsh_result get_blob(const struct pmix_bootstrap *p, int rank, const 
 
 enum { KEY_BYTES = 64 };
 
-/* Collective: afterwards all can get what each gives, under this key. */
-static enum gsh_result give(const struct pmix_bootstrap *p, const void *mine, size_t bytes,
-                            char key[KEY_BYTES])
+static void name(char key[KEY_BYTES])
+{
+    snprintf(key, KEY_BYTES, "gshmem.%llu", (unsigned long long)n_calls++);
+}
+
+static enum gsh_result publish(const struct pmix_bootstrap *p, const char *key, const void *mine,
+                               size_t bytes)
 {
     struct pmix_value value = {.type = PMIX_BYTE_OBJECT};
-    snprintf(key, KEY_BYTES, "gshmem.%llu", (unsigned long long)n_calls++);
     value.data.bo.bytes = (char *)mine;
     value.data.bo.size = bytes;
     enum gsh_result r = pmix_result(p, p->api->Put(PMIX_GLOBAL, key, &value), "PMIx_Put");
     if (r == GSH_OK) {
         r = pmix_result(p, p->api->Commit(), "PMIx_Commit");
     }
-    return r == GSH_OK ? fence(p) : r;
+    return r;
 }
 
 static enum gsh_result pmix_barrier(struct gsh_bootstrap *b);
@@ -293,23 +300,30 @@ static enum gsh_result pmix_allgather(struct gsh_bootstrap *b, const void *mine,
     if (bytes == 0) {
         return pmix_barrier(b);
     }
-    enum gsh_result r = give(p, mine, bytes, key);
+    name(key);
+    enum gsh_result r = publish(p, key, mine, bytes);
+    if (r == GSH_OK) {
+        r = fence(p, true);
+    }
     for (int rank = 0; rank < b->size && r == GSH_OK; rank++) {
         r = get_blob(p, rank, key, bytes, (char *)all_out + (size_t)rank * bytes);
     }
     return r;
 }
 
-static enum gsh_result pmix_gather_ahead(struct gsh_bootstrap *b, const void *mine, size_t bytes,
-                                         void *theirs)
+/* Of rank 0 alone; each server fetches it when its ranks ask. But a server that already has
+ * something of rank 0 takes that for all that there is, so then they collect it. */
+static enum gsh_result pmix_spread(struct gsh_bootstrap *b, void *bytes, size_t n)
 {
     struct pmix_bootstrap *p = (struct pmix_bootstrap *)b;
+    const bool has_published = has_others || n_calls > 0;
     char key[KEY_BYTES];
-    enum gsh_result r = give(p, mine, bytes, key);
-    for (struct gsh_leg leg = {0}; r == GSH_OK && gsh_leg_next(&leg, b->size, b->rank, -1);) {
-        r = get_blob(p, leg.from, key, bytes, (char *)theirs + (size_t)leg.round * bytes);
+    name(key);
+    enum gsh_result r = b->rank == 0 ? publish(p, key, bytes, n) : GSH_OK;
+    if (r == GSH_OK) {
+        r = fence(p, has_published);
     }
-    return r;
+    return r == GSH_OK && b->rank != 0 ? get_blob(p, 0, key, n, bytes) : r;
 }
 
 /* PMIx 5.0 counts processes that have left among those that have reached a fence, so each PE
@@ -334,7 +348,6 @@ static void pmix_destroy(struct gsh_bootstrap *b)
     if (b == NULL) {
         return;
     }
-    gsh_uid_asking_destroy(&b->asking);
     free(b);
     pthread_mutex_lock(&process_mutex);
     has_bootstrap = false;
@@ -345,10 +358,24 @@ static const struct gsh_bootstrap_ops pmix_ops = {
     .name = "pmix",
     .allgather = pmix_allgather,
     .barrier = pmix_barrier,
-    .gather_ahead = pmix_gather_ahead,
+    .spread = pmix_spread,
     .abort = pmix_abort,
     .destroy = pmix_destroy,
 };
+
+/* The ranks on this node, as the launcher says; 0: it does not. */
+static int count_near(const struct pmix_bootstrap *p)
+{
+    const bool before = gsh_expect_failures(true);
+    struct pmix_value *value = NULL;
+    int n = 0;
+    if (get(p, PMIX_RANK_WILDCARD, "pmix.local.size", PMIX_UINT32, &value) == GSH_OK) {
+        n = (int)value->data.uint32;
+    }
+    free(value);
+    gsh_expect_failures(before);
+    return n;
+}
 
 /* With process_mutex held. */
 static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
@@ -377,6 +404,7 @@ static enum gsh_result create(uint64_t timeout_ns, struct pmix_bootstrap **out)
     }
     p->base.size = (int)size->data.uint32;
     free(size);
+    p->base.is_on_one_node = count_near(p) == p->base.size;
     has_bootstrap = true;
     *out = p;
     return GSH_OK;

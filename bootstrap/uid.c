@@ -146,13 +146,13 @@ static bool uid_has_lost(struct gsh_bootstrap *b)
     return has_lost;
 }
 
-/* A process cannot end another here; its partners notice at their next call. */
+/* Without a launcher a process cannot end another here; its partners notice at their next call. */
 static void uid_abort(struct gsh_bootstrap *b, int status, const char *message)
 {
     struct gsh_uid_rank *u = (struct gsh_uid_rank *)b;
-    (void)status;
-    (void)message;
-    if (!u->is_failed) {
+    if (b->launcher != NULL) {
+        b->launcher->ops->abort(b->launcher, status, message);
+    } else if (!u->is_failed) {
         gsh_uid_send_notice(u, GSH_ERR_PEER, b->rank);
     }
 }
@@ -173,6 +173,9 @@ static void uid_destroy(struct gsh_bootstrap *b)
     explicit_bzero(u->out_keys, sizeof(u->out_keys));
     explicit_bzero(u->in_keys, sizeof(u->in_keys));
     explicit_bzero(b->shared_key, sizeof(b->shared_key));
+    if (b->launcher != NULL) {
+        b->launcher->ops->destroy(b->launcher);
+    }
     free(u);
 }
 

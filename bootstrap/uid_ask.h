@@ -6,8 +6,7 @@
  * nearest that it knows, and so on. Each referral halves the distance at least: there are as many
  * questions as the distance has bits that are 1, at most log2(n).
  *
- * In a job by unique id these partners come from the rendezvous, and the secret is the id's. In one
- * by PMIx or MPI the ranks tell each other (gather_ahead), and have a secret by then.
+ * These partners come from the rendezvous, and the secret is the unique id's.
  *
  *   asker -> rank   struct gsh_hello, kind GSH_HELLO_ASK, as for a link: `round` is the rank in
  *                   question, and `link` a struct gsh_uid_question
@@ -60,15 +59,6 @@ GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_create(int rank, int n_ranks, co
                                                        struct gsh_uid_asking **out);
 /* The thread ends: others that still ask this rank find that it has left. Accepts NULL. */
 void gsh_uid_asking_destroy(struct gsh_uid_asking **asking);
-
-/* Collective: the ranks of b, which has gather_ahead, learn where their partners listen, and ask
- * them once. If all get their answers, b->asking is set on all; if not, or a rank's host has no
- * address, on none, and the reason is logged at info level. ifname, family: as in struct
- * gsh_uid_options. Failures are those of b, and a rank's that cannot listen where ifname says, or
- * has no descriptor, thread or memory for it: of all ranks. */
-GSH_CHECK_RESULT enum gsh_result gsh_uid_asking_begin(struct gsh_bootstrap *b,
-                                                      const uint8_t secret[GSH_SHA256_BYTES],
-                                                      const char *ifname, const char *family);
 
 /* These two by any thread, not collective; failures are kept by gsh_note. Others can look up these
  * bytes under the number from now on; n 0: no longer. The first call starts the thread; without it

@@ -18,6 +18,7 @@ struct sim_way_costs {
 struct sim_model {
     double node_pes, host_nodes, dealt_hosts, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
+    double launcher_carries;
     double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
     double cores, core_switch, begin, open, close;
     double message_max, team_units, far_piece, far_flat, half_slot;

@@ -45,6 +45,9 @@ void sim_add_init(struct sim *s)
     const enum sim_way tcp = SIM_TCP;
     sim_add(s, "rendezvous", (struct sim_call){.kind = SIM_RENDEZVOUS, .way = tcp});
     sim_add(s, "links", (struct sim_call){.kind = SIM_LINK_UP, .way = tcp});
+    if (m->launcher_carries > 0) {
+        barrier(s, "links", tcp); /* bootstrap/uid_over.c */
+    }
     sim_add(s, "identities",
             (struct sim_call){.kind = SIM_HOST_GATHER,
                               .way = tcp,

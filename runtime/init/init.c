@@ -240,23 +240,6 @@ static enum gsh_result begin_job(struct gsh_instance *pe)
     return r;
 }
 
-/* Collective: whether PEs look up what others tell, gsh_looks_up from now on. */
-static enum gsh_result choose_asking(struct gsh_instance *pe)
-{
-    struct gsh_bootstrap *b = pe->bootstrap;
-    uint8_t key[GSH_KEY_BYTES];
-    if (pe->n_nodes == 1) {
-        gsh_uid_asking_destroy(&b->asking);
-    }
-    if (pe->n_nodes == 1 || b->asking != NULL || b->ops->gather_ahead == NULL) {
-        return GSH_OK;
-    }
-    gsh_key_derive(pe->secret, "questions", key);
-    const enum gsh_result r = gsh_uid_asking_begin(b, key, pe->env.uid_ifname, pe->env.uid_family);
-    explicit_bzero(key, sizeof(key));
-    return r;
-}
-
 static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
                                 const gshmemx_init_attr_t *attr)
 {
@@ -277,8 +260,8 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
     gsh_log_set_pe(pe->my_pe);
     gsh_report_ask(&gsh_absent_members);
     r = gsh_identity_exchange(pe);
-    if (r == GSH_OK) {
-        r = choose_asking(pe);
+    if (r == GSH_OK && pe->n_nodes == 1) {
+        gsh_uid_asking_destroy(&pe->bootstrap->asking); /* nobody asks */
     }
     if (r == GSH_OK) {
         gsh_env_warn(pe->my_pe == 0, pe->peers[pe->my_pe].node_index == 0);
@@ -296,6 +279,11 @@ static enum gsh_result bring_up(struct gsh_instance *pe, unsigned flags,
         r = gsh_statics_share(pe);
     }
     return r;
+}
+
+static const char *started_by(const struct gsh_bootstrap *b)
+{
+    return (b->launcher != NULL ? b->launcher : b)->ops->name;
 }
 
 static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t *attr)
@@ -319,7 +307,7 @@ static enum gsh_result instance_create(unsigned flags, const gshmemx_init_attr_t
     gsh_leave_far_at_exit(pe);
     gsh_instance_bind(pe);
     gsh_log(GSH_LOG_INFO, GSH_LOG_INIT, "PE %d of %d, started by %s", pe->my_pe, pe->n_pes,
-            pe->bootstrap->ops->name);
+            started_by(pe->bootstrap));
     return GSH_OK;
 }
 

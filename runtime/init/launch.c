@@ -19,6 +19,18 @@ static struct gsh_uid_options uid_options(const struct gsh_env *env)
                                     .host = gsh_host_id()};
 }
 
+/* A launcher's bootstrap: PEs of several nodes only begin with it. */
+static enum gsh_result go_over_tcp(const struct gsh_env *env, struct gsh_bootstrap **b)
+{
+    const struct gsh_uid_options options = uid_options(env);
+    const enum gsh_result r = gsh_bootstrap_uid_over(b, &options, env->node_pes > 0);
+    if (r != GSH_OK) {
+        (*b)->ops->destroy(*b);
+        *b = NULL;
+    }
+    return r;
+}
+
 static enum gsh_result by_threads(const struct gsh_env *env, struct gsh_bootstrap **out)
 {
     if (env->threads < 1) {
@@ -132,7 +144,8 @@ static enum gsh_result by_environment(const struct gsh_env *env, struct gsh_boot
     }
     if (strcmp(kind, "pmix") == 0) {
         enum gsh_result r = gsh_bootstrap_pmix_create(env->bootstrap_timeout_ns, out);
-        return r == GSH_OK ? r : gsh_fail(r, "gshmem_init: %s", gsh_last_error());
+        return r == GSH_OK ? go_over_tcp(env, out)
+                           : gsh_fail(r, "gshmem_init: %s", gsh_last_error());
     }
     return by_nothing(out);
 }
@@ -211,8 +224,9 @@ enum gsh_result gsh_launch_bootstrap(const struct gsh_env *env, unsigned flags,
         if (attr->mpi_comm == NULL) {
             return gsh_fail(GSH_ERR_ARG, "gshmemx_init_attr: the MPI communicator is NULL");
         }
-        return gsh_bootstrap_mpi_create(env->mpi_plugin, attr->mpi_comm, env->bootstrap_timeout_ns,
-                                        out);
+        r = gsh_bootstrap_mpi_create(env->mpi_plugin, attr->mpi_comm, env->bootstrap_timeout_ns,
+                                     out);
+        return r == GSH_OK ? go_over_tcp(env, out) : r;
     case GSHMEMX_INIT_WITH_UNIQUEID:
         return by_uid(env, &attr->args.uid_args, out);
     default:

@@ -142,19 +142,19 @@ def uneven(bench):
 
 
 def mpirun(bench):
-    """The same by mpirun, whose agent plays ssh. PEs ask each other for their addresses; with an interface by which
-    hosts do not reach each other, all tell all."""
+    """The same by mpirun, whose agent plays ssh: hosts one behind the other, and PEs dealt to them by turns. With an
+    interface by which hosts do not reach each other, all tell all."""
     if not shutil.which("mpirun"):
         raise lab.Unavailable("mpirun is not installed")
-    for ifname in ("wire", "lo"):
-        mpirun_by(bench, ifname)
+    for ifname, order in (("wire", "slot"), ("wire", "node"), ("lo", "slot")):
+        mpirun_by(bench, ifname, order)
 
 
-def mpirun_by(bench, ifname):
+def mpirun_by(bench, ifname, order):
     told = "so all PEs tell all their addresses"
     with lab.Lab() as net:
         words = ["mpirun", "--mca", "plm_rsh_agent", f"{lab.AGENT} --shell", "--mca", "btl_tcp_if_include",
-                 "wire", "--mca", "oob_tcp_if_include", "wire", "--host", HOSTS, "-n", "4"]
+                 "wire", "--mca", "oob_tcp_if_include", "wire", "--host", HOSTS, "--map-by", order, "-n", "4"]
         debug = {"GSHMEM_UID_IFNAME": ifname, "GSHMEM_DEBUG": "info", "GSHMEM_DEBUG_SUBSYS": "bootstrap"}
         for name in ("GSH_LAB_h0", "GSH_LAB_h1", "LD_LIBRARY_PATH", *BASE, *debug):
             words += ["-x", name]
@@ -165,7 +165,7 @@ def mpirun_by(bench, ifname):
                                env={**os.environ, **BASE, **allow, **debug})
         status, out, err = bench.finish(job)
         if status != 0 or (told in err) != (ifname == "lo"):
-            raise Failed(f"{ifname}: status {status}; it said:\n{out}{err}")
+            raise Failed(f"{ifname}, by {order}: status {status}; it said:\n{out}{err}")
 
 
 def lossy(bench):

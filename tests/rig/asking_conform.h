@@ -97,22 +97,4 @@ static inline void asking_conform_past(struct gsh_bootstrap *b)
     CHECK_EQ(b->ops->barrier(b), GSH_OK);
 }
 
-/* Of a bootstrap in which ranks begin to ask: all do, or none. */
-static inline void asking_conform_begin(struct gsh_bootstrap *b)
-{
-    uint8_t secret[GSH_SHA256_BYTES] = "what the ranks of this job know";
-    const char *ifname = b->rank == 1 ? "no such interface" : "lo";
-    CHECK_EQ(gsh_uid_asking_begin(b, secret, ifname, "ipv4"), GSH_ERR_ARG);
-    CHECK(b->asking == NULL);
-    CHECK_EQ(gsh_uid_asking_begin(b, secret, "lo", "ipv4"), GSH_OK);
-    if (CHECK(b->asking != NULL)) {
-        asking_conform(b);
-        asking_conform_past(b);
-        gsh_uid_asking_destroy(&b->asking);
-    }
-    secret[0] ^= b->rank == 2; /* to the others it is a stranger, and they to it */
-    CHECK_EQ(gsh_uid_asking_begin(b, secret, "lo", "ipv4"), GSH_OK);
-    CHECK(b->asking == NULL);
-}
-
 #endif

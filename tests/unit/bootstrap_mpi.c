@@ -1,10 +1,11 @@
 /* Proves that the MPI plug-in is found and serves any communicator, whole or split, started by the
- * application or not, and that ranks over it look up of each other what they need. Starts itself by
+ * application or not, and that its ranks go on by a unique id that it has carried, or without, if
+ * one cannot. Starts itself by
  * mpirun.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 
-#include "tests/rig/asking_conform.h"
+#include "tests/rig/over_conform.h"
 #include "base/log.h"
 
 static uint64_t timeout_ns = 60 * SECOND;
@@ -50,10 +51,14 @@ static void test_bad(const char *plugin)
     CHECK(b == NULL);
 }
 
-static void test_asking(const char *plugin)
+/* Ranks that say that they are of two hosts go on over TCP unasked. */
+static void test_over(const char *plugin)
 {
+    over_conform(open_on(plugin, MPI_COMM_WORLD));
     struct gsh_bootstrap *b = open_on(plugin, MPI_COMM_WORLD);
-    asking_conform_begin(b);
+    CHECK(over_conform_go(&b, "lo", 1 + (uint64_t)b->rank % 2, false, GSH_OK));
+    CHECK_EQ(b->hosts.dealt_ranks, 1);
+    conform_exchange(b, 100);
     b->ops->destroy(b);
 }
 
@@ -80,7 +85,7 @@ static int run_job(const char *how, const char *plugin)
     }
     test_split(plugin);
     test_bad(plugin); /* and no line is printed from now on */
-    test_asking(plugin);
+    test_over(plugin);
     if (strcmp(how, "started") == 0) {
         test_timeout(plugin);
         MPI_Barrier(MPI_COMM_WORLD);

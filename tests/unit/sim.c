@@ -1,12 +1,12 @@
 /* Proves that the simulation's PEs send what real ones do, message for message and byte for byte:
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
- * "processes", under gshmemrun, it does so for what processes send over TCP, with a number behind
- * it for processes that take themselves for so many on each host, and with "dealt" and a number for
- * those that take themselves for dealt to so many hosts; with two numbers, for so many PEs, up to
- * 512, and PEs of a node. Then that a thousand PEs need as many rounds as they should,
- * that a hundred thousand keep little of each other, that PEs share cores, that each run is the
- * same, that a PE which dies or hangs is noticed by all others in each call, and that a job's GOAL
- * file has a send for each receive. SPDX-License-Identifier: Apache-2.0
+ * "processes", under gshmemrun or mpirun, it does so for what processes send over TCP, with a
+ * number behind it for processes that take themselves for so many on each host, and with "dealt"
+ * and a number for those that take themselves for dealt to so many hosts; with two numbers, for so
+ * many PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they
+ * should, that a hundred thousand keep little of each other, that PEs share cores, that each run is
+ * the same, that a PE which dies or hangs is noticed by all others in each call, and that a job's
+ * GOAL file has a send for each receive. SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ static int dealt_hosts; /* to so many pretended hosts PEs are dealt one by one, 
 uint64_t gsh_host_id(void)
 {
     const char *rank = getenv("GSHMEM_RANK");
+    rank = rank != NULL ? rank : getenv("PMIX_RANK");
     const int pe = rank != NULL ? atoi(rank) : 0;
     return 1 + (uint64_t)(dealt_hosts > 0 ? pe % dealt_hosts : host_pes > 0 ? pe / host_pes : 0);
 }
@@ -177,6 +178,7 @@ static int process_main(void)
     model.node_pes = host_pes > 0 ? host_pes : pe->env.node_pes > 0 ? pe->env.node_pes : 1;
     model.host_nodes = host_pes > 0 ? 1 : (double)n;
     model.dealt_hosts = dealt_hosts;
+    model.launcher_carries = pe->bootstrap->launcher != NULL;
     struct sim *s = sim_create(&model, (int)n, 1);
     sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
