@@ -148,6 +148,9 @@ enum gsh_result gsh_bootstrap_uid_over(struct gsh_bootstrap **b,
         mine = join(launcher, options, &invitation, &joined);
     }
     gsh_expect_failures(before);
+    if (mine != GSH_OK && launcher->rank == 0 && invitation.is_given != 0) {
+        gsh_uid_drop(&invitation.id); /* those who still wait need not */
+    }
     explicit_bzero(&invitation, sizeof(invitation));
     if (mine != GSH_OK) {
         return go_on_without(launcher, mine);
