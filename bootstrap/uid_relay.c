@@ -32,13 +32,15 @@ static size_t receive(int fd, void *out, size_t bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* GSH_ERR_PEER: the relay is not there yet, or no more. */
-static enum gsh_result follow(struct gsh_relay *relay, uint64_t deadline_ns, struct gsh_address *at)
+/* GSH_ERR_PEER: the relay with this name is not there yet, or no more; GSH_ERR_NOMEM: it has no
+ * place. */
+static enum gsh_result follow(struct gsh_relay *relay, int name, uint64_t deadline_ns,
+                              struct gsh_address *at)
 {
     struct gsh_uds_connection c = {.fd = -1};
     struct gsh_relay_greeting greeting;
     bool is_in = false;
-    enum gsh_result r = gsh_uds_connect(&c, &relay->key, relay->rank, relay->rank / GSH_UID_GROUP);
+    enum gsh_result r = gsh_uds_connect(&c, &relay->key, relay->rank, name);
     if (r == GSH_OK && !c.has_sent_hello) {
         gsh_socket_close(&c.fd);
         return GSH_ERR_PEER; /* its queue is full */
@@ -52,6 +54,9 @@ static enum gsh_result follow(struct gsh_relay *relay, uint64_t deadline_ns, str
     }
     if (r == GSH_OK && receive(c.fd, &greeting, sizeof(greeting)) != sizeof(greeting)) {
         r = GSH_ERR_PEER;
+    }
+    if (r == GSH_OK && greeting.at.family == 0) {
+        r = GSH_ERR_NOMEM;
     }
     if (r != GSH_OK) {
         gsh_socket_close(&c.fd);
@@ -81,17 +86,21 @@ enum gsh_relay_role gsh_relay_enter(struct gsh_relay *relay, const uint8_t secre
     const struct timespec nap = {.tv_nsec = AGAIN_NS};
     relay->rank = rank;
     derive_key(relay, secret);
-    for (int i = 0; i < GSH_UID_GROUP; i++) {
-        relay->members[i].fd = -1;
+    for (int i = 0; i < GSH_UID_MEMBERS; i++) {
+        relay->members[i] = (struct gsh_relay_member){.fd = -1, .index = -1};
     }
-    while (gsh_deadline_poll_ms(deadline_ns) != 0) {
-        if (gsh_uds_listen(&relay->key, rank / GSH_UID_GROUP, &relay->listener) == GSH_OK) {
+    for (int name = 0; gsh_deadline_poll_ms(deadline_ns) != 0;) {
+        if (gsh_uds_listen(&relay->key, name, &relay->listener) == GSH_OK) {
             return GSH_RELAY_LEADS;
         }
         if (errno != EADDRINUSE) {
             return GSH_RELAY_NONE;
         }
-        enum gsh_result r = follow(relay, deadline_ns, at);
+        enum gsh_result r = follow(relay, name, deadline_ns, at);
+        if (r == GSH_ERR_NOMEM) {
+            name++;
+            continue;
+        }
         if (r != GSH_ERR_PEER) {
             return r == GSH_OK ? GSH_RELAY_FOLLOWS : GSH_RELAY_NONE;
         }
@@ -130,9 +139,15 @@ struct relaying {
     uint64_t deadline_ns;
 };
 
-static int rank_of(const struct gsh_relay *relay, int index)
+/* A place for a member; NULL: all have been taken. */
+static struct gsh_relay_member *free_member(struct gsh_relay *relay)
 {
-    return relay->rank / GSH_UID_GROUP * GSH_UID_GROUP + index;
+    for (int i = 0; i < GSH_UID_MEMBERS; i++) {
+        if (relay->members[i].fd < 0 && relay->members[i].index < 0) {
+            return &relay->members[i];
+        }
+    }
+    return NULL;
 }
 
 /* A failure shows when the answer is read. */
@@ -150,35 +165,33 @@ static enum gsh_result admit_members(const struct relaying *x)
     int fd, from;
     memset(greeting.at.port, 0, sizeof(greeting.at.port));
     while ((r = gsh_uds_accept(relay->listener, &fd, &from)) == GSH_OK && fd >= 0) {
-        const int index = from % GSH_UID_GROUP;
-        if (rank_of(relay, index) != from || from == relay->rank || relay->members[index].fd >= 0 ||
-            relay->members[index].has_come ||
-            send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) != (ssize_t)sizeof(greeting)) {
+        struct gsh_relay_member *member = free_member(relay);
+        const struct gsh_relay_greeting full = {.at = {.family = 0}};
+        if (send(fd, member != NULL ? &greeting : &full, sizeof(greeting), MSG_NOSIGNAL) !=
+                (ssize_t)sizeof(greeting) ||
+            member == NULL) {
             gsh_socket_close(&fd);
             continue;
         }
-        relay->members[index] = (struct gsh_relay_member){.fd = fd};
+        *member = (struct gsh_relay_member){.fd = fd, .rank = from, .index = -1};
     }
     return r;
 }
 
 /* Its hello, or its end. */
-static void receive_from_member(const struct relaying *x, int index)
+static void receive_from_member(const struct relaying *x, struct gsh_relay_member *member)
 {
-    struct gsh_relay_member *member = &x->relay->members[index];
-    const int rank = rank_of(x->relay, index);
     struct gsh_hello hello;
     const size_t n = receive(member->fd, &hello, sizeof(hello));
-    if (n == sizeof(hello) && !member->has_come && hello.kind == GSH_HELLO_JOIN &&
-        (int)hello.rank == rank) {
+    if (n == sizeof(hello) && member->index < 0 && hello.kind == GSH_HELLO_JOIN &&
+        (int)hello.rank == member->rank) {
         tell_rendezvous(x, &hello);
         member->hello = hello;
-        member->has_come = true;
-        x->relay->n_brought++;
+        member->index = x->relay->n_brought++;
         return;
     }
     gsh_socket_close(&member->fd);
-    if (member->has_come) {
+    if (member->index >= 0) {
         struct gsh_hello lost = member->hello;
         lost.kind = GSH_HELLO_LOST;
         tell_rendezvous(x, &lost); /* which may have answered all, this one, too */
@@ -190,27 +203,27 @@ static enum gsh_result bring_members(const struct relaying *x)
 {
     struct gsh_relay *relay = x->relay;
     for (;;) {
-        struct pollfd polls[GSH_UID_GROUP + 2];
-        for (int i = 0; i < GSH_UID_GROUP; i++) {
+        struct pollfd polls[GSH_UID_MEMBERS + 2];
+        for (int i = 0; i < GSH_UID_MEMBERS; i++) {
             polls[i] = (struct pollfd){.fd = relay->members[i].fd, .events = POLLIN};
         }
-        polls[GSH_UID_GROUP] = (struct pollfd){.fd = x->fd, .events = POLLIN};
-        polls[GSH_UID_GROUP + 1] =
+        polls[GSH_UID_MEMBERS] = (struct pollfd){.fd = x->fd, .events = POLLIN};
+        polls[GSH_UID_MEMBERS + 1] =
             (struct pollfd){.fd = gsh_uds_fd(relay->listener), .events = POLLIN};
         int wait_ms = gsh_deadline_poll_ms(x->deadline_ns);
         if (wait_ms == 0) {
             return GSH_ERR_TIMEOUT;
         }
-        int n = poll(polls, GSH_UID_GROUP + 2, gsh_uds_poll_ms(relay->listener, wait_ms));
+        int n = poll(polls, GSH_UID_MEMBERS + 2, gsh_uds_poll_ms(relay->listener, wait_ms));
         if (n < 0 && errno != EINTR) {
             return GSH_ERR_SYSTEM;
         }
-        if (n > 0 && polls[GSH_UID_GROUP].revents != 0) {
+        if (n > 0 && polls[GSH_UID_MEMBERS].revents != 0) {
             return GSH_OK;
         }
-        for (int i = 0; n > 0 && i < GSH_UID_GROUP; i++) {
+        for (int i = 0; n > 0 && i < GSH_UID_MEMBERS; i++) {
             if (relay->members[i].fd >= 0 && polls[i].revents != 0) {
-                receive_from_member(x, i);
+                receive_from_member(x, &relay->members[i]);
             }
         }
         enum gsh_result r = admit_members(x);
@@ -228,6 +241,16 @@ static void hand_on(const struct gsh_relay_member *member, const struct gsh_answ
     memcpy(out.payload, payload, answer->bytes);
     (void)!send(member->fd, &out, offsetof(struct gsh_relay_answer, payload) + out.bytes,
                 MSG_NOSIGNAL);
+}
+
+/* The one whose hello had this index. */
+static const struct gsh_relay_member *find_member(const struct gsh_relay *relay, int index)
+{
+    int i = 0;
+    while (relay->members[i].index != index) {
+        i++;
+    }
+    return &relay->members[i];
 }
 
 /* Leaves the text of a failure. */
@@ -262,11 +285,11 @@ enum gsh_result gsh_relay_serve(struct gsh_relay *relay, int fd,
     if (r == GSH_OK && answer->result != GSH_OK) {
         r = take_brought(answer, payload, &brought);
     }
-    for (int i = 0; i < GSH_UID_GROUP && r == GSH_OK; i++) {
-        const struct gsh_relay_member *member = &relay->members[i];
+    for (int i = 0; i < relay->n_brought && r == GSH_OK; i++) {
+        const struct gsh_relay_member *member = find_member(relay, i);
         struct gsh_answer its = *answer;
         uint8_t data[GSH_ANSWER_MAX_PAYLOAD];
-        if (!member->has_come || (brought & 1u << i) == 0) {
+        if ((brought & 1u << i) == 0) {
             continue;
         }
         memcpy(data, payload, its.bytes);
@@ -282,7 +305,7 @@ enum gsh_result gsh_relay_serve(struct gsh_relay *relay, int fd,
 
 void gsh_relay_leave(struct gsh_relay *relay)
 {
-    for (int i = 0; i < GSH_UID_GROUP && relay->listener != NULL; i++) {
+    for (int i = 0; i < GSH_UID_MEMBERS && relay->listener != NULL; i++) {
         gsh_socket_close(&relay->members[i].fd);
     }
     gsh_uds_close(&relay->listener);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How ranks of one host meet the rendezvous of a large job over one connection, so that it holds
- * fewer of them than there are ranks. Ranks r with the same r / GSH_UID_GROUP are a group. The
- * first one of a group on a host to take the group's name (uds.h) is its relay there; the others
- * connect to it:
+ * fewer of them than there are ranks. A host has names 0, 1, 2, ... for the job (uds.h). The first
+ * rank to take a name is a relay; the others connect to it, until it has GSH_UID_GROUP - 1 members,
+ * and then go on to the next name:
  *
- *   relay -> member       struct gsh_relay_greeting, where members are reached as the relay is
+ *   relay -> member       struct gsh_relay_greeting, where members are reached as the relay is, or
+ *                         that there is no place
  *   member -> relay       struct gsh_hello, which the relay seals
  *   relay -> rendezvous   its own hello, of kind RELAY; then those of members as they come; or a
  *                         hello of kind LOST, with the rank of a member that came and has ended
  *   rendezvous -> relay   struct gsh_answer for the relay; if the start-up succeeds, then for each
- *                         member that has come, by rank; if it fails, the text has before it a
- *                         uint16_t with a bit for each place of the group: who has come
+ *                         member that has come, in that order; if it fails, the text has before
+ *                         it a uint16_t with a bit for each hello of a member: who has come
  *   relay -> member       struct gsh_relay_answer; of a failure only if the rendezvous says that it
  *                         has come. Others come again, by themselves: each is told once
  *
@@ -24,7 +25,7 @@
 #include "bootstrap/uid_wire.h"
 
 struct gsh_relay_greeting {
-    struct gsh_address at; /* port 0 */
+    struct gsh_address at; /* port 0; family 0: no place */
 };
 
 struct gsh_relay_answer {
@@ -34,7 +35,8 @@ struct gsh_relay_answer {
 
 struct gsh_relay_member {
     int fd; /* -1: none */
-    bool has_come;
+    int rank;
+    int index; /* of its hello among those that the relay has brought; -1: it has said none */
     struct gsh_hello hello; /* as sealed for the rendezvous */
 };
 
@@ -44,7 +46,7 @@ struct gsh_relay {
     int rank;
     int fd; /* to the relay */
     struct gsh_uds_listener *listener;
-    struct gsh_relay_member members[GSH_UID_GROUP]; /* of a relay */
+    struct gsh_relay_member members[GSH_UID_MEMBERS]; /* of a relay */
     int n_brought;
 };
 
@@ -54,7 +56,7 @@ enum gsh_relay_role {
     GSH_RELAY_FOLLOWS, /* it has one */
 };
 
-/* Takes the group's name, or connects to the rank that has it. at: written if this rank follows.
+/* Takes a name of the host, or connects to a rank that has one. at: written if this rank follows.
  * Past the deadline there is no relay. */
 enum gsh_relay_role gsh_relay_enter(struct gsh_relay *relay, const uint8_t secret[GSH_SHA256_BYTES],
                                     int rank, uint64_t deadline_ns, struct gsh_address *at);

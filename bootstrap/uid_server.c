@@ -21,8 +21,10 @@
 #include "bootstrap/netif.h"
 #include "bootstrap/uid.h"
 
-/* What a relay is saying. */
+/* What a relay is saying, and has said. */
 struct inflow {
+    int n_brought;
+    int brought[GSH_UID_MEMBERS]; /* ranks, in the order of their hellos; -1: it could not enter */
     uint8_t challenge[GSH_NONCE_BYTES];
     size_t got;
     struct gsh_hello hello;
@@ -41,7 +43,7 @@ struct server {
     struct inflow **inflows; /* [n_ranks], of relays */
     int n_told;              /* how many know of its failure */
     int n_connections;       /* so far: of relays, and of ranks that have none */
-    int n_groups;            /* of which a rank has come (uid_relay.h) */
+    int n_free_members;      /* how many others the relays can still bring */
 };
 
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,7 +80,7 @@ static void forget_job(struct server *s)
     free(s->inflows);
     s->inflows = NULL;
     gsh_rendezvous_forget(&s->job);
-    s->n_told = s->n_connections = s->n_groups = 0;
+    s->n_told = s->n_connections = s->n_free_members = 0;
 }
 
 static void remember(struct server *s, const struct gsh_uid *id)
@@ -142,14 +144,20 @@ static void tell_failure(struct server *s, int *fd, const struct gsh_hello *hell
     part_with(s, fd);
 }
 
-/* The places in its group of those that have come through the relay. */
+static const struct inflow *inflow_of(const struct server *s, int rank)
+{
+    return s->inflows != NULL ? s->inflows[rank] : NULL;
+}
+
+/* A bit for each of those that have come through the relay. */
 static uint16_t brought_by(const struct server *s, int relay)
 {
-    const int first = relay / GSH_UID_GROUP * GSH_UID_GROUP;
+    const struct inflow *inflow = inflow_of(s, relay);
     uint16_t brought = 0;
-    for (int i = first; i < first + GSH_UID_GROUP && i < s->job.n_ranks; i++) {
-        if (i != relay && s->job.ranks[i].has_come && s->job.ranks[i].via == relay) {
-            brought |= (uint16_t)(1u << (i - first));
+    for (int i = 0; inflow != NULL && i < inflow->n_brought; i++) {
+        const int rank = inflow->brought[i];
+        if (rank >= 0 && s->job.ranks[rank].via == relay) {
+            brought |= (uint16_t)(1u << i);
         }
     }
     return brought;
@@ -197,38 +205,26 @@ static void hand_out_partners(struct server *s)
         if (rank->fd < 0) {
             continue;
         }
+        const struct inflow *inflow = inflow_of(s, i);
         bool is_there = answer(s, rank->fd, i);
-        const int first = i / GSH_UID_GROUP * GSH_UID_GROUP;
-        for (int k = first; k < first + GSH_UID_GROUP && k < s->job.n_ranks && is_there; k++) {
-            if (k != i && s->job.ranks[k].via == i) {
-                is_there = answer(s, rank->fd, k);
-            }
+        for (int k = 0; inflow != NULL && k < inflow->n_brought && is_there; k++) {
+            is_there = answer(s, rank->fd, inflow->brought[k]);
         }
         part_with(s, &rank->fd);
     }
 }
 
-static bool is_first_of_group(const struct server *s, int rank)
-{
-    const int first = rank / GSH_UID_GROUP * GSH_UID_GROUP;
-    for (int i = first; i < first + GSH_UID_GROUP && i < s->job.n_ranks; i++) {
-        if (i != rank && s->job.ranks[i].has_come) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* How many connections there will be at least, each until all have come, now that this rank has
- * come by one. Where there are relays, each group has one to come, or more. */
+ * come by one: others come through relays that have places, and as many through each further one.
+ */
 static int count_needed(struct server *s, const struct gsh_hello *hello)
 {
-    const int n_groups = (s->job.n_ranks + GSH_UID_GROUP - 1) / GSH_UID_GROUP;
     s->n_connections++;
-    s->n_groups += is_first_of_group(s, (int)hello->rank);
-    return hello->kind == GSH_HELLO_JOIN && s->job.n_ranks <= GSH_UID_MOST_DIRECT
-               ? s->job.n_ranks
-               : s->n_connections + n_groups - s->n_groups;
+    s->n_free_members += hello->kind == GSH_HELLO_RELAY ? GSH_UID_MEMBERS : 0;
+    const int n_left = s->job.n_ranks - s->job.n_come - s->n_free_members;
+    return hello->kind == GSH_HELLO_JOIN && s->job.n_ranks <= GSH_UID_MOST_DIRECT ? s->job.n_ranks
+           : n_left > 0 ? s->n_connections + (n_left - 1) / GSH_UID_GROUP + 1
+                        : s->n_connections;
 }
 
 /* False: there can never be so many connections, and the job fails. */
@@ -311,22 +307,24 @@ static void admit(struct server *s, struct gsh_tcp_listener_event *event)
 /* The hello of a rank that the relay brings, or has lost. False: it is none. */
 static bool admit_brought(struct server *s, int relay, const struct gsh_hello *hello)
 {
-    const uint32_t rank = hello->rank, group = (uint32_t)relay / GSH_UID_GROUP;
-    if (rank / GSH_UID_GROUP != group || rank == (uint32_t)relay) {
-        return false;
-    }
+    struct inflow *inflow = s->inflows[relay];
+    const uint32_t rank = hello->rank;
     if (hello->kind == GSH_HELLO_LOST && rank < (uint32_t)s->job.n_ranks &&
         s->job.ranks[rank].has_come && s->job.ranks[rank].via == relay) {
         gsh_rendezvous_lose(&s->job, (int)rank);
         tell_all(s, NONE_LOST);
         return true;
     }
-    if (hello->kind != GSH_HELLO_JOIN ||
+    if (hello->kind != GSH_HELLO_JOIN || inflow->n_brought == GSH_UID_MEMBERS ||
         (rank < (uint32_t)s->job.n_ranks && s->job.ranks[rank].has_come &&
          s->job.ranks[rank].hello.round != 0)) { /* it has come by itself, without this relay */
         return false;
     }
+    int *brought = &inflow->brought[inflow->n_brought++];
+    *brought = -1;
     if (gsh_rendezvous_enter(&s->job, hello, -1, relay)) {
+        *brought = (int)rank;
+        s->n_free_members--;
         note(s, (int32_t)rank);
     } else {
         tell_all(s, NONE_LOST); /* it comes again */

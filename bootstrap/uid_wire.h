@@ -38,6 +38,7 @@
  * each: their answers together fit a fresh connection's buffer. */
 #define GSH_UID_MOST_DIRECT 1000
 #define GSH_UID_GROUP       16
+#define GSH_UID_MEMBERS     (GSH_UID_GROUP - 1) /* of a relay */
 
 struct gsh_uid_content {
     uint8_t magic[7];

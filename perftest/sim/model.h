@@ -39,6 +39,12 @@ static inline int sim_node_of(const struct sim_model *m, int pe)
     return m->dealt_hosts > 0 ? pe % (int)m->dealt_hosts : pe / (int)m->node_pes;
 }
 
+/* Among those of its node. */
+static inline int sim_index_of(const struct sim_model *m, int pe)
+{
+    return m->dealt_hosts > 0 ? pe / (int)m->dealt_hosts : pe % (int)m->node_pes;
+}
+
 /* Of n PEs. */
 static inline int sim_n_nodes(const struct sim_model *m, int n)
 {

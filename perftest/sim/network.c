@@ -34,8 +34,8 @@ static int adapter_of(const struct sim *s, int pe, enum sim_way way)
 {
     const struct sim_model *m = &s->model;
     const int place = place_of(s, pe), adapters = (int)m->adapters;
-    const int index = m->dealt_hosts > 0 ? place / (int)m->dealt_hosts : place % (int)m->node_pes;
-    return sim_node_of(m, place) * (adapters + 1) + (way == SIM_TCP ? adapters : index % adapters);
+    return sim_node_of(m, place) * (adapters + 1) +
+           (way == SIM_TCP ? adapters : sim_index_of(m, place) % adapters);
 }
 
 /* For how long the message keeps an adapter busy. */

@@ -218,25 +218,33 @@ struct greeting {
     int32_t rank, n_ranks, via;
 };
 
-/* Ranks of a group that are on one node, and of which the first is the relay (uid_relay.h): in
- * [*first, *end). The others are alone: *end is *first + 1. */
-static void find_group(const struct sim_view *v, int rank, int *first, int *end)
+/* Ranks of a node of which the first is the relay of the others (uid_relay.h): of the node's PEs
+ * those with indices in [first, end). Others are alone. */
+struct group {
+    int node, first, end;
+};
+
+static int group_pe(const struct sim_view *v, const struct group *g, int index)
 {
-    const int group = rank / GSH_UID_GROUP, node = sim_node_of(v->model, rank);
-    *first = rank;
-    *end = rank + 1;
-    if (v->n_pes <= GSH_UID_MOST_DIRECT) {
-        return;
+    return sim_pe_of(v->model, v->n_pes, g->node, index);
+}
+
+/* The one with this number among those of the node. */
+static struct group find_group(const struct sim_view *v, int node, int number)
+{
+    const int size = v->n_pes > GSH_UID_MOST_DIRECT ? GSH_UID_GROUP : 1;
+    struct group g = {.node = node, .first = number * size, .end = number * size};
+    while (g.end < g.first + size && group_pe(v, &g, g.end) < v->n_pes) {
+        g.end++;
     }
-    while (*first > 0 && (*first - 1) / GSH_UID_GROUP == group &&
-           sim_node_of(v->model, *first - 1) == node) {
-        --*first;
-    }
-    while (*end < v->n_pes && *end / GSH_UID_GROUP == group &&
-           sim_node_of(v->model, *end) == node) {
-        ++*end;
-    }
-    *first += *first == v->absent && *first + 1 < *end;
+    g.first += g.first + 1 < g.end && group_pe(v, &g, g.first) == v->absent;
+    return g;
+}
+
+static struct group group_of(const struct sim_view *v, int pe)
+{
+    const int size = v->n_pes > GSH_UID_MOST_DIRECT ? GSH_UID_GROUP : 1;
+    return find_group(v, sim_node_of(v->model, pe), sim_index_of(v->model, pe) / size);
 }
 
 static void admit(struct sim_view *v, const struct greeting *from)
@@ -292,18 +300,22 @@ static enum sim_next next_of_server(struct sim_view *v, struct sim_action *a)
     case ADMIT:
         a->ns = w->i != 0 ? v->model->tcp_connect : 0;
         w->stage = gsh_rendezvous_is_complete(v->rendezvous) ? ANSWER : AWAIT;
+        w->i = 0;
         return SIM_TAKES_TIME;
     default: {
-        int first, end;
-        if (w->row == v->n_pes) {
+        struct group g = find_group(v, w->row, w->i);
+        if (g.first == g.end) { /* that was the node's last */
+            w->i = 0;
+            g = find_group(v, ++w->row, 0);
+        }
+        if (w->row == sim_n_nodes(v->model, v->n_pes)) {
             return SIM_OVER;
         }
-        find_group(v, w->row, &first, &end);
-        *a = (struct sim_action){.other = first,
+        w->i++;
+        *a = (struct sim_action){.other = group_pe(v, &g, g.first),
                                  .way = SIM_TCP,
-                                 .parts = (uint32_t)(end - first),
-                                 .bytes = (uint64_t)(end - first) * answer};
-        w->row = end;
+                                 .parts = (uint32_t)(g.end - g.first),
+                                 .bytes = (uint64_t)(g.end - g.first) * answer};
         return SIM_SEND;
     }
     }
@@ -340,13 +352,12 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
 {
     enum { CONNECT, HELLO, NEXT, ADMIT, BRING, AWAIT, HAND_ON };
     struct sim_walk *w = v->walk;
-    int first, end;
     if (v->pe == v->n_pes) {
         return next_of_server(v, a);
     }
-    find_group(v, v->pe, &first, &end);
-    if (v->pe != first) {
-        return next_of_member(v, a, first);
+    const struct group g = group_of(v, v->pe);
+    if (v->pe != group_pe(v, &g, g.first)) {
+        return next_of_member(v, a, group_pe(v, &g, g.first));
     }
     *a =
         (struct sim_action){.other = v->n_pes,
@@ -355,7 +366,7 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
                             .bytes = sizeof(struct gsh_hello),
                             .ns = w->stage == CONNECT ? v->model->tcp_listen + v->model->tcp_connect
                                                       : v->model->local_connect};
-    const struct greeting own = {first + w->i, v->n_pes, first};
+    const struct greeting own = {group_pe(v, &g, g.first + w->i), v->n_pes, v->pe};
     switch (w->stage) {
     case CONNECT:
         w->stage = HELLO;
@@ -368,12 +379,12 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
         w->stage = NEXT;
         return SIM_SEND;
     case NEXT:
-        w->i += 1 + (first + w->i + 1 == v->absent);
-        w->stage = first + w->i < end ? ADMIT : AWAIT;
+        w->i += 1 + (group_pe(v, &g, g.first + w->i + 1) == v->absent);
+        w->stage = g.first + w->i < g.end ? ADMIT : AWAIT;
         if (w->stage == AWAIT) {
             return next_rendezvous(v, a);
         }
-        a->other = first + w->i;
+        a->other = group_pe(v, &g, g.first + w->i);
         a->key = MEMBER_KEY;
         return SIM_HEAR;
     case ADMIT:
@@ -384,12 +395,12 @@ static enum sim_next next_rendezvous(struct sim_view *v, struct sim_action *a)
         w->i = 0;
         return SIM_HEAR;
     default:
-        a->other = first + ++w->i;
+        a->other = group_pe(v, &g, g.first + ++w->i);
         a->way = SIM_LOCAL;
         a->key = RELAYED_KEY;
         a->bytes = offsetof(struct gsh_relay_answer, payload) +
                    gsh_welcome_bytes(gsh_uid_rounds(v->n_pes));
-        return a->other < end ? SIM_SEND : SIM_OVER;
+        return g.first + w->i < g.end ? SIM_SEND : SIM_OVER;
     }
 }
 

@@ -543,7 +543,7 @@ static void expect_refusal(const struct gsh_uid *wrong, enum gsh_result expected
     }
 }
 
-/* PE 3 is its group's relay, since it comes first. PE `dying`, this one or one that it has brought,
+/* PE 3 is a relay, since it comes first. PE `dying`, this one or one that it has brought,
  * ends while all wait for PE 17; each learns which one it was, and so does PE 17, which comes then.
  */
 static void lose_one(int rank, int n, void *arg)
