@@ -50,7 +50,7 @@ struct gsh_bootstrap_ops {
     /* NULL, or whether a rank that this one is linked with has ended, or failed in a call, so that
      * a call would fail. Not collective; waits for nothing; only between calls. */
     bool (*has_lost)(struct gsh_bootstrap *b);
-    /* NULL, or tells all ranks the n bytes of rank 0, at most GSH_SPREAD_MAX_BYTES, instead of
+    /* NULL, or tells all ranks the n bytes of rank 0, at most GSH_SPREAD_MAX_BYTES, in place of
      * their own. */
     enum gsh_result (*spread)(struct gsh_bootstrap *b, void *bytes, size_t n);
     /* Asks the launcher to end the job. May return before the job ends, or if it cannot end it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the ranks of a job lie on hosts, if a few numbers say it: in runs, where those of each host
  * follow one another, so many hosts of so many ranks each, then so many of so many, and so on; or
- * by dealt, where each host gets so many ranks, one host behind the other, and then the first host
+ * by turns, where each host gets so many ranks, one host behind the other, and then the first host
  * gets the next ones. Pure arithmetic. */
 #ifndef GSH_HOST_LAYOUT_H
 #define GSH_HOST_LAYOUT_H
@@ -111,7 +111,7 @@ static inline struct gsh_host_layout gsh_host_layout_regular(int n, int most)
     return layout;
 }
 
-/* By dealt; each host gets some. */
+/* By turns; each host gets some. */
 static inline struct gsh_host_layout gsh_host_layout_dealt(int n, int dealt_ranks, int n_hosts)
 {
     const int most = gsh_host_dealt_to(n, dealt_ranks, n_hosts, 0);

@@ -47,8 +47,8 @@ GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_uid_create(const struct gsh_uid *
  * all, and *b becomes the bootstrap that they make by it, which has the launcher's and ends it. *b
  * stays what it is, on all: if it can carry nothing, or has one rank; if all ranks are of one host,
  * where they need no TCP, unless has_nodes, by rank 0's word; if some cannot reach each other
- * within a quarter of the time limit, which is said at info level. Of the options ifname, family
- * and host count. GSH_ERR_ARG, on all: a rank cannot listen where ifname says. */
+ * within a quarter of the time limit, or 15 s, which is said at info level. Of the options ifname,
+ * family and host count. GSH_ERR_ARG, on all: a rank cannot listen where ifname says. */
 GSH_CHECK_RESULT enum gsh_result gsh_bootstrap_uid_over(struct gsh_bootstrap **b,
                                                         const struct gsh_uid_options *options,
                                                         bool has_nodes);

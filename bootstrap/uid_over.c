@@ -15,7 +15,7 @@ struct invitation {
     uint32_t is_needed, is_given; /* the ranks need TCP; rank 0 serves the id */
     struct gsh_uid id;
 };
-_Static_assert(sizeof(struct invitation) <= GSH_SPREAD_MAX_BYTES, "it is spread");
+_Static_assert(sizeof(struct invitation) == 132, "the same in every version");
 
 struct hosts {
     uint64_t least, most;
@@ -42,10 +42,12 @@ static enum gsh_result find_one_host(struct gsh_bootstrap *b, uint64_t host, boo
     return r;
 }
 
+#define LIMIT_NS UINT64_C(15000000000) /* where there is none otherwise */
+
 /* The time limit of joining; the others wait meanwhile. */
 static uint64_t limit_ns(const struct gsh_bootstrap *b)
 {
-    return b->timeout_ns / 4;
+    return b->timeout_ns > 0 ? b->timeout_ns / 4 : LIMIT_NS;
 }
 
 /* GSH_ERR_PEER, to which any other failure comes first: TCP does not connect the hosts. */
