@@ -42,6 +42,10 @@ struct gsh_bootstrap_ops {
     enum gsh_result (*gather_combine)(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                       void *all_out, void *value, size_t value_bytes,
                                       void (*fold)(void *into, const void *from));
+    /* NULL, or makes the table of which ranks are of a host, for as long as the caller needs it: of
+     * those that give the same number. */
+    enum gsh_result (*gather_hosts)(struct gsh_bootstrap *b, uint64_t host,
+                                    struct gsh_host_table *out);
     /* As gather_combine, but theirs receives the blobs of this rank's host alone, in rank order;
      * not NULL where hosts are known. gather.h calls it. */
     enum gsh_result (*gather_host)(struct gsh_bootstrap *b, const void *mine, size_t bytes,

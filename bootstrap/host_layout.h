@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the ranks of a job lie on hosts, if a few numbers say it: in runs, where those of each host
- * follow one another, so many hosts of so many ranks each, then so many of so many, and so on; or
- * by turns, where each host gets so many ranks, one host behind the other, and then the first host
- * gets the next ones. Pure arithmetic. */
+ * How the ranks of a job lie on hosts. A few numbers say it if they lie in runs, where those of
+ * each host follow one another, so many hosts of so many ranks each, then so many of so many, and
+ * so on; or by turns, where each host gets so many ranks, one host behind the other, and then the
+ * first host gets the next ones. Else a table does (host_table.h). Pure arithmetic. */
 #ifndef GSH_HOST_LAYOUT_H
 #define GSH_HOST_LAYOUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One more for a last host with fewer ranks than those before it; more runs are not told. */
@@ -16,16 +17,25 @@ struct gsh_host_run {
 };
 _Static_assert(sizeof(struct gsh_host_run) == 8, "no padding");
 
+/* Any layout. */
+struct gsh_host_table {
+    int n_hosts;
+    int *numbers;        /* of each rank's host, in the order of the hosts' first ranks */
+    int *begins, *ranks; /* those of host i are ranks[begins[i]] to ranks[begins[i + 1] - 1] */
+};
+
 struct gsh_host_layout {
-    int most;        /* the most ranks that a host has; 0: no few numbers say how ranks lie */
+    const struct gsh_host_table *table; /* NULL: the numbers say it, if most is not 0 */
+    int most;        /* the most ranks that a host has; 0: it is not known how ranks lie */
     int dealt_ranks; /* by turns: how many ranks a host gets at a time; 0: in runs */
     int n_runs;
     struct gsh_host_run runs[GSH_HOST_RUNS_MAX]; /* by turns one: all hosts */
 };
 
-/* The ranks of a host, in ascending order: `block` from first on, as many `stride` behind these,
- * and so on; n in all. */
+/* The ranks of a host, in ascending order; n in all: those listed or, if list is NULL, `block` from
+ * first on, as many `stride` behind these, and so on. */
 struct gsh_host_ranks {
+    const int *list;
     int first, n, block, stride;
 };
 
@@ -37,12 +47,30 @@ static inline struct gsh_host_ranks gsh_host_ranks_from(int first, int n)
 /* The one with this index, less than n. */
 static inline int gsh_host_ranks_at(const struct gsh_host_ranks *of, int index)
 {
-    return of->first + index / of->block * of->stride + index % of->block;
+    return of->list != NULL ? of->list[index]
+                            : of->first + index / of->block * of->stride + index % of->block;
+}
+
+static inline int gsh_host_ranks_search(const struct gsh_host_ranks *of, int rank)
+{
+    int low = 0, high = of->n;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (of->list[middle] < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < of->n && of->list[low] == rank ? low : -1;
 }
 
 /* The index of a rank; -1: it is of another host. */
 static inline int gsh_host_ranks_index(const struct gsh_host_ranks *of, int rank)
 {
+    if (of->list != NULL) {
+        return gsh_host_ranks_search(of, rank);
+    }
     const int behind = rank - of->first;
     if (behind < 0 || behind % of->stride >= of->block) {
         return -1;
@@ -65,7 +93,13 @@ static inline struct gsh_host_ranks gsh_host_layout_find(const struct gsh_host_l
                                                          int n, int rank, int *number)
 {
     struct gsh_host_ranks range = gsh_host_ranks_from(0, 1);
+    const struct gsh_host_table *table = layout->table;
     *number = 0;
+    if (table != NULL) {
+        *number = table->numbers[rank];
+        return (struct gsh_host_ranks){.list = table->ranks + table->begins[*number],
+                                       .n = table->begins[*number + 1] - table->begins[*number]};
+    }
     if (layout->dealt_ranks > 0) {
         const int at_once = layout->dealt_ranks, n_hosts = (int)layout->runs[0].n_hosts;
         *number = rank / at_once % n_hosts;
@@ -91,7 +125,7 @@ static inline struct gsh_host_ranks gsh_host_layout_find(const struct gsh_host_l
 
 static inline int gsh_host_layout_n_hosts(const struct gsh_host_layout *layout)
 {
-    int n = 0;
+    int n = layout->table != NULL ? layout->table->n_hosts : 0;
     for (int i = 0; i < layout->n_runs; i++) {
         n += (int)layout->runs[i].n_hosts;
     }

@@ -100,7 +100,8 @@ static bool find_runs(const struct gsh_rendezvous *r, struct gsh_host_layout *ou
         return false;
     }
     const struct gsh_host_layout regular = gsh_host_layout_regular(r->n_ranks, out->most);
-    if (memcmp(&regular, out, sizeof(regular)) == 0) {
+    if (regular.n_runs == out->n_runs &&
+        memcmp(regular.runs, out->runs, sizeof(regular.runs)) == 0) {
         out->n_runs = 0;
     }
     return true;

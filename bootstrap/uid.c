@@ -186,6 +186,7 @@ static const struct gsh_bootstrap_ops uid_ops = {
     .combine = uid_combine,
     .combine_groups = uid_combine_groups,
     .gather_combine = uid_gather_combine,
+    .gather_hosts = gsh_uid_gather_hosts,
     .gather_host = gsh_uid_gather_host,
     .has_lost = uid_has_lost,
     .abort = uid_abort,

@@ -63,7 +63,9 @@ enum gsh_result gsh_uid_fail_for_memory(struct gsh_uid_rank *u, size_t n, size_t
 
 /* ---- uid_host.c ---- */
 
-/* gather_host of the bootstrap. */
+/* gather_hosts and gather_host of the bootstrap. */
+enum gsh_result gsh_uid_gather_hosts(struct gsh_bootstrap *b, uint64_t host,
+                                     struct gsh_host_table *out);
 enum gsh_result gsh_uid_gather_host(struct gsh_bootstrap *b, const void *mine, size_t bytes,
                                     void *theirs, void *value, size_t value_bytes,
                                     void (*fold)(void *into, const void *from));

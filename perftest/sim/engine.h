@@ -12,6 +12,7 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
+#include "bootstrap/host_table.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/rendezvous.h"
 #include "bootstrap/voting.h"
@@ -23,6 +24,7 @@ enum sim_kind {
     SIM_RENDEZVOUS, /* of start-up by unique id */
     SIM_LINK_UP,
     SIM_ALLGATHER,   /* of a bootstrap: over TCP, or over the proxy (net_job.c) */
+    SIM_HOST_PARTS,  /* over TCP, which ranks are of which host (bootstrap/host_table.h) */
     SIM_HOST_GATHER, /* over TCP, of those of the host alone (bootstrap/host_leg.h) */
     SIM_BARRIER,
     SIM_COMBINE,
@@ -172,7 +174,8 @@ struct sim_view {
     int absent; /* a PE that never begins, or -1 */
     struct sim_walk *walk;
     struct gsh_voting *voting;
-    struct gsh_rendezvous *rendezvous; /* NULL: the job has begun otherwise */
+    struct gsh_rendezvous *rendezvous;  /* NULL: the job has begun otherwise */
+    const struct gsh_host_table *table; /* of mixed hosts, or NULL */
 };
 
 /* The next action. A walk is zeroed before the first. */

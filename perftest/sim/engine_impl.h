@@ -29,6 +29,7 @@ struct sim {
     struct sim_mail mail;
     struct sim_queue queue;
     struct gsh_rendezvous rendezvous;
+    struct gsh_host_table table; /* of mixed hosts */
     struct sim_fault fault;
     uint64_t fault_ns, n_events, begin_ns, end_ns, seed;
     bool is_fault_over;

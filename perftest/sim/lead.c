@@ -10,6 +10,19 @@
 
 /* ---- making ---- */
 
+static void mix_hosts(struct sim *s)
+{
+    struct gsh_host_part *parts = sim_need(calloc((size_t)s->n_pes, sizeof(*parts)));
+    for (int i = 0; i < s->n_pes; i++) {
+        parts[i].host[0] = (uint32_t)sim_mixed_host((int)s->model.mixed_hosts, i);
+        parts[i].ranks = 1;
+    }
+    if (gsh_host_table_make(&s->table, s->n_pes, parts, 0) != GSH_OK) {
+        sim_need(NULL);
+    }
+    free(parts);
+}
+
 struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
 {
     struct sim *s = sim_need(calloc(1, sizeof(*s)));
@@ -31,6 +44,9 @@ struct sim *sim_create(const struct sim_model *model, int n_pes, uint64_t seed)
         }
     }
     s->nodes[n_pes + n_nodes] = n;
+    if (model->mixed_hosts > 0) {
+        mix_hosts(s);
+    }
     return s;
 }
 
@@ -41,6 +57,7 @@ void sim_destroy(struct sim *s)
     }
     sim_queue_finish(&s->queue);
     gsh_rendezvous_forget(&s->rendezvous);
+    gsh_host_table_free(&s->table);
     free(s->pes);
     free(s->nodes);
     free(s->out);
@@ -205,7 +222,8 @@ static struct sim_view view_of(struct sim *s, int index)
                              .walk = &pe->walk,
                              .voting = pe->voting,
                              .absent = s->fault.pe >= 0 && s->fault.call == 0 ? s->fault.pe : -1,
-                             .rendezvous = has_rendezvous ? &s->rendezvous : NULL};
+                             .rendezvous = has_rendezvous ? &s->rendezvous : NULL,
+                             .table = s->table.n_hosts > 0 ? &s->table : NULL};
 }
 
 static void run(struct sim *s, int index)

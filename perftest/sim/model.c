@@ -14,6 +14,7 @@ static const struct {
     {"node_pes", offsetof(struct sim_model, node_pes), 8},
     {"host_nodes", offsetof(struct sim_model, host_nodes), 1},
     {"dealt.hosts", offsetof(struct sim_model, dealt_hosts), 0},
+    {"mixed.hosts", offsetof(struct sim_model, mixed_hosts), 0},
     {"launcher.carries", offsetof(struct sim_model, launcher_carries), 0},
     {"adapters", offsetof(struct sim_model, adapters), 8},
     {"leaf_nodes", offsetof(struct sim_model, leaf_nodes), 32},

@@ -16,7 +16,7 @@ struct sim_way_costs {
 };
 
 struct sim_model {
-    double node_pes, host_nodes, dealt_hosts, adapters, leaf_nodes, pod_nodes;
+    double node_pes, host_nodes, dealt_hosts, mixed_hosts, adapters, leaf_nodes, pod_nodes;
     struct sim_way_costs way[SIM_N_WAYS];
     double launcher_carries;
     double tcp_listen, tcp_connect, tcp_watch, local_connect, far_loss;
@@ -61,7 +61,13 @@ static inline int sim_pe_of(const struct sim_model *m, int n, int node, int inde
                                       : n;
 }
 
-/* How n PEs lie on hosts. */
+/* Of PEs that lie on hosts without order, some behind one another. */
+static inline int sim_mixed_host(int n_hosts, int pe)
+{
+    return (int)((int64_t)pe * pe / 3 % n_hosts);
+}
+
+/* How n PEs lie on hosts, if they are not mixed. */
 static inline struct gsh_host_layout sim_hosts(const struct sim_model *m, int n)
 {
     const double most = m->node_pes * m->host_nodes;

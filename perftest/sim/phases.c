@@ -48,6 +48,9 @@ void sim_add_init(struct sim *s)
     if (m->launcher_carries > 0) {
         barrier(s, "links", tcp); /* bootstrap/uid_over.c */
     }
+    if (m->mixed_hosts > 0) {
+        sim_add(s, "identities", (struct sim_call){.kind = SIM_HOST_PARTS, .way = tcp});
+    }
     sim_add(s, "identities",
             (struct sim_call){.kind = SIM_HOST_GATHER,
                               .way = tcp,

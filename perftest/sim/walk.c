@@ -74,7 +74,7 @@ static void find_node(const struct sim_model *model, int pe, int n_pes, int *fir
 static int width_of(const struct sim_model *model, const struct sim_call *call, int n_pes)
 {
     int first, end;
-    if (model->dealt_hosts > 0) {
+    if (model->dealt_hosts > 0 || model->mixed_hosts > 0) {
         return 1;
     }
     find_node(model, n_pes - 1, n_pes, &first, &end);
@@ -126,14 +126,17 @@ static void begin_legs(const struct sim_view *v)
 static uint64_t blocks_of(const struct sim_view *v)
 {
     const struct gsh_leg *leg = &v->walk->leg;
-    const bool are_known = v->rendezvous != NULL && v->rendezvous->hosts.most > 0;
-    const struct gsh_host_leg in_host =
-        are_known ? gsh_host_leg_of(&v->rendezvous->hosts, v->n_pes) : (struct gsh_host_leg){0};
+    const bool are_told = v->rendezvous != NULL && v->rendezvous->hosts.most > 0;
+    const struct gsh_host_layout mixed = {.table = v->table};
+    const struct gsh_host_leg in_host = are_told ? gsh_host_leg_of(&v->rendezvous->hosts, v->n_pes)
+                                                 : gsh_host_leg_of(&mixed, v->n_pes);
     switch (v->call->kind) {
     case SIM_COMBINE: /* one value, whatever it stands for */
         return 1;
     case SIM_HOST_GATHER:
-        return (uint64_t)(are_known ? gsh_host_leg_blocks(&in_host, leg->distance) : leg->blocks);
+        return (uint64_t)(are_told || v->table != NULL
+                              ? gsh_host_leg_blocks(&in_host, leg->to, leg->distance)
+                              : leg->blocks);
     default:
         return (uint64_t)leg->blocks;
     }
@@ -158,6 +161,36 @@ static enum sim_next next_gather(struct sim_view *v, struct sim_action *a)
     }
     set_data(v, a, v->call->value_bytes + blocks_of(v) * v->call->bytes);
     return SIM_SEND;
+}
+
+/* Of so many PEs that end with this one, how many parts follow one another on hosts. */
+static uint64_t count_parts(const struct sim_view *v, int n)
+{
+    const int *numbers = v->table->numbers;
+    uint64_t parts = 1;
+    for (int i = 1; i < n; i++) {
+        const int pe = (v->pe - i + v->n_pes) % v->n_pes;
+        parts += numbers[pe] != numbers[(pe + 1) % v->n_pes];
+    }
+    return parts;
+}
+
+/* uid_host.c: in each round how many parts there are, then these. */
+static enum sim_next next_parts(struct sim_view *v, struct sim_action *a)
+{
+    enum { COUNT, HEAR_COUNT, PARTS, HEAR_PARTS };
+    struct sim_walk *w = v->walk;
+    if (w->stage == COUNT && !gsh_leg_next(&w->leg, v->n_pes, v->pe, direction(v))) {
+        return SIM_OVER;
+    }
+    const bool is_count = w->stage < PARTS, sends = w->stage == COUNT || w->stage == PARTS;
+    a->other = sends ? w->leg.to : w->leg.from;
+    a->key = (uint32_t)(2 * w->leg.round + !is_count);
+    w->stage = w->stage == HEAR_PARTS ? COUNT : w->stage + 1;
+    set_data(v, a,
+             is_count ? sizeof(uint64_t)
+                      : count_parts(v, w->leg.blocks) * sizeof(struct gsh_host_part));
+    return sends ? SIM_SEND : SIM_HEAR;
 }
 
 void sim_vote_begin(struct gsh_voting *voting, const struct sim_call *call, int rank, int n)
@@ -252,8 +285,12 @@ static void admit(struct sim_view *v, const struct greeting *from)
     struct gsh_hello hello = {
         .kind = GSH_HELLO_JOIN, .rank = (uint32_t)from->rank, .n_ranks = (uint32_t)from->n_ranks};
     const struct gsh_host_layout hosts = sim_hosts(v->model, from->n_ranks);
-    int number;
-    (void)gsh_host_layout_find(&hosts, from->n_ranks, from->rank, &number);
+    int number = 0;
+    if (v->table != NULL) {
+        number = v->table->numbers[from->rank];
+    } else {
+        (void)gsh_host_layout_find(&hosts, from->n_ranks, from->rank, &number);
+    }
     const uint64_t id = (uint64_t)number + 1;
     memcpy(hello.host, &id, sizeof(id));
     memcpy(&hello.address.ip, &from->rank, sizeof(from->rank));
@@ -533,6 +570,8 @@ enum sim_next sim_walk_next(struct sim_view *v, struct sim_action *a)
         return next_rendezvous(v, a);
     case SIM_LINK_UP:
         return next_link(v, a);
+    case SIM_HOST_PARTS:
+        return next_parts(v, a);
     case SIM_ALLGATHER:
     case SIM_HOST_GATHER:
     case SIM_BARRIER:
@@ -566,7 +605,7 @@ uint64_t sim_walk_memory(const struct sim_model *model, const struct sim_call *c
         return 0;
     }
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n_pes, 0, 1);) {
-        const uint64_t blocks = (uint64_t)gsh_host_leg_blocks(&in_host, leg.distance);
+        const uint64_t blocks = (uint64_t)gsh_host_leg_blocks(&in_host, 0, leg.distance);
         most = blocks > most ? blocks : most;
         all += blocks;
     }

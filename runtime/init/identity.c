@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "bootstrap/agree.h"
 #include "bootstrap/gather.h"
+#include "bootstrap/host_table.h"
 #include "bootstrap/leg.h"
 #include "gshmemx.h"
 #include "runtime/far/far.h"
@@ -464,18 +465,45 @@ static enum gsh_result exchange(struct gsh_instance *pe, struct own *own, struct
     return r;
 }
 
-enum gsh_result gsh_identity_exchange(struct gsh_instance *pe)
+/* Collective. Where the bootstrap does not know hosts, all learn who is of which, if they can. */
+static enum gsh_result find_hosts(struct gsh_bootstrap *b, uint64_t host,
+                                  struct gsh_host_table *table)
 {
-    struct own own = {.bell = GSH_OK};
-    struct heard heard = {.layout = pe->bootstrap->hosts.most > 0 ? &pe->bootstrap->hosts : NULL,
-                          .from = gsh_host_range(pe->bootstrap)};
+    if (b->hosts.most > 0 || b->ops->gather_hosts == NULL) {
+        return GSH_OK;
+    }
+    const enum gsh_result r = b->ops->gather_hosts(b, host, table);
+    if (r == GSH_OK) {
+        b->hosts = (struct gsh_host_layout){.table = table, .most = gsh_host_table_most(table)};
+    }
+    return r;
+}
+
+static enum gsh_result exchange_with_host(struct gsh_instance *pe, struct own *own)
+{
+    const struct gsh_bootstrap *b = pe->bootstrap;
+    struct heard heard = {.layout = b->hosts.most > 0 ? &b->hosts : NULL,
+                          .from = gsh_host_range(b)};
     heard.of = calloc((size_t)heard.from.n, sizeof(*heard.of));
     if (heard.of == NULL) {
         return gsh_fail(GSH_ERR_NOMEM, "init: no memory for %d peers", pe->n_pes);
     }
-    enum gsh_result r = find_own(pe, &own);
-    r = r == GSH_OK ? exchange(pe, &own, &heard) : r;
-    explicit_bzero(own.sum.random, sizeof(own.sum.random));
+    const enum gsh_result r = exchange(pe, own, &heard);
     free(heard.of);
+    return r;
+}
+
+enum gsh_result gsh_identity_exchange(struct gsh_instance *pe)
+{
+    struct own own = {.bell = GSH_OK};
+    struct gsh_host_table table = {0};
+    enum gsh_result r = find_own(pe, &own);
+    r = r == GSH_OK ? find_hosts(pe->bootstrap, own.identity.host, &table) : r;
+    r = r == GSH_OK ? exchange_with_host(pe, &own) : r;
+    explicit_bzero(own.sum.random, sizeof(own.sum.random));
+    if (pe->bootstrap->hosts.table != NULL) {
+        pe->bootstrap->hosts = (struct gsh_host_layout){0};
+    }
+    gsh_host_table_free(&table);
     return r;
 }

@@ -2,12 +2,12 @@
  * The first exchange of init: who the other PEs are, and whether all are of one version and have
  * the same settings.
  *
- * Each PE tells those of its host 24 bytes, a gsh_identity; all others, too, if the bootstrap does
- * not know hosts. The PEs of other hosts it then numbers by nodes from what the bootstrap knows.
- * What must be the same on all PEs, or is of one PE alone, travels in the same messages as a
- * gsh_identity_sum, which is combined: settings as a digest, of which all learn the least and the
- * greatest. Only if these are not the same, a second exchange has the versions of all, or their
- * settings, and finds the PE to name. */
+ * Each PE tells those of its host 24 bytes, a gsh_identity; all others, too, if the bootstrap
+ * cannot say which PEs are of which host. The PEs of other hosts it then numbers by nodes from what
+ * the bootstrap knows. What must be the same on all PEs, or is of one PE alone, travels in the same
+ * messages as a gsh_identity_sum, which is combined: settings as a digest, of which all learn the
+ * least and the greatest. Only if these are not the same, a second exchange has the versions of
+ * all, or their settings, and finds the PE to name. */
 #ifndef GSH_IDENTITY_H
 #define GSH_IDENTITY_H
 

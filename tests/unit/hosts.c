@@ -1,10 +1,11 @@
 /* Proves which jobs have hosts that a number or runs describe, and that an exchange within hosts,
- * by its arithmetic alone, gives each rank the blocks of its host, as an allgather does, whatever
- * the numbers of ranks, of those of a host and of those that it gets at a time; that it sends few
- * of them; and that in a job of one host it is the allgather. And that a combine of groups, as if
- * nodes have combined, gives each rank something of each group, in the fewest rounds.
+ * by its arithmetic alone or by a table, gives each rank the blocks of its host, as an allgather
+ * does, whatever the numbers of ranks, of those of a host and of those that it gets at a time; that
+ * it sends few of them; and that in a job of one host it is the allgather. And that a combine of
+ * groups, as if nodes have combined, gives each rank something of each group, in the fewest rounds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bootstrap/host_leg.h"
+#include "bootstrap/host_table.h"
 #include "bootstrap/leg.h"
 #include "bootstrap/rendezvous.h"
 #include "tests/test.h"
@@ -27,15 +28,13 @@ static void decide(struct gsh_rendezvous *r, int n, const uint64_t *hosts)
 }
 
 /* Each rank finds those of its letter, whose host has the next number. */
-static void check_runs(const struct gsh_rendezvous *r, const char *letters)
+static void check_layout(const struct gsh_host_layout *hosts, const char *letters)
 {
     const int n = (int)strlen(letters);
-    const struct gsh_host_layout hosts =
-        r->hosts.n_runs == 0 ? gsh_host_layout_regular(n, r->hosts.most) : r->hosts;
     int n_hosts = 0;
     for (int rank = 0; rank < n; rank++) {
         int number, n_before = 0;
-        const struct gsh_host_ranks its = gsh_host_layout_find(&hosts, n, rank, &number);
+        const struct gsh_host_ranks its = gsh_host_layout_find(hosts, n, rank, &number);
         const bool is_new = strchr(letters, letters[rank]) == letters + rank;
         CHECK(number < n_hosts + is_new && (!is_new || number == n_hosts));
         n_hosts += is_new;
@@ -49,7 +48,7 @@ static void check_runs(const struct gsh_rendezvous *r, const char *letters)
         }
         CHECK_EQ(its.n, n_before);
     }
-    CHECK_EQ(gsh_host_layout_n_hosts(&hosts), n_hosts);
+    CHECK_EQ(gsh_host_layout_n_hosts(hosts), n_hosts);
 }
 
 static void test_decision(void)
@@ -111,7 +110,9 @@ static void test_decision(void)
             !CHECK_EQ(r.hosts.dealt_ranks, cases[c].dealt_ranks)) {
             printf("%s\n", cases[c].hosts);
         } else if (r.hosts.most > 0) {
-            check_runs(&r, cases[c].hosts);
+            const struct gsh_host_layout layout =
+                r.hosts.n_runs == 0 ? gsh_host_layout_regular(n, r.hosts.most) : r.hosts;
+            check_layout(&layout, cases[c].hosts);
         }
         gsh_rendezvous_forget(&r);
     }
@@ -140,7 +141,7 @@ static int in_host(const struct gsh_host_leg *host_leg, int needed)
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
         const int d = leg.distance;
         int blocks = 0;
-        for (int p = d - 1; (p = gsh_host_leg_position(host_leg, p)) < n && p < 2 * d;) {
+        for (int p = d - 1; (p = gsh_host_leg_position(host_leg, 0, p)) < n && p < 2 * d;) {
             CHECK(p >= d && p - d < leg.blocks);
             for (int r = 0; r < n; r++) {
                 at[r][p] = at[(r + n - d) % n][p - d];
@@ -148,7 +149,7 @@ static int in_host(const struct gsh_host_leg *host_leg, int needed)
             }
             blocks++;
         }
-        CHECK_EQ(gsh_host_leg_blocks(host_leg, d), blocks);
+        CHECK_EQ(gsh_host_leg_blocks(host_leg, 0, d), blocks);
         CHECK(blocks <= leg.blocks && blocks <= needed);
         CHECK(host_leg->block < n || blocks == leg.blocks);
         most = blocks > most ? blocks : most;
@@ -186,6 +187,71 @@ static void check_exchange(struct gsh_host_layout hosts, int n, int needed)
     }
 }
 
+/* By a table each rank gets what its host needs, over ranks that have it, and little else. */
+static void check_table(const struct gsh_host_table *table, int n)
+{
+    const struct gsh_host_layout hosts = {.table = table, .most = gsh_host_table_most(table)};
+    const struct gsh_host_leg in_host = gsh_host_leg_of(&hosts, n);
+    int wrong = 0, number, most_blocks = 0;
+    begin(n);
+    for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
+        const int d = leg.distance;
+        for (int r = 0; r < n; r++) {
+            int blocks = 0;
+            for (int p = d - 1; (p = gsh_host_leg_position(&in_host, r, p)) < n && p < 2 * d;) {
+                at[r][p] = at[(r + n - d) % n][p - d];
+                wrong += at[r][p] == NONE || p - d >= leg.blocks;
+                blocks++;
+            }
+            wrong += gsh_host_leg_blocks(&in_host, r, d) != blocks;
+            most_blocks = blocks > most_blocks ? blocks : most_blocks;
+        }
+    }
+    for (int r = 0; r < n; r++) {
+        const struct gsh_host_ranks its = gsh_host_layout_find(&hosts, n, r, &number);
+        for (int p = 0; p < n; p++) {
+            const bool is_of_host = gsh_host_ranks_index(&its, of_all[r][p]) >= 0;
+            wrong += at[r][p] == NONE ? is_of_host : at[r][p] != of_all[r][p];
+        }
+    }
+    CHECK_EQ(wrong, 0);
+    CHECK(most_blocks < n);
+}
+
+static const struct gsh_host_part *make_parts(const char *letters, int first)
+{
+    static struct gsh_host_part parts[MAX_RANKS];
+    const int n = (int)strlen(letters);
+    int k = -1;
+    memset(parts, 0, sizeof(parts));
+    for (int i = 0; i < n; i++) {
+        const char its = letters[(first + i) % n];
+        k += k < 0 || parts[k].host[1] != (uint32_t)its;
+        parts[k].host[1] = (uint32_t)its;
+        parts[k].ranks++;
+    }
+    return parts;
+}
+
+static void test_tables(void)
+{
+    static const char *const layouts[] = {
+        "a", "ab", "abba", "aabcca", "abcadaeaaf", "abbcddeffghhijjk", "zyxzyxxyzzyzxyzxyzzzyx"};
+    for (size_t c = 0; c < sizeof(layouts) / sizeof(layouts[0]); c++) {
+        const char *letters = layouts[c];
+        const int n = (int)strlen(letters);
+        in_all(n);
+        memcpy(of_all, at, sizeof(of_all));
+        for (int first = 0; first < n; first++) {
+            struct gsh_host_table table = {0};
+            CHECK_EQ(gsh_host_table_make(&table, n, make_parts(letters, first), first), GSH_OK);
+            check_layout(&(struct gsh_host_layout){.table = &table}, letters);
+            check_table(&table, n);
+            gsh_host_table_free(&table);
+        }
+    }
+}
+
 static void test_exchange(void)
 {
     for (int n = 1; n <= MAX_RANKS; n++) {
@@ -210,7 +276,7 @@ static int blocks_of(struct gsh_host_layout hosts, int n)
     const struct gsh_host_leg in_host = gsh_host_leg_of(&hosts, n);
     int blocks = 0;
     for (struct gsh_leg leg = {0}; gsh_leg_next(&leg, n, 0, 1);) {
-        blocks += gsh_host_leg_blocks(&in_host, leg.distance);
+        blocks += gsh_host_leg_blocks(&in_host, 0, leg.distance);
     }
     return blocks;
 }
@@ -283,6 +349,7 @@ int main(void)
 {
     test_decision();
     test_exchange();
+    test_tables();
     test_many();
     test_groups();
     return test_result();

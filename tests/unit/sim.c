@@ -2,7 +2,8 @@
  * for several numbers of PEs and nodes, from the first connection to team_split. With the argument
  * "processes", under gshmemrun or mpirun, it does so for what processes send over TCP, with a
  * number behind it for processes that take themselves for so many on each host, and with "dealt"
- * and a number for those that take themselves for dealt to so many hosts; with two numbers, for so
+ * and a number for those that take themselves for dealt to so many hosts, with "mixed" for those
+ * that lie on them without order; with two numbers, for so
  * many PEs, up to 512, and PEs of a node. Then that a thousand PEs need as many rounds as they
  * should, that a hundred thousand keep little of each other, that PEs share cores, that each run is
  * the same, that a PE which dies or hangs is noticed by all others in each call, and that a job's
@@ -39,6 +40,7 @@ static uint64_t message_max, team_units;
 /* ---- real PEs ---- */
 
 static int host_pes;    /* of a pretended host, by PE number; 0: this machine is the only one */
+static int mixed_hosts; /* on so many they lie without order, or 0 */
 static int dealt_hosts; /* to so many pretended hosts PEs are dealt one by one, or 0 */
 
 /* In place of base/host.c. */
@@ -47,6 +49,9 @@ uint64_t gsh_host_id(void)
     const char *rank = getenv("GSHMEM_RANK");
     rank = rank != NULL ? rank : getenv("PMIX_RANK");
     const int pe = rank != NULL ? atoi(rank) : 0;
+    if (mixed_hosts > 0) {
+        return 1 + (uint64_t)sim_mixed_host(mixed_hosts, pe);
+    }
     return 1 + (uint64_t)(dealt_hosts > 0 ? pe % dealt_hosts : host_pes > 0 ? pe / host_pes : 0);
 }
 
@@ -178,13 +183,22 @@ static int process_main(void)
     model.node_pes = host_pes > 0 ? host_pes : pe->env.node_pes > 0 ? pe->env.node_pes : 1;
     model.host_nodes = host_pes > 0 ? 1 : (double)n;
     model.dealt_hosts = dealt_hosts;
+    model.mixed_hosts = mixed_hosts;
     model.launcher_carries = pe->bootstrap->launcher != NULL;
     struct sim *s = sim_create(&model, (int)n, 1);
     sim_add_init(s);
     CHECK(sim_run(s, (struct sim_fault){.pe = -1}));
     const struct sim_counts all = sum(s, tcp);
-    CHECK_EQ(all.messages, n * pe->bootstrap->counts.messages);
-    CHECK_EQ(all.bytes, n * pe->bootstrap->counts.bytes);
+    const struct gsh_bootstrap_counts mine = pe->bootstrap->counts;
+    struct gsh_bootstrap_counts *theirs = calloc(n, sizeof(*theirs)), real = {0};
+    CHECK_EQ(pe->bootstrap->ops->allgather(pe->bootstrap, &mine, sizeof(mine), theirs), GSH_OK);
+    for (uint64_t i = 0; i < n; i++) {
+        real.messages += theirs[i].messages;
+        real.bytes += theirs[i].bytes;
+    }
+    free(theirs);
+    CHECK_EQ(all.messages, real.messages);
+    CHECK_EQ(all.bytes, real.bytes);
     sim_destroy(s);
     gshmem_finalize();
     return test_result();
@@ -395,7 +409,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "processes") == 0) {
         host_pes = argc == 3 ? atoi(argv[2]) : 0;
-        dealt_hosts = argc > 3 ? atoi(argv[3]) : 0;
+        dealt_hosts = argc > 3 && strcmp(argv[2], "dealt") == 0 ? atoi(argv[3]) : 0;
+        mixed_hosts = argc > 3 && strcmp(argv[2], "mixed") == 0 ? atoi(argv[3]) : 0;
         return process_main();
     }
     if (argc > 2) {
