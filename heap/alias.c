@@ -358,12 +358,27 @@ void gsh_aliases_finish(struct gsh_aliases *a)
     memset(a, 0, sizeof(*a));
 }
 
+static bool has(const int *pes, int n, int pe)
+{
+    int i = 0;
+    while (i < n && pes[i] != pe) {
+        i++;
+    }
+    return i < n;
+}
+
+/* Whether they are the same PEs, in whatever order. */
 static bool is_of(const struct gsh_alias *it, const struct gsh_agreement *group)
 {
     const int n = group->bootstrap->size;
-    return it->pes == NULL || group->pes == NULL
-               ? it->pes == group->pes
-               : it->n_pes == n && memcmp(it->pes, group->pes, (size_t)n * sizeof(*it->pes)) == 0;
+    if (it->pes == NULL || group->pes == NULL) {
+        return it->pes == group->pes;
+    }
+    bool is_same = it->n_pes == n;
+    for (int i = 0; i < n && is_same; i++) {
+        is_same = it->pes[i] == group->pes[i] || has(it->pes, n, group->pes[i]);
+    }
+    return is_same;
 }
 
 enum gsh_result gsh_aliases_remove(struct gsh_aliases *a, struct gsh_agreement *group, uint64_t off,

@@ -271,6 +271,26 @@ static uint64_t heap_bytes(ncclComm_t comm)
 }
 #endif
 
+#if !defined(TEST_OTHER_NCCL)
+/* What a communicator's ranks have made symmetric, those of another one with the same ranks in
+ * another order give up, as they do if it outlives the first. */
+static void test_ranks_in_another_order(ncclComm_t comm, const test_rank *r)
+{
+    const size_t bytes = 2 << 20;
+    ncclComm_t other = NULL;
+    gshmemx_layer_scope scope;
+    void *memory = NULL, *symmetric = NULL;
+    OK(ncclCommSplit(comm, 0, -r->rank, &other, NULL));
+    gshmemx_layer_enter(comm->job->pe, comm->job->device, &scope);
+    CHECK_EQ(gshmemx_layer_alloc("test", bytes, &memory), 0);
+    CHECK_EQ(gshmemx_layer_register("test", comm->control_team, memory, bytes, &symmetric), 0);
+    CHECK_EQ(gshmemx_layer_unregister("test", other->control_team, symmetric, bytes), 0);
+    CHECK_EQ(gshmemx_layer_free("test", memory), 0);
+    gshmemx_layer_leave(&scope);
+    OK(ncclCommDestroy(other));
+}
+#endif
+
 static void stream_together(const ncclComm_t (&comms)[3], const test_rank *r);
 static void give_up_streaming(ncclComm_t comm, const test_rank *r);
 
@@ -728,6 +748,9 @@ static int run_rank(const test_rank *r)
     test_two_threads(comm, r);
     for (bool is_legacy : {false, true})
         test_orders(comm, r, is_legacy);
+#if !defined(TEST_OTHER_NCCL)
+    test_ranks_in_another_order(comm, r);
+#endif
     if (r->n == 2)
         test_streaming(comm, r);
     if (r->n > 2)
