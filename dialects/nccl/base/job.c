@@ -463,6 +463,9 @@ ncclResult_t gsh_nccl_job_get(const char *call, const struct gsh_nccl_job_reques
     if (job == NULL) {
         const int n_others = count_others(w->id);
         r = is_ours ? start(call, w, n_others > 0, &pe) : ncclSuccess;
+        if (r != ncclSuccess && w->id != NULL) {
+            gsh_nccl_drop_id(w->id); /* other ranks need not wait for this one */
+        }
         if (r == ncclSuccess) {
             r = make(call, w, pe, is_ours, n_others, &job);
             if (r != ncclSuccess && is_ours) {

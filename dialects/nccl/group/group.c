@@ -235,7 +235,9 @@ static ncclResult_t prepare(struct queued *calls)
         }
         if ((makes_ranks(c) && birth->worker == NULL) ||
             (job != NULL && !gsh_nccl_job_need_worker(job))) {
-            return gsh_nccl_fail(ncclSystemError, "%s: no thread", c->name);
+            return gsh_nccl_fail(ncclSystemError,
+                                 "%s: no thread for each of this thread's %d ranks (ulimit -u)",
+                                 c->name, n_new_ranks);
         }
     }
     for (struct queued *q = calls; q != NULL; q = q->next) {
