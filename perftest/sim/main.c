@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job of many PEs in virtual time. README.md says what it does and how it is called. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,39 @@ struct options {
     const char *csv, *goal;
 };
 
+static const char usage_text[] =
+    "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER]\n"
+    "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE] [WHAT]\n"
+    "Runs gshmem's start-up and collectives for many PEs in virtual time. WHAT is one of\n"
+    "  job           start-up, malloc, growth, barrier, team_split, finalize (the default)\n"
+    "  failures      the same, with a PE that dies, or hangs, at the beginning of each phase\n"
+    "  scale         what perftest/scale measures of real PEs\n"
+    "  exchanges     the exchanges of start-up alone\n"
+    "  sync          a barrier\n"
+    "  reduce, broadcast, fcollect, alltoall, reducescatter\n"
+    "                a collective of --bytes bytes of each PE\n"
+    "  votes         allocations that some PEs fail, or ask for with other sizes\n"
+    "  parameters    writes the model's parameters, for --model\n"
+    "-n: PEs, 1024 if not given. --csv adds the table to a file; --goal writes the schedule for\n"
+    "LogGOPSim. perftest/sim/README.md tells more.\n";
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [-n PEs] [--model=FILE] [--set=NAME=NUMBER] [--seed=NUMBER]\n"
-                    "           [--bytes=NUMBER] [--csv=FILE] [--goal=FILE]\n"
-                    "           [job | scale | exchanges | failures | sync | reduce | broadcast |\n"
-                    "            fcollect | alltoall | reducescatter | votes | parameters]\n");
+    fputs(usage_text, stderr);
     return 2;
+}
+
+/* The whole text is a number. */
+static bool read_number(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 0);
+    const bool is_good = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+    if (!is_good) {
+        fprintf(stderr, "sim: '%s' is not a number\n", text);
+    }
+    return is_good;
 }
 
 static bool read_model(struct options *o, const char *name)
@@ -45,14 +72,16 @@ static bool read_option(struct options *o, const char *arg)
         return sim_model_set(&o->model, arg + 6);
     }
     if (strncmp(arg, "--seed=", 7) == 0) {
-        o->seed = strtoull(arg + 7, NULL, 0);
-    } else if (strncmp(arg, "--bytes=", 8) == 0) {
-        o->bytes = strtoull(arg + 8, NULL, 0);
-    } else if (strncmp(arg, "--csv=", 6) == 0) {
+        return read_number(arg + 7, &o->seed);
+    }
+    if (strncmp(arg, "--bytes=", 8) == 0) {
+        return read_number(arg + 8, &o->bytes);
+    }
+    if (strncmp(arg, "--csv=", 6) == 0) {
         o->csv = arg + 6;
     } else if (strncmp(arg, "--goal=", 7) == 0) {
         o->goal = arg + 7;
-    } else if (arg[0] != '-') {
+    } else if (arg[0] != '-' && o->what == NULL) {
         o->what = arg;
     } else {
         return false;
@@ -81,11 +110,16 @@ static const char *bytes_text(double bytes, char text[32])
     return text;
 }
 
-static void print_phases(const struct options *o, const struct sim *s)
+/* False: not into the file. */
+static bool print_phases(const struct options *o, const struct sim *s)
 {
     uint64_t begin = sim_begin_ns(s), longest = 0, kept = 0;
     int dominates = 0;
     FILE *csv = o->csv == NULL ? NULL : fopen(o->csv, "a");
+    if (o->csv != NULL && csv == NULL) {
+        perror(o->csv);
+        return false;
+    }
     if (csv != NULL && ftell(csv) == 0) {
         fprintf(csv, "pes,phase,rounds,messages,sent_bytes,call_bytes,kept_bytes,ns,pe_ns\n");
     }
@@ -121,9 +155,7 @@ static void print_phases(const struct options *o, const struct sim *s)
     if (sim_n_connections(s) > 0) {
         printf("the rendezvous has %d connections\n", sim_n_connections(s));
     }
-    if (csv != NULL) {
-        fclose(csv);
-    }
+    return csv == NULL || fclose(csv) == 0;
 }
 
 /* ---- what is simulated ---- */
@@ -194,7 +226,7 @@ static int simulate(const struct options *o, const struct sim_fault *fault, bool
         status = 1;
     }
     if (is_known && !is_quiet && status == 0) {
-        print_phases(o, s);
+        status = print_phases(o, s) ? 0 : 1;
     }
     sim_destroy(s);
     return status;
@@ -234,16 +266,25 @@ static int fail_everywhere(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.n_pes = 1024, .seed = 1, .bytes = 8, .what = "job"};
+    struct options o = {.n_pes = 1024, .seed = 1, .bytes = 8};
     const struct sim_fault none = {.pe = -1};
     sim_model_init(&o.model);
     for (int i = 1; i < argc; i++) {
+        uint64_t n_pes;
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage_text, stdout);
+            return 0;
+        }
         if (strcmp(argv[i], "-n") == 0 && i + 1 < argc) {
-            o.n_pes = atoi(argv[++i]);
+            if (!read_number(argv[++i], &n_pes)) {
+                return 2;
+            }
+            o.n_pes = n_pes <= 1 << 20 ? (int)n_pes : 0;
         } else if (!read_option(&o, argv[i])) {
             return usage();
         }
     }
+    o.what = o.what != NULL ? o.what : "job";
     if (o.n_pes < 1 || o.n_pes > 1 << 20) {
         fprintf(stderr, "-n: 1 to %d PEs\n", 1 << 20);
         return 2;
