@@ -352,7 +352,7 @@ static enum gsh_result introduce(struct link *link, const struct gsh_env *env,
                                  const uint8_t id[GSH_PAIR_ID_BYTES], const void *address,
                                  size_t address_bytes)
 {
-    struct offer mine = {.is_ucx = 1}, theirs;
+    struct offer mine = {.is_ucx = 1}, theirs = {0};
     uint8_t rest[GSH_PAIR_ADDRESS_MAX];
     uint8_t send_key[GSH_SIPHASH_KEY_BYTES], receive_key[GSH_SIPHASH_KEY_BYTES];
     size_t bytes = 0;
