@@ -23,7 +23,7 @@ const struct gsh_coll_table gsh_coll_table_cpu = {
 
 /* Measured on two H200s, and H100s, over NVLink (perftest/results/): 64 blocks fill the link. */
 const struct gsh_coll_table gsh_coll_table_cuda = {
-    .ll_max = {256, 4u << 10, 64u << 10, 256u << 10},
+    .ll_max = {64, 2u << 10, 32u << 10, 256u << 10},
     .max_blocks = 64,
     .bytes_per_block = 16u << 10,
     .far_flat = 64u << 10,
@@ -34,8 +34,8 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .sums_most = 4u << 20,
     .lines_flat = 256u << 10,
     .read_above = 4u << 20,
-    .pieces_above = 24u << 20,
-    .reduce_in_pieces = 12u << 20,
+    .pieces_above = 40u << 20,
+    .reduce_in_pieces = 24u << 20,
     .sums_in_pieces = 24u << 20,
     .swaps_in_pieces = 96u << 20,
 };
@@ -76,6 +76,7 @@ void gsh_coll_table_print(FILE *out, const struct gsh_coll_table *t)
         fprintf(out, "  %-15s up to %u bytes to all others at once, data beside flags (LL)\n",
                 callers[i], t->ll_max[i]);
     }
+    fprintf(out, "                  (on GPUs twice as many in a broadcast)\n");
     fprintf(out,
             "  above           members meet, each moves or adds up its part straight from and to\n"
             "                  the others' buffers, members meet\n"

@@ -248,11 +248,12 @@ template <class Function> __device__ __forceinline__ auto by_first_block(Functio
 
 /* As run_direct_or_far, but in one LL exchange if the bytes are few; ll_path is called with the LL
  * buffers instead of the call. n_units: how many threads have work in the exchange, the rest only
- * enter and leave; 0: the call cannot go in one.
+ * enter and leave; 0: the call cannot go in one. is_one_way: one member alone has data.
  *
  * In an LL exchange the arguments stay in registers: to put those of 512 threads into memory takes
  * longer than a small call. A warp puts its 32 there, so as to fit beside a kernel's own values. */
-template <class Context, class Group, class Team, class LL, class Direct, class Far>
+template <bool is_one_way = false, class Context, class Group, class Team, class LL, class Direct,
+          class Far>
 __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_args<Team> &given,
                                         const gsh_team_state &t, uint32_t n_units, LL ll_path,
                                         Direct direct, Far far)
@@ -260,7 +261,7 @@ __device__ __forceinline__ int run_coll(const Context &c, Group g, const coll_ar
     if (given.bytes == 0)
         return GSHMEMX_SUCCESS;
     const ll_buffers<Context> s(c, t, given.channel);
-    if (n_units == 0 || !is_ll<Group>(c, s, given.bytes))
+    if (n_units == 0 || !is_ll<Group>(c, s, given.bytes, is_one_way))
         return run_direct_or_far(c, g, given, t, direct, far);
     run_ll(c, g, s, given.name, n_units, [&](const ll_call<Context> &f) {
         if constexpr (std::is_same_v<Group, group_warp>) {

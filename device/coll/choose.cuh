@@ -30,12 +30,14 @@ template <> struct limit_of<group_block> {
     static constexpr int row = 2;
 };
 
-/* bytes: from each member to each other. */
+/* bytes: from each member to each other, or is_one_way, from one: on GPUs these may be twice as
+ * many. */
 template <class Group, class Context>
 __device__ __forceinline__ bool is_ll(const Context &c, const ll_buffers<Context> &s,
-                                      uint64_t bytes)
+                                      uint64_t bytes, bool is_one_way)
 {
-    return bytes <= state_of(c).ll_max[limit_of<Group>::row] && s.fits(bytes);
+    const uint64_t most = state_of(c).ll_max[limit_of<Group>::row];
+    return bytes <= (is_one_way && !is_cpu_device ? 2 * most : most) && s.fits(bytes);
 }
 
 } // namespace detail

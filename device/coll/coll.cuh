@@ -39,7 +39,7 @@ __device__ GSHMEM_NOINLINE_BODY int broadcast_call(const Context &c, Group g, co
         c, g, *t, given,
         GSH_COLL_SIGNATURE(GSH_COLL_BROADCAST, GSH_REDUCE_COUNT, given.element, 0, given.root),
         given.bytes, 1, 1);
-    return run_coll(
+    return run_coll<true>(
         c, g, given, *t, broadcast_units(t->n_pes, given.bytes),
         [](const auto &f, Group all, const auto &a) {
             broadcast_ll(f, all, lines_at(a, 0, 0), a.root);
@@ -65,7 +65,7 @@ __device__ GSHMEM_NOINLINE_BODY int fcollect_call(const Context &c, Group g, col
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, Group all, const auto &a) {
-            exchange_ll(f, all, lines_at(a, 0, a.bytes));
+            exchange_ll<true>(f, all, lines_at(a, 0, a.bytes));
         },
         [](const auto &k, Group all, const auto &a) {
             fcollect_direct(k, all, a.dest, a.source, a.bytes);
@@ -108,7 +108,7 @@ __device__ GSHMEM_NOINLINE_BODY int alltoall_call(const Context &c, Group g, col
     return run_coll(
         c, g, given, *t, lines_of(given.bytes),
         [](const auto &f, Group all, const auto &a) {
-            exchange_ll(f, all, lines_at(a, a.bytes, a.bytes));
+            exchange_ll<false>(f, all, lines_at(a, a.bytes, a.bytes));
         },
         [](const auto &k, Group all, const auto &a) {
             alltoall_direct(k, all, a.dest, a.source, a.bytes);

@@ -7,6 +7,7 @@
 #include "../group.cuh"
 #include "../memory.cuh"
 #include "../wait.cuh"
+#include <type_traits>
 
 namespace gshmem
 {
@@ -39,6 +40,9 @@ struct group_launch : group_blocks {
 
 namespace detail
 {
+
+template <class Group>
+constexpr bool is_of_one_block = !std::is_base_of<group_blocks, Group>::value;
 
 /* All blocks of the group on this PE have arrived; what they did before is seen by all after. */
 template <class Context, class Group>

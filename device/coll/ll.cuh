@@ -291,13 +291,26 @@ struct line_data {
 #define GSHMEM_INLINE_ON_GPU GSHMEM_NOINLINE
 #endif
 
-template <int n_ahead, class Context>
+/* keeps: member after(1)'s lines are this PE's own, too, and go to its dest. */
+template <int n_ahead, bool keeps = false, class Context>
 __device__ GSHMEM_INLINE_ON_GPU void send_lines(const ll_call<Context> &f, rank_in_group at,
                                                 const line_data &d)
 {
-    ll_send<n_ahead>(f, at, lines_of(d.bytes), [&](int member, uint32_t line) {
-        return load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
-    });
+    uint64_t data[n_ahead];
+    GSHMEM_NO_UNROLL
+    for (int i = 1; i < f.all.n; i++) {
+        const int member = f.all.after(i);
+        in_batches<n_ahead>(
+            at, lines_of(d.bytes),
+            [&](int a, uint32_t line) {
+                data[a] = load_line(d.source + (uint64_t)member * d.source_step, d.bytes, line);
+            },
+            [&](int a, uint32_t line) {
+                f.send(member, line, data[a]);
+                if (keeps && i == 1)
+                    store_line(d.dest + (uint64_t)f.all.me * d.dest_step, d.bytes, line, data[a]);
+            });
+    }
 }
 
 /* This PE's own. */

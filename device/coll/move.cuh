@@ -96,59 +96,77 @@ __device__ __forceinline__ void store_share(const coll_call<Context> &k, Group g
     store_share(k, g, sharers{g.block(), g.n_blocks()}, dest, source, bytes, member);
 }
 
+/* The members synchronise; those that give store the bytes at source + m * source_step into member
+ * m's memory at dest, whoever m is; and all synchronise again. */
+template <class Context, class Group>
+__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
+move_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
+            uint64_t source_step, uint64_t bytes, bool gives)
+{
+    if constexpr (is_of_one_block<Group>) {
+        const members<Context> all(k.c, *k.team);
+        const uint64_t area_off = channel_off(*k.team, k.channel);
+        const char *const name = k.name;
+        near_barrier(all, g, area_off, name);
+        spill(all, area_off, name, dest, source, source_step, bytes);
+        /* itself last, while the others' bytes are in flight */
+        GSHMEM_NO_UNROLL
+        for (int i = gives ? 1 : all.n + 1; i <= all.n; i++) {
+            spill(i);
+            const int member = all.after(i);
+            const uint8_t *const from = plus(source, (uint64_t)member * source_step);
+            if (member != all.me || dest != from)
+                copy<direction::put, false, Group>({g.rank(), g.size()}, all.at(dest, member), from,
+                                                   bytes);
+        }
+        near_barrier(all, g, area_off, name);
+    } else {
+        spill(g, dest, source, source_step, bytes, gives);
+        coll_barrier<Context, Group> all(k, g);
+        const assignment t =
+            assignment_of(g, k.n, dest == plus(source, (uint64_t)k.me * source_step));
+        all.sync();
+        spill(t);
+        GSHMEM_NO_UNROLL
+        for (int i = t.first; gives && i <= t.last; i++) {
+            spill(i);
+            const int member = k.after(i);
+            store_share(k, g, t.blocks, dest, plus(source, (uint64_t)member * source_step), bytes,
+                        member);
+        }
+        all.sync(true);
+    }
+}
+
 /* ---- fcollect ----------------------------------------------------------------------------------
  */
 
-/* Also for alltoall, whose members get different bytes. */
-template <class Context, class Group>
+/* is_same: all members get the same bytes; else those of an alltoall. */
+template <bool is_same, class Context, class Group>
 __device__ __forceinline__ void exchange_ll(const ll_call<Context> &f, Group g, const line_data &d)
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
-    send_lines<n_ahead>(f, rank_in_group_of(g), d);
-    copy_own_lines<n_ahead>(f, rank_in_group_of(g), d);
+    send_lines<n_ahead, is_same>(f, rank_in_group_of(g), d);
+    if constexpr (!is_same)
+        copy_own_lines<n_ahead>(f, rank_in_group_of(g), d);
     receive_lines<n_ahead>(f, rank_in_group_of(g), d, 1, f.all.n - 1);
 }
 
 template <class Context, class Group>
-__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
-fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
-                uint64_t bytes)
+__device__ __forceinline__ void fcollect_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                                const uint8_t *source, uint64_t bytes)
 {
-    spill(g, dest, source, bytes);
-    coll_barrier<Context, Group> all(k, g);
-    const assignment t = assignment_of(g, k.n, source == dest + (uint64_t)k.me * bytes);
-    all.sync();
-    spill(t);
-    GSHMEM_NO_UNROLL
-    for (int i = t.first; i <= t.last; i++) /* itself last, while the others' bytes are in flight */
-    {
-        spill(i);
-        store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes), source, bytes, k.after(i));
-    }
-    all.sync(true);
+    move_direct(k, g, plus(dest, (uint64_t)k.me * bytes), source, 0, bytes, true);
 }
 
 /* ---- alltoall ----------------------------------------------------------------------------------
  */
 
 template <class Context, class Group>
-__device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
-alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
-                uint64_t bytes)
+__device__ __forceinline__ void alltoall_direct(const coll_call<Context> &k, Group g, uint8_t *dest,
+                                                const uint8_t *source, uint64_t bytes)
 {
-    spill(g, dest, source, bytes);
-    coll_barrier<Context, Group> all(k, g);
-    const assignment t = assignment_of(g, k.n, false);
-    all.sync();
-    spill(t);
-    GSHMEM_NO_UNROLL
-    for (int i = t.first; i <= t.last; i++) {
-        spill(i);
-        const int member = k.after(i);
-        store_share(k, g, t.blocks, plus(dest, (uint64_t)k.me * bytes),
-                    plus(source, (uint64_t)member * bytes), bytes, member);
-    }
-    all.sync(true);
+    move_direct(k, g, plus(dest, (uint64_t)k.me * bytes), source, bytes, bytes, true);
 }
 
 /* Strided blocks: element i of the block for a member is at (i + member * nelems) * stride. */
@@ -211,8 +229,7 @@ __device__ __forceinline__ void broadcast_ll(const ll_call<Context> &f, Group g,
 {
     constexpr int n_ahead = lines_ahead<Group>::n;
     if (f.all.me == root) {
-        send_lines<n_ahead>(f, rank_in_group_of(g), d);
-        copy_own_lines<n_ahead>(f, rank_in_group_of(g), d);
+        send_lines<n_ahead, true>(f, rank_in_group_of(g), d);
     } else {
         const int distance = root - f.all.me;
         send_words(f, rank_in_group_of(g));
@@ -229,20 +246,13 @@ __device__ GSHMEM_NOINLINE_IN_USER_KERNELS void
 broadcast_direct(const coll_call<Context> &k, Group g, uint8_t *dest, const uint8_t *source,
                  uint64_t bytes, int root)
 {
+    if (k.n == 2 || bytes < 4096) {
+        move_direct(k, g, dest, source, 0, bytes, k.me == root);
+        return;
+    }
     spill(g, dest, source, bytes, root);
     coll_barrier<Context, Group> all(k, g);
     all.sync();
-    if (k.n == 2 || bytes < 4096) {
-        const assignment t = assignment_of(g, k.n, dest == source);
-        spill(t);
-        GSHMEM_NO_UNROLL
-        for (int i = t.first; k.me == root && i <= t.last; i++) {
-            spill(i);
-            store_share(k, g, t.blocks, dest, source, bytes, k.after(i));
-        }
-        all.sync(true);
-        return;
-    }
     const uint64_t each = ((bytes + (uint64_t)k.n - 1) / (uint64_t)k.n + 127) & ~(uint64_t)127;
     spill(each);
     auto part = [&](int m) {

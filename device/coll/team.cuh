@@ -144,6 +144,27 @@ await_flag(const coll_call<Context> &call, const uint64_t *flag, uint64_t enough
     acquire_awaited();
 }
 
+/* A barrier of all members, each with a group of one block, whose threads see afterwards what any
+ * of the members' groups did before. What the flags need of the team stays in registers. */
+template <class Context, class Group>
+__device__ __forceinline__ void near_barrier(const members<Context> &all, Group g,
+                                             uint64_t area_off, const char *name)
+{
+    gsh_team_state t = {};
+    t.n_pes = all.n;
+    t.my_index = all.me;
+    t.first_pe = all.first_pe;
+    t.pe_stride = all.pe_stride;
+    t.pes = reinterpret_cast<uint64_t>(all.pes);
+    g.sync();
+    if (flag_group<Group>::has(g)) {
+        fly_flags<true, Group>(all.c, typename flag_group<Group>::type(), t, area_off, name);
+        if (flag_group<Group>::is_warp)
+            converge_warp();
+    }
+    g.sync();
+}
+
 /* Only the first warp of a block raises flags and waits for them, because loads and spills by all
  * threads of a block take long. */
 template <class Context, class Group> struct coll_barrier {
