@@ -23,7 +23,8 @@ struct gsh_coll_table {
      * read them, if they lie in symmetric memory. Else they go in pieces if they are more than
      * pieces_above bytes, in a reduce more than reduce_in_pieces. So does what both of two members
      * give each other: in an all-reduce of more than sums_in_pieces bytes, and in an all-gather or
-     * all-to-all of blocks of more than swaps_in_pieces. */
+     * all-to-all of blocks of more than swaps_in_pieces. What goes in pieces in one launch counts
+     * together. */
     uint32_t lines_above, lines_most, sums_above, sums_most, lines_flat, read_above;
     uint32_t pieces_above, reduce_in_pieces, sums_in_pieces, swaps_in_pieces;
 };

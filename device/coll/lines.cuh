@@ -136,16 +136,17 @@ __device__ __forceinline__ void run_in_pieces(const Context &c, const gsh_kernel
     GSHMEM_NO_UNROLL
     for (uint32_t i = 0; i < h.n_items; i++) {
         const gsh_lines_item &t = h.item[i];
-        if (block >= (uint32_t)t.n_blocks)
+        const uint32_t part = block - (uint32_t)t.first_block;
+        if (part >= (uint32_t)t.n_blocks)
             continue;
         const worker w(c, h, t);
         if (has_slots) {
-            pieces(w).template run_part<is_add>(block, is_helper ? 1 : 0);
+            pieces(w).template run_part<is_add>(part, block, is_helper ? 1 : 0);
         } else if (!is_helper) {
             if (so_far != before)
                 group_block().sync();
-            so_far = line_streams<computes, Context>(w).template run_streams<is_add, true>(block,
-                                                                                           so_far);
+            so_far =
+                line_streams<computes, Context>(w).template run_streams<is_add, true>(part, so_far);
         }
     }
     if (has_slots)

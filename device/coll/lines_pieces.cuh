@@ -111,8 +111,7 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
         uint64_t *count_here, *count_there, *counted;
         uint8_t *here, *there;
     };
-    /* block: of the item; half: 1 for its helper. bytes: of the block's part, which begins at
-     * `begin`. */
+    /* half: 1 for the block's helper. bytes: of the block's part, which begins at `begin`. */
     __device__ __forceinline__ streamer begin_warp(uint32_t block, uint32_t half, uint64_t begin,
                                                    uint64_t bytes) const
     {
@@ -549,11 +548,12 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
 
     /* ---- a block's part ---- */
 
+    /* part: of the item; half: 1 for the block's helper. */
     template <bool is_add>
-    __device__ __forceinline__ void run_part(uint32_t block, uint32_t half) const
+    __device__ __forceinline__ void run_part(uint32_t part, uint32_t block, uint32_t half) const
     {
         const uint64_t each = (uint64_t)t.n_rounds * t.lines * line_data_bytes;
-        const uint64_t begin = block * each < t.block_bytes ? block * each : t.block_bytes;
+        const uint64_t begin = part * each < t.block_bytes ? part * each : t.block_bytes;
         const uint64_t end = begin + each < t.block_bytes ? begin + each : t.block_bytes;
         const bool i_give = gives(other()), i_take = takes(other());
         if (i_give && i_take) {

@@ -195,20 +195,25 @@ static bool is_swap(const struct gsh_lines_call *c)
     return c->kind == GSH_LINES_ALL_GATHER || c->kind == GSH_LINES_ALL_TO_ALL;
 }
 
-/* Whether the data are to go in pieces. */
-static bool is_in_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
-                         const struct gsh_lines_call *c, int n)
+/* Whether the data can go in pieces. */
+static bool may_piece(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
+                      const struct gsh_lines_call *c, int n)
 {
-    const uint32_t above = c->kind == GSH_LINES_ALL_REDUCE ? pe->coll_table.sums_in_pieces
-                           : c->kind == GSH_LINES_REDUCE   ? pe->coll_table.reduce_in_pieces
-                           : is_one_way(c)                 ? pe->coll_table.pieces_above
-                           : is_swap(c)                    ? pe->coll_table.swaps_in_pieces
-                                                           : UINT32_MAX;
-    return c->pieces != NULL && n == 2 && c->bytes > above && inbox->slot_lines >= PIECES_LINES &&
+    return c->pieces != NULL && n == 2 && inbox->slot_lines >= PIECES_LINES &&
            (is_one_way(c) || is_swap(c) ||
-            (c->scaling == GSH_LINES_NOT_SCALED &&
+            ((c->kind == GSH_LINES_ALL_REDUCE || c->kind == GSH_LINES_REDUCE) &&
+             c->scaling == GSH_LINES_NOT_SCALED &&
              is_usual_sum(fold_of(c->op, c->element), c->element, c->scaling))) &&
            !may_be_read(pe, c, n);
+}
+
+/* Above how many bytes, of all calls of a launch, that is worth it. */
+static uint32_t pieces_above(const struct gsh_instance *pe, const struct gsh_lines_call *c)
+{
+    return c->kind == GSH_LINES_ALL_REDUCE ? pe->coll_table.sums_in_pieces
+           : c->kind == GSH_LINES_REDUCE   ? pe->coll_table.reduce_in_pieces
+           : is_swap(c)                    ? pe->coll_table.swaps_in_pieces
+                                           : pe->coll_table.pieces_above;
 }
 
 /* Whether the second call can share the launch of the first, if both go in pieces. */
@@ -305,23 +310,28 @@ static void share_out(const struct gsh_lines_inbox *inbox, uint32_t n_others,
     *n_threads = (uint32_t)gsh_max_u64(*n_threads, gsh_min_u64(threads, GSH_LINES_THREADS_MAX));
 }
 
-/* The same for items that go in pieces: each has all blocks that it has a use for. */
+/* The same for items that go in pieces: each has its share of the blocks, and all are under way at
+ * the same time. With fewer blocks than items, each has all of them. */
 static void share_out_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
-                             struct gsh_block_limit limit, struct gsh_lines_item *t,
-                             bool *has_helpers)
+                             struct gsh_block_limit limit, const struct all_items *all,
+                             struct gsh_lines_item *t, uint32_t *next_block, bool *has_helpers)
 {
     const bool is_cuda = pe->device_ops->memory != GSH_MEMORY_HOST;
     const uint64_t n_lines = gsh_lines_divide_up(t->block_bytes, inbox->line_bytes);
     const uint32_t room = is_cuda ? GSH_PIECES_BLOCKS_CUDA : GSH_PIECES_BLOCKS_CPU;
     const uint32_t most = gsh_min_u64(room, inbox->n_channels);
+    const bool have_own = most >= all->n;
+    const uint32_t share =
+        have_own ? (uint32_t)(1 + (most - all->n) * n_lines / all->n_lines) : most;
     struct gsh_lines_inbox rounds = *inbox;
     rounds.slot_lines = inbox->slot_lines / PIECES_LINES * PIECES_LINES;
     const struct gsh_lines_rounds p =
-        gsh_lines_plan(&rounds, n_lines, gsh_block_limit_apply(limit, most, most));
+        gsh_lines_plan(&rounds, n_lines, gsh_block_limit_apply(limit, share, share));
     t->lines = rounds.slot_lines;
     t->n_rounds = (uint32_t)gsh_lines_divide_up(gsh_lines_divide_up(n_lines, p.n_blocks), t->lines);
     t->n_blocks = (uint16_t)p.n_blocks;
-    t->first_block = 0;
+    t->first_block = (uint16_t)*next_block;
+    *next_block += have_own ? p.n_blocks : 0;
     *has_helpers = *has_helpers && is_cuda && (limit.most == 0 || limit.most >= 2 * p.n_blocks);
 }
 
@@ -488,7 +498,7 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
     for (int i = 0; i < n; i++) {
         struct gsh_lines_item *t = &args.item[i];
         if (are_in_pieces) {
-            share_out_pieces(pe, inbox, calls[i].blocks, t, &has_helpers);
+            share_out_pieces(pe, inbox, calls[i].blocks, &all, t, &next_block, &has_helpers);
             l.n_threads = GSH_PIECES_THREADS;
         } else {
             share_out(inbox, n_others, calls[i].blocks, &all, t, &next_block, &l.n_threads);
@@ -515,19 +525,32 @@ static enum gsh_result launch_at_once(struct gsh_coll_site site, struct gsh_inst
                              : pe->device_ops->coll(pe, &l);
 }
 
+/* How many of the n calls go in pieces in one launch: the first one and those behind it that are
+ * like it, or none. */
+static int n_in_pieces(const struct gsh_instance *pe, const struct gsh_lines_inbox *inbox,
+                       const struct gsh_lines_call *calls, int n, int n_members)
+{
+    uint64_t bytes = 0;
+    int i = 0;
+    while (i < n && may_piece(pe, inbox, &calls[i], n_members) && is_like(calls, &calls[i])) {
+        bytes += calls[i++].bytes;
+    }
+    return i > 0 && bytes > pieces_above(pe, calls) ? i : 0;
+}
+
 enum gsh_result gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe,
                                  const struct gsh_team *team, const struct gsh_lines_inbox *inbox,
                                  const struct gsh_lines_call *calls, int n)
 {
     enum gsh_result r = GSH_OK;
     for (int first = 0, end; r == GSH_OK && first < n; first = end) {
-        const bool are_in_pieces = is_in_pieces(pe, inbox, &calls[first], team->n_pes);
-        end = first + 1;
-        while (end < n && is_in_pieces(pe, inbox, &calls[end], team->n_pes) == are_in_pieces &&
-               (!are_in_pieces || is_like(&calls[first], &calls[end]))) {
+        const int in_pieces = n_in_pieces(pe, inbox, &calls[first], n - first, team->n_pes);
+        end = first + (in_pieces > 0 ? in_pieces : 1);
+        while (in_pieces == 0 && end < n &&
+               n_in_pieces(pe, inbox, &calls[end], n - end, team->n_pes) == 0) {
             end++;
         }
-        r = launch_at_once(site, pe, team, inbox, &calls[first], end - first, are_in_pieces);
+        r = launch_at_once(site, pe, team, inbox, &calls[first], end - first, in_pieces > 0);
     }
     return r;
 }

@@ -73,7 +73,8 @@ bool gsh_lines_have_short(const struct gsh_lines_inbox *inbox, int n_members,
  */
 uint64_t gsh_lines_pieces_bytes(const struct gsh_instance *pe, uint64_t *zeroes);
 /* At most GSH_LINES_ITEMS_MAX calls, bytes of none 0: one launch, or several if some go in pieces.
- * These go together where they follow each other and are of one kind. */
+ * These go together where they follow each other and are of one kind; whether they do depends on
+ * the bytes of all of them. */
 GSH_CHECK_RESULT enum gsh_result
 gsh_lines_launch(struct gsh_coll_site site, struct gsh_instance *pe, const struct gsh_team *team,
                  const struct gsh_lines_inbox *inbox, const struct gsh_lines_call *calls, int n);
