@@ -36,7 +36,7 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .read_above = 4u << 20,
     .pieces_above = 40u << 20,
     .reduce_in_pieces = 24u << 20,
-    .sums_in_pieces = 24u << 20,
+    .sums_in_pieces = 48u << 20,
     .swaps_in_pieces = 96u << 20,
 };
 

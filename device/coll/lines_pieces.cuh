@@ -153,13 +153,13 @@ template <arithmetic computes, class Context> struct line_pieces : line_reader<c
     {
         if (w.thread == 0) {
             spin_on(
-                all.c, w.count_here, [](const uint64_t *p) { return atomic_load(p); },
+                all.c, w.count_here, [](const uint64_t *p) { return load_awaited(p); },
                 [=](uint64_t seen) { return (int64_t)(seen - count) >= 0; },
                 GSH_REPORT_SYNC_TIMEOUT, name, all.pe(other()),
                 GSH_REPORT_CMP_AT(GSHMEM_CMP_GE, t.site), count);
             /* Serves "the piece is there" and "the slot may be overwritten". Pairs with the fence
              * before the other warp's store of its count. */
-            fence_acq_rel();
+            acquire_awaited();
         }
         group_warp().sync();
     }

@@ -130,7 +130,7 @@ WEAKENED = {
                          "read_source"),
     "lines_read_leave": ("coll/lines_read.cuh", [("uint64_t exchange(", "group_block().sync();", ";")], "read_source"),
     "pieces": ("coll/lines_pieces.cuh", [("void tell_count(", RELEASE, ";")], "pieces"),
-    "pieces_acquire": ("coll/lines_pieces.cuh", [("void await_count(", FENCE, ";")], "pieces"),
+    "pieces_acquire": ("coll/lines_pieces.cuh", acquire("void await_count("), "pieces"),
     "pieces_warp": ("coll/lines_pieces.cuh", [("void await_count(", "group_warp().sync();", ";")], "pieces"),
     "pieces_warp_tell": ("coll/lines_pieces.cuh", [("void tell_count(", "group_warp().sync();", ";")], "pieces"),
     "pieces_lock": ("coll/lines_pieces.cuh", [("bool agree(", "fence_gpu();", ";")], "pieces"),
