@@ -34,8 +34,8 @@ const struct gsh_coll_table gsh_coll_table_cuda = {
     .sums_most = 4u << 20,
     .lines_flat = 256u << 10,
     .read_above = 4u << 20,
-    .pieces_above = 40u << 20,
-    .reduce_in_pieces = 24u << 20,
+    .pieces_above = 24u << 20,
+    .reduce_in_pieces = 12u << 20,
     .sums_in_pieces = 48u << 20,
     .swaps_in_pieces = 96u << 20,
 };
