@@ -769,9 +769,9 @@ __global__ void pieces_kernel(shape s, mail m, long rounds, verdict *v)
         const bool has_slots =
             is_helper ? streamed.await_agreed(replica) : streamed.agree(block, replica, so_far);
         if (has_slots && is_sum)
-            streamed.run_part<true>(block, is_helper ? 1 : 0);
+            streamed.run_part<true>(block, block, is_helper ? 1 : 0);
         else if (has_slots)
-            streamed.run_part<false>(block, is_helper ? 1 : 0);
+            streamed.run_part<false>(block, block, is_helper ? 1 : 0);
         else if (!is_helper && is_sum)
             so_far = lined.run_streams<true, true>(block, so_far);
         else if (!is_helper)
