@@ -106,6 +106,8 @@ WEAKENED = {
                         "coll_block,coll_grid"),
     "coll_sync_leave": ("coll/team.cuh", [("void sync(", "        }\n        b.sync();", "        }")],
                         "coll_block,coll_grid"),
+    "coll_near_enter": ("coll/team.cuh", [("void near_barrier(", "g.sync();\n    if", "if")], "coll_block"),
+    "coll_near_leave": ("coll/team.cuh", [("void near_barrier(", "    }\n    g.sync();", "    }")], "coll_block"),
     "coll_join_arrive": ("coll/grid.cuh", [(JOIN, "fence_gpu();\n        if (atomic_add", "if (atomic_add")],
                          "coll_grid_small"),
     "coll_join_last": ("coll/grid.cuh", [(JOIN, "fence_gpu();\n            store_relaxed",
