@@ -99,7 +99,9 @@ static enum gsh_result join(const struct gsh_bootstrap *b, const struct gsh_uid_
     return r == GSH_OK ? r : lack_tcp();
 }
 
-/* Collective, over the launcher: no rank has joined, this one for that reason. */
+/* Collective, over the launcher: no rank has joined, this one for that reason. (If the time limit
+ * ends between two ranks' last messages, one may have joined: it fails in its next call, since its
+ * partners have left, and the others when their time limit ends.) */
 static enum gsh_result go_on_without(struct gsh_bootstrap *b, enum gsh_result mine)
 {
     const struct gsh_vote vote = {.call = GSH_VOTE_STEP, .outcome = (uint16_t)mine};

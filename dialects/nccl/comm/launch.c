@@ -90,7 +90,7 @@ bool gsh_nccl_streams_add(struct gsh_nccl_streams *streams, cudaStream_t stream)
 static cudaStream_t main_stream(const struct ncclComm *comm, const struct gsh_nccl_streams *streams)
 {
     for (size_t i = 0; i < streams->n; i++) {
-        if (comm->chain.event != NULL && comm->chain.stream == streams->all[i]) {
+        if (comm->chain.has_stream && comm->chain.stream == streams->all[i]) {
             return streams->all[i];
         }
     }

@@ -77,14 +77,17 @@ uint64_t capture_of(cudaStream_t stream, int *gone)
 }
 
 /* Which stream it is: CUDA may give a new one the handle of one that has been destroyed, and all
- * threads give their own the same handle. The stream exists. */
-uint64_t id_of(cudaStream_t stream)
+ * threads give their own the same handle. The stream exists. Returns a CUDA error. */
+int find_id(cudaStream_t stream, uint64_t *id)
 {
 #if defined(__CUDACC__)
-    unsigned long long id = 0;
-    return is_legacy(stream) || cudaStreamGetId(stream, &id) != cudaSuccess ? UINT64_MAX : id;
+    unsigned long long found = UINT64_MAX; /* the legacy stream's, here */
+    const cudaError_t r = is_legacy(stream) ? cudaSuccess : cudaStreamGetId(stream, &found);
+    *id = found;
+    return (int)r;
 #else
-    return (uint64_t)(uintptr_t)stream; /* which an event keeps */
+    *id = (uint64_t)(uintptr_t)stream; /* which an event keeps */
+    return 0;
 #endif
 }
 
@@ -158,11 +161,17 @@ int enter(gsh_nccl_stream_chain *t, gshmemx_stream_t next)
         t->captured = next;
         t->capture = capture;
     } else {
-        const uint64_t id = id_of((cudaStream_t)next);
-        if (t->event != nullptr && t->id != id)
-            r = (int)cudaStreamWaitEvent((cudaStream_t)next, (cudaEvent_t)t->event, 0);
+        uint64_t id;
+        r = find_id((cudaStream_t)next, &id);
+        if (r == 0 && t->has_stream && t->id != id)
+            r = t->lost != 0
+                    ? t->lost
+                    : (int)cudaStreamWaitEvent((cudaStream_t)next, (cudaEvent_t)t->event, 0);
+        if (r != 0)
+            return r;
         t->stream = next;
         t->id = id;
+        t->has_stream = 1;
     }
     t->is_captured = capture != 0;
     t->is_open = t->has_call = 1;
@@ -173,14 +182,20 @@ int leave(gsh_nccl_stream_chain *t)
 {
     const int is_open = t->is_open;
     t->is_open = 0;
-    return is_open && !t->is_captured ? mark(t) : 0;
+    if (!is_open || t->is_captured)
+        return 0;
+    t->lost = mark(t);
+    return t->lost;
 }
 
 int await(gsh_nccl_stream_chain *t)
 {
-    if (t->capture != 0)
+    if (t->capture != 0 || t->lost != 0)
         return 0;
-    return t->event == nullptr || cudaEventSynchronize((cudaEvent_t)t->event) == cudaSuccess;
+    const cudaError_t r = t->has_stream ? cudaEventSynchronize((cudaEvent_t)t->event) : cudaSuccess;
+    if (r != cudaSuccess)
+        (void)cudaGetLastError();
+    return r == cudaSuccess;
 }
 
 void end(gsh_nccl_stream_chain *t)

@@ -30,9 +30,11 @@ struct gsh_nccl_wait {
  * stream all blocking ones, is none of the communicator's. Waiting for other communicators' work
  * would deadlock ranks that make their calls in different orders. */
 struct gsh_nccl_stream_chain {
-    gshmemx_stream_t stream;   /* the latest call's outside graphs */
-    uint64_t id;               /* of that stream */
-    void *event;               /* follows that call; NULL: there has been none */
+    gshmemx_stream_t stream;   /* the latest call's outside graphs, */
+    uint64_t id;               /* and of that stream, */
+    int has_stream;            /* if there has been one */
+    void *event;               /* follows that call, */
+    int lost;                  /* but for this CUDA error: calls on other streams fail with it */
     gshmemx_stream_t captured; /* the latest captured call's */
     uint64_t capture;          /* the graph that it was captured into; 0: there has been none */
     int has_call;              /* of either kind, since the rank last waited for its work */
@@ -53,7 +55,8 @@ struct gsh_nccl_stream_ops {
     int (*enter)(struct gsh_nccl_stream_chain *chain, gshmemx_stream_t stream);
     /* The call has been enqueued. */
     int (*leave)(struct gsh_nccl_stream_chain *chain);
-    /* Waits for the chain's calls and for nothing else. 0: it cannot, since a graph may run. */
+    /* Waits for the chain's calls and for nothing else. 0: it cannot, since a graph may run, or
+     * CUDA has failed. */
     int (*await)(struct gsh_nccl_stream_chain *chain);
     void (*end)(struct gsh_nccl_stream_chain *chain);
     /* Orders earlier work on `before` ahead of later work on `after`. */
