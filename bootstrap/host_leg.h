@@ -71,11 +71,12 @@ static inline int gsh_host_leg_first(const struct gsh_host_leg *leg, int rank, i
 {
     const int n = leg->n;
     int next = 2 * distance;
-    for (int p = from; leg->table != NULL && p < next && p < n; p++) {
-        next = gsh_host_leg_comes(leg, rank, distance, p) ? p : next;
-    }
     if (leg->table != NULL) {
-        return next;
+        int p = from;
+        while (p < next && p < n && !gsh_host_leg_comes(leg, rank, distance, p)) {
+            p++;
+        }
+        return p < n ? p : next;
     }
     for (int deal = 0; deal < leg->n_deals && next > from; deal++) {
         const int at = deal * leg->stride, low = deal == 0 ? 1 : at - leg->block + 1;
